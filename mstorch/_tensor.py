@@ -71,7 +71,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     __slots__ = ()
     __array_priority__ = 1000
-    _nested = False  # whether it is a nested tensor, whose elements and history another tensor keeps (`nested/_internal/base.py`)
+    _ms_nested = False  # whether it is a nested tensor, whose elements and history another tensor keeps (`nested/_internal/base.py`)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """Return an uninitialized tensor of a size for ``Tensor(2, 3)``, or one of the given values for ``Tensor([1, 2])``."""
@@ -99,52 +99,52 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def shape(self) -> Size:
         """The length of each dimension."""
-        return tuple.__new__(Size, self._shape)
+        return tuple.__new__(Size, self._ms_shape)
 
     def dim(self) -> int:
         """Return the number of dimensions."""
-        return len(self._shape)
+        return len(self._ms_shape)
 
     ndimension = dim
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return len(self._shape)
+        return len(self._ms_shape)
 
     def numel(self) -> int:
         """Return the number of elements."""
-        return count_of(self._shape)
+        return count_of(self._ms_shape)
 
     nelement = numel
 
     def storage_offset(self) -> int:
         """Return the storage offset of the first element, in elements."""
-        return self._offset
+        return self._ms_offset
 
     def element_size(self) -> int:
         """Return the size of an element in bytes."""
-        return self._dtype.itemsize
+        return self._ms_dtype.itemsize
 
     @property
     def itemsize(self) -> int:
         """The size of an element in bytes."""
-        return self._dtype.itemsize
+        return self._ms_dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         """The size of all elements in bytes."""
-        return self.numel() * self._dtype.itemsize
+        return self.numel() * self._ms_dtype.itemsize
 
     @property
     def dtype(self) -> dtypes.dtype:
         """The dtype of the elements."""
-        return self._dtype
+        return self._ms_dtype
 
     @property
     def device(self) -> devices.device:
         """The device of the tensor."""
-        storage = self._storage
+        storage = self._ms_storage
         kind = storage.__class__
         return devices.CPU if kind is Storage or kind is Mirror else storage.device if kind is Absent else devices.current()
 
@@ -167,36 +167,36 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
         is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
         is_meta = property(is_meta, doc="Whether the tensor has no data.")
-        is_nested = property(lambda self: self._nested, doc="Whether the tensor is a nested one.")
+        is_nested = property(lambda self: self._ms_nested, doc="Whether the tensor is a nested one.")
         is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
 
     def is_floating_point(self) -> bool:
         """Return whether the dtype is floating."""
-        return self._dtype.is_floating_point
+        return self._ms_dtype.is_floating_point
 
     def is_complex(self) -> bool:
         """Return whether the dtype is complex."""
-        return self._dtype.is_complex
+        return self._ms_dtype.is_complex
 
     def is_signed(self) -> bool:
         """Return whether the dtype can hold negative numbers."""
-        return self._dtype.is_signed
+        return self._ms_dtype.is_signed
 
     def is_inference(self) -> bool:
         """Return whether the tensor was created in inference mode."""
-        return self._auto is not None and self._auto.inference
+        return self._ms_auto is not None and self._ms_auto.inference
 
     def data_ptr(self) -> int:
         """Return the address of the first element; on a device, a number unique to the storage and offset."""
-        storage: Any = self._storage
-        if not count_of(self._shape) or storage.__class__ is Absent:
+        storage: Any = self._ms_storage
+        if not count_of(self._ms_shape) or storage.__class__ is Absent:
             return 0
         return storage.address_of(self) if storage.__class__ in NATIVE else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Return whether both tensors are the same view of the same storage."""
         return (
-            self._storage is tensor._storage and self._offset == tensor._offset
+            self._ms_storage is tensor._ms_storage and self._ms_offset == tensor._ms_offset
             and self.shape == tensor.shape and strides_of(self) == strides_of(tensor)
         )  # fmt: skip
 
@@ -204,7 +204,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def item(self) -> int | float | bool:
         """Return the only element as a Python number."""
-        count = count_of(self._shape)
+        count = count_of(self._ms_shape)
         if is_meta(self):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
@@ -216,7 +216,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return in_python(array_of(self)).tolist()
 
     def __bool__(self) -> bool:
-        count = count_of(self._shape)
+        count = count_of(self._ms_shape)
         if count != 1 and not is_meta(self):
             if count == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -233,24 +233,24 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return complex(_only(self))
 
     def __index__(self) -> int:
-        if not self._dtype.is_integral or self.numel() != 1:
+        if not self._ms_dtype.is_integral or self.numel() != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
     def __len__(self) -> int:
-        shape = self._shape
+        shape = self._ms_shape
         if not shape:
             raise TypeError("len() of a 0-d tensor")
         return shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self._shape:
+        if not self._ms_shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Tensor:
         """Return the tensor flipped along its first dimension."""
-        return self.flip(0) if self._shape else self
+        return self.flip(0) if self._ms_shape else self
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
@@ -265,7 +265,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def __format__(self, spec: str) -> str:
-        if not self._shape and not is_meta(self) and type(self) is Tensor:
+        if not self._ms_shape and not is_meta(self) and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -280,17 +280,17 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return self.detach().cpu().numpy()
         if modes.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if self._storage.__class__ is not Storage and (not ON_CPU or is_meta(self)):
+        if self._ms_storage.__class__ is not Storage and (not ON_CPU or is_meta(self)):
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
                 "memory first."
             )
-        if self._dtype.name == "bfloat16":
+        if self._ms_dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
-        if self._dtype.ms is None:
-            raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
-        if self._storage.__class__ is Storage:
-            FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
+        if self._ms_dtype.ms is None:
+            raise TypeError(f"Got unsupported ScalarType {WORDS[self._ms_dtype.name]}")
+        if self._ms_storage.__class__ is Storage:
+            FIXED.add(self._ms_storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
@@ -331,7 +331,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
             refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
-        if requires_grad and self._dtype.is_integral:  # even where such a tensor was written into them
+        if requires_grad and self._ms_dtype.is_integral:  # even where such a tensor was written into them
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad == is_tracked(self):
             return self
@@ -358,9 +358,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
-        auto = self._auto
+        auto = self._ms_auto
         found = None if auto is None else auto.grad
-        if found is None and self._node is not None and not (auto is not None and auto.retains):
+        if found is None and self._ms_node is not None and not (auto is not None and auto.retains):
             warn(NO_LEAF, UserWarning)
         return found
 
@@ -377,13 +377,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                     "Please ensure that the gradient and the tensor are the same size"
                 )
-        if value is not None or self._auto is not None:
+        if value is not None or self._ms_auto is not None:
             auto_of(self).grad = resolved(value)
 
     @grad.deleter
     def grad(self) -> None:
-        if self._auto is not None:
-            self._auto.grad = None
+        if self._ms_auto is not None:
+            self._ms_auto.grad = None
 
     _grad = grad
 
@@ -411,7 +411,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def retains_grad(self) -> bool:
         """Whether ``retain_grad`` was called on a non-leaf."""
-        return self._auto is not None and self._auto.retains
+        return self._ms_auto is not None and self._ms_auto.retains
 
     def detach(self) -> Tensor:
         """Return a tensor over the same elements, detached from the autograd graph."""
@@ -419,7 +419,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def detach_(self) -> Tensor:
         """Detach the tensor from the autograd graph, in place."""
-        auto = self._auto
+        auto = self._ms_auto
         if auto is not None and auto.base is not None:
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -427,9 +427,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
                 "function in torch/optim/optimizer.py as the solution."
             )
-        if self._node is not None:
+        if self._ms_node is not None:
             auto_of(self).cut = Node(()).sequence
-        self._node, self._number = None, 0
+        self._ms_node, self._ms_number = None, 0
         if auto is not None:
             auto.leaf = False
             auto.tangents = None
@@ -439,7 +439,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def data(self) -> Tensor:
         """The same elements, detached from the autograd graph; writes to them do not increment this tensor's version."""
         made = views.detach(self)
-        made._counter = Counter()
+        made._ms_counter = Counter()
         return made
 
     @data.setter
@@ -454,21 +454,21 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def _version(self) -> int:
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._counter.version
+        return self._ms_counter.version
 
     @property
     def output_nr(self) -> int:
         """The tensor's output number at its ``grad_fn``."""
-        return self._number
+        return self._ms_number
 
     def _is_view(self) -> bool:
-        return self._auto is not None and self._auto.base is not None
+        return self._ms_auto is not None and self._ms_auto.base is not None
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self._auto is None else self._auto.base
+        return None if self._ms_auto is None else self._ms_auto.base
 
-    _copied_at = 1  # the count of writes of a copy: as in torch, setting it up is one
+    _ms_copied_at = 1  # the count of writes of a copy: as in torch, setting it up is one
 
     as_subclass = subclasses.as_subclass
     _make_subclass = staticmethod(subclasses.make_subclass)
@@ -494,7 +494,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return memo[id(self)]
         with grad_set_to(False):
             made = subclasses.cloned(self) if subclasses.keeps_elsewhere(self) else copy_storage(self, memo)
-        made._counter = Counter(self._copied_at)
+        made._ms_counter = Counter(self._ms_copied_at)
         if self.requires_grad:
             made.requires_grad_()
         if self.grad is not None:
@@ -504,8 +504,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __copy__(self) -> Tensor:
         made = twin(self)
-        made._counter = Counter(self._copied_at)
-        made._node, made._number = None, 0
+        made._ms_counter = Counter(self._ms_copied_at)
+        made._ms_node, made._ms_number = None, 0
         if is_tracked(self):
             auto_of(made).leaf = True
         made.__class__ = type(self)
@@ -513,20 +513,20 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return made
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        wrapper = self._storage.__class__ is Absent and not is_meta(self)
+        wrapper = self._ms_storage.__class__ is Absent and not is_meta(self)
         found = above.plain_pickles.reduced(self) if wrapper or is_torch() else NotImplemented
         if found is not NotImplemented:
             return found
         warn_if_has_hooks(self)
         payload = array_of(whole_storage(self))
-        payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload.view(self._dtype.held)
+        payload = payload.view(np.uint16) if self._ms_dtype.name == "bfloat16" else payload.view(self._ms_dtype.held)
         state = dict(self.__dict__)
-        geometry = self._shape, strides_of(self), self._offset
-        return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
+        geometry = self._ms_shape, strides_of(self), self._ms_offset
+        return rebuilt, (type(self), payload.copy(), self._ms_dtype.name, geometry, self.requires_grad, state, *place_of(self))
 
 
 def _only(tensor: Tensor) -> Number:
-    if count_of(tensor._shape) != 1:
+    if count_of(tensor._ms_shape) != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return tensor.item()
 
@@ -535,12 +535,12 @@ def _text(tensor: Tensor) -> str:
     """Return the repr of a tensor."""
     array = None if is_meta(tensor) else array_of(tensor)
     here = tensor.device
-    if array is not None and (tensor._dtype.name == "bfloat16" or tensor._dtype.ms is None):
-        array = array.astype(np.float32) if tensor._dtype.ms is not None else shown(array)
+    if array is not None and (tensor._ms_dtype.name == "bfloat16" or tensor._ms_dtype.ms is None):
+        array = array.astype(np.float32) if tensor._ms_dtype.ms is not None else shown(array)
     return _tensor_str.format_tensor(
         array,
-        shape=tensor._shape,
-        dtype_name=tensor._dtype.name,
+        shape=tensor._ms_shape,
+        dtype_name=tensor._ms_dtype.name,
         requires_grad=tensor.requires_grad,
         grad_fn_name=shown_name(tensor),
         device=None if here.type == "cpu" else str(here),
@@ -559,24 +559,24 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     """Implement ``tensor.data = new``: replace the values, and possibly the shape and dtype; the tensor remains the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-    if is_tracked(tensor) and new._dtype.is_integral:
+    if is_tracked(tensor) and new._ms_dtype.is_integral:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     if (new.layout is formats.strided) != (tensor.layout is formats.strided):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
-    parameter = tensor._storage.parameter
-    shape, kind = tensor._shape, tensor._dtype
+    parameter = tensor._ms_storage.parameter
+    shape, kind = tensor._ms_shape, tensor._ms_dtype
     if type(tensor) in CLASSES:
         become_apart(tensor, new)
-        tensor.__class__ = CLASSES[new._storage.__class__ is Mirror]
+        tensor.__class__ = CLASSES[new._ms_storage.__class__ is Mirror]
     else:  # parameters show plain memory
         become_apart(tensor, resolved(new))
-    if kind is not tensor._dtype and tensor._auto is not None:
-        tensor._auto.accumulator = None  # graphs made before end at what the leaf was
+    if kind is not tensor._ms_dtype and tensor._ms_auto is not None:
+        tensor._ms_auto.accumulator = None  # graphs made before end at what the leaf was
     refit(tensor, shape, kind)
-    if parameter is not None and tensor._storage.parameter is None:
+    if parameter is not None and tensor._ms_storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))
-        tensor._storage.share_with(parameter)
+        tensor._ms_storage.share_with(parameter)
 
 
 set_tensor_class(Tensor)

@@ -38,7 +38,7 @@ _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDi
 
 
 def _cell_of(array: Array) -> Cell:
-    return from_data.made(array)._storage
+    return from_data.made(array)._ms_storage
 
 
 def _shown(storage: TypedStorage | UntypedStorage) -> str:
@@ -580,12 +580,12 @@ def default_storage() -> _LegacyStorageMeta:
 
 def untyped_storage(tensor: Tensor) -> UntypedStorage:
     """Return an UntypedStorage that shares a tensor's memory."""
-    return untyped_of(tensor._storage)
+    return untyped_of(tensor._ms_storage)
 
 
 def typed_storage(tensor: Tensor) -> TypedStorage:
     """Return a TypedStorage that shares a tensor's memory, with its dtype."""
-    return TypedStorage(wrap_storage=untyped_of(tensor._storage), dtype=tensor._dtype)
+    return TypedStorage(wrap_storage=untyped_of(tensor._ms_storage), dtype=tensor._ms_dtype)
 
 
 def tensor_over(storage: TypedStorage | UntypedStorage, kind: dtype) -> Any:

@@ -122,7 +122,7 @@ class _Finder(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.ctx, ast.Load) and (
             node.attr == "native" or node.attr in TELLING and node.attr not in self.within or node.attr in self.names
-            or node.attr == "kind" and (_last(node.value) in ("_storage", "storage") or _is_home(node.value))
+            or node.attr == "kind" and (_last(node.value) in ("_ms_storage", "storage") or _is_home(node.value))
         ):
             self._add(node)
         self.generic_visit(node)

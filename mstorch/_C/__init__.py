@@ -157,12 +157,12 @@ def _get_tracing_state() -> State | None:
 
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:
     """Return whether two tensors share a storage."""
-    return bool(first._storage is second._storage)
+    return bool(first._ms_storage is second._ms_storage)
 
 
 def _storage_address(tensor: Any) -> int:
     """Return a number that identifies a tensor's storage."""
-    return id(tensor._storage)
+    return id(tensor._ms_storage)
 
 
 def _data_address(tensor: Any) -> int:

@@ -26,7 +26,7 @@ def _unsafe_set_version_counter(tensors: Any, versions: Sequence[int] | int) -> 
     for tensor, version in zip(tensors if many else [tensors], versions if isinstance(versions, (tuple, list)) else [versions]):
         if version < 0:
             raise RuntimeError("Cannot set a version_counter to a value below 0: " + str(version))
-        tensor._counter.version = version
+        tensor._ms_counter.version = version
 
 
 __all__ = ["SavedTensor"]

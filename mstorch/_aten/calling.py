@@ -248,8 +248,8 @@ def _node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     options = dict(zip(kwargs, _planned(tuple(kwargs.values()), tensors)))
     node: Derived = named(Derived, label)([edge_of(tensor) for tensor in tensors])
     node.formula, node.operator, node.plan, node.options = formula, operator, plan, options
-    node.shapes = [tensor._shape for tensor in tensors]
-    node.kinds = [tensor._dtype for tensor in tensors]
+    node.shapes = [tensor._ms_shape for tensor in tensors]
+    node.kinds = [tensor._ms_dtype for tensor in tensors]
     if operator._is_in_place and operator.__name__ in _NEED_SELF and (
         len(tensors) == 2 and node.edges[1] is not None or operator.__name__ not in ("mul_.Tensor", "div_.Tensor")
     ):
@@ -278,10 +278,10 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
     node.results = len(results)
     made = []
     for number, item in enumerate(results):
-        if isinstance(item, TensorBase) and not item._dtype.is_integral and not modes.inference:
-            if item._node is not None or item._auto is not None and (item._auto.leaf or item._auto.base is not None):
+        if isinstance(item, TensorBase) and not item._ms_dtype.is_integral and not modes.inference:
+            if item._ms_node is not None or item._ms_auto is not None and (item._ms_auto.leaf or item._ms_auto.base is not None):
                 item = _anew(item)
-            item._node, item._number = node, number
+            item._ms_node, item._ms_number = node, number
         made.append(item)
     node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in made)]
     if not isinstance(result, (tuple, list)):
@@ -336,7 +336,7 @@ def _call_of_tensors(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[s
             return result
     else:
         result = _shown(operator, args, kwargs, False)[0]
-    if any(not tensor._dtype.is_integral for tensor in tensors_in((result,))):
+    if any(not tensor._ms_dtype.is_integral for tensor in tensors_in((result,))):
         raise NotImplementedError(
             f"mstorch: the gradient of {operator} on tensors with __torch_dispatch__ is not known; compute it under torch.no_grad()"
         )
@@ -362,7 +362,7 @@ def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
 
 
 def _attach_in_place(node: Derived, tensor: Tensor) -> Tensor:
-    tensor._node, tensor._number = node, 0
+    tensor._ms_node, tensor._ms_number = node, 0
     auto_of(tensor).leaf = False
     node.saved = [*node.saved, Saved(tensor, True)]
     return tensor
@@ -378,18 +378,19 @@ def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tu
     """Write the values that ``__torch_dispatch__`` returned into the results that the operation computed with a gradient."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
-        fits = own._shape == other._shape and own._dtype is other._dtype and own._storage.__class__ is other._storage.__class__ is Storage
+        fits = own._ms_shape == other._ms_shape and own._ms_dtype is other._ms_dtype
+        fits = fits and own._ms_storage.__class__ is other._ms_storage.__class__ is Storage
         if operator._is_view or operator._is_in_place or not fits or len(pairs) != len(tensors_in((recorded,))):
             raise NotImplementedError(f"mstorch: __torch_dispatch__ gave another result for {operator}, whose gradient is then not known")
     for own, other in pairs:
-        if not own._dtype.is_integral or own._storage is not other._storage:
+        if not own._ms_dtype.is_integral or own._ms_storage is not other._ms_storage:
             array_of(own)[...] = array_of(other)
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
     """Make backward run ``node`` in place of the result's own node: while a mode is active, or always if the operation has several."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    nodes = [item._node for item in results if item._node is not None] if len(results) > 1 else [node_of(results[0])]
+    nodes = [item._ms_node for item in results if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
     real = nodes[0] if nodes else None
     if real is None:
         return result
@@ -397,7 +398,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
         node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-        node.places = [item._number for item in results]  # of the operation, which may have more results than the operator
+        node.places = [item._ms_number for item in results]  # of the operation, which may have more results than the operator
         real.__dict__["seen"] = node
         return result
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)

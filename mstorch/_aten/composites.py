@@ -54,14 +54,14 @@ def _whole(shape: Sequence[int], count: int) -> list[int]:
 
 
 def _in_rows(x: Tensor) -> bool:
-    steps = zip(x._shape, strides_of(x), contiguous_strides(x._shape))
-    return 0 in x._shape or all(length == 1 or step == wanted for length, step, wanted in steps)
+    steps = zip(x._ms_shape, strides_of(x), contiguous_strides(x._ms_shape))
+    return 0 in x._ms_shape or all(length == 1 or step == wanted for length, step, wanted in steps)
 
 
 def _viewed(x: Tensor, shape: list[int]) -> Tensor:
     """Reshape the tensor, as a view if its strides allow."""
-    shape = _whole(shape, count_of(x._shape))
-    if _in_rows(x) or view_strides(x._shape, strides_of(x), shape) is not None:
+    shape = _whole(shape, count_of(x._ms_shape))
+    if _in_rows(x) or view_strides(x._ms_shape, strides_of(x), shape) is not None:
         return aten("view", x, shape)
     return aten("_unsafe_view", aten("clone", x, memory_format=contiguous_format), shape)
 
@@ -155,18 +155,18 @@ def _H(self: Any) -> Any:
 @composite("data of a tensor")
 def _data(self: Tensor) -> Tensor:
     found = aten("detach", self)
-    found._counter = Counter()  # what is written to it counts as no write to the tensor
+    found._ms_counter = Counter()  # what is written to it counts as no write to the tensor
     return found
 
 
 @composite("conj", "conj_physical", "resolve_conj", "resolve_neg")
 def _conj(input: Tensor) -> Tensor:
-    return input if not input._dtype.is_complex else NotImplemented
+    return input if not input._ms_dtype.is_complex else NotImplemented
 
 
 @composite("real of a tensor", "real")
 def _real(self: Any) -> Any:
-    return self if not self._dtype.is_complex else NotImplemented
+    return self if not self._ms_dtype.is_complex else NotImplemented
 
 
 @composite("narrow")

@@ -137,7 +137,7 @@ def _set_dtype(parameter: Any, dtype: Any) -> None:
 
 def _follow(parameter: Any) -> None:
     for tensor in tensors_of(parameter):
-        if tensor._shape != tuple(parameter.shape) or tensor._dtype.ms != parameter.dtype:
+        if tensor._ms_shape != tuple(parameter.shape) or tensor._ms_dtype.ms != parameter.dtype:
             _become[0](tensor, parameter)
 
 
@@ -176,7 +176,7 @@ def share(parameter: Parameter, tensor: TensorBase) -> None:
 def tensors_of(parameter: Any) -> list[Any]:
     """Return the mstorch tensors that share a mindspore.Parameter."""
     found = [] if parameter is None else [reference() for reference in parameter.__dict__.get("_mstorch_tensors", ())]
-    return [tensor for tensor in found if tensor is not None and tensor._storage.parameter is parameter]
+    return [tensor for tensor in found if tensor is not None and tensor._ms_storage.parameter is parameter]
 
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -140,7 +140,7 @@ class Entry:
         """Return the graph's outputs, connected to the autograd graph where the eager function's results require grad."""
         owners = [*used, *self.states]
         edges = [
-            edge_of(owner) if not cut and is_tracked(owner) and not owner._dtype.is_integral else None
+            edge_of(owner) if not cut and is_tracked(owner) and not owner._ms_dtype.is_integral else None
             for owner, cut in zip(owners, self.cut)
         ]
         places = [i for i, edge in enumerate(edges) if edge is not None]
@@ -161,7 +161,7 @@ class Entry:
         node.saved = (True,)
         for number, (tensor, raw, tracked) in enumerate(zip(tensors, raws, self.plan.tracked)):
             if tracked and raw._requires_grad:
-                tensor._node, tensor._number = node, number
+                tensor._ms_node, tensor._ms_number = node, number
         return tensors
 
     def _deliver(self, tensors: Sequence[Any], used: Sequence[Any]) -> Any:
@@ -332,7 +332,7 @@ class Compiled:
             if len(context.draws) == len(entry.draws) and not natives:
                 if states_of_streams() != stream:
                     raise GraphBreak("random numbers are drawn in a way that no graph can repeat", place=self.name)
-                if "grad" in guards.names and any(tensor._auto is not None and tensor._auto.grad is not None for tensor in arguments):
+                if "grad" in guards.names and any(tensor._ms_auto is not None and tensor._ms_auto.grad is not None for tensor in arguments):
                     raise KernelBreak("an argument has a gradient that the function may read", place=self.name)
                 return
             entry.draws, entry.drawn = context.draws, context.drawn
@@ -348,13 +348,13 @@ class Compiled:
         for cell in guards.natives:
             if keeps_statistics(cell):
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
-        own = {id(tensor._storage) for tensor in entry.states}
+        own = {id(tensor._ms_storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
             if stays_behind(tensor):
                 refuse_cpu("a tensor of the CPU is an argument", self.name)
-            if tensor._dtype.ms is None:
-                raise GraphBreak(f"an argument is of {tensor._dtype!r}, of which MindSpore has no tensors", place=self.name)
-            if id(tensor._storage) in own:
+            if tensor._ms_dtype.ms is None:
+                raise GraphBreak(f"an argument is of {tensor._ms_dtype!r}, of which MindSpore has no tensors", place=self.name)
+            if id(tensor._ms_storage) in own:
                 if not any(tensor is state for state in entry.known):
                     raise KernelBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
                 entry.identical.append((i, tensor))
@@ -413,10 +413,10 @@ def _states(guards: Guards) -> list[Any]:
             raise GraphBreak("a tensor of MindSpore's side is used")
         if stays_behind(tensor):
             continue  # the capture ends where it is used
-        held = found.get(id(tensor._storage))
+        held = found.get(id(tensor._ms_storage))
         if held is None or (is_tracked(tensor) and not is_tracked(held)):
-            found[id(tensor._storage)] = tensor
-        elif is_tracked(tensor) and tensor._shape != held._shape:
+            found[id(tensor._ms_storage)] = tensor
+        elif is_tracked(tensor) and tensor._ms_shape != held._ms_shape:
             raise GraphBreak("a view of a parameter is used that has a history of its own")
     return list(found.values())
 
@@ -431,8 +431,8 @@ def _check_arguments(form: Any, given: Sequence[Any], after: Any) -> None:
 def _check_shared(arguments: Sequence[Any], written: Sequence[int]) -> None:
     """Raise GraphBreak if one of several arguments that share memory is modified."""
     for i in written:
-        storage = arguments[i]._storage
-        if any(other is not arguments[i] and other._storage is storage for other in arguments):
+        storage = arguments[i]._ms_storage
+        if any(other is not arguments[i] and other._ms_storage is storage for other in arguments):
             raise GraphBreak("an argument is written to that shares its memory with another")
 
 
@@ -449,14 +449,14 @@ def _check_escapes(
 ) -> None:
     """Raise GraphBreak if the function stored a tensor elsewhere, or used a tensor that the guards do not cover."""
     allowed = {id(t) for t in (*outputs, *stand_ins)}
-    known = {id(tensor._storage) for tensor in states}
+    known = {id(tensor._ms_storage) for tensor in states}
     used = block.storages()
     classes = _tensor_classes()
     gc.collect()
-    for tensor in [found for found in gc.get_objects() if type(found) in classes and hasattr(type(found), "_raw")]:
+    for tensor in [found for found in gc.get_objects() if type(found) in classes and hasattr(type(found), "_ms_raw")]:
         if id(tensor) in allowed:
             continue
-        storage = getattr(tensor, "_storage", None) if type(tensor).__name__ != "SparseTensor" else None
+        storage = getattr(tensor, "_ms_storage", None) if type(tensor).__name__ != "SparseTensor" else None
         if storage is None or id(storage) in known:
             continue
         if isinstance(storage, (Storage, DeviceMemory)):
@@ -465,7 +465,7 @@ def _check_escapes(
             continue
         if not isinstance(storage, Value):
             continue
-        for seen in (storage.raw, tensor._raw):
+        for seen in (storage.raw, tensor._ms_raw):
             if seen is None or context.known.get(id(seen)) is not seen or id(seen) in context.inputs:
                 continue
             if id(seen) in context.depends:
@@ -484,9 +484,10 @@ def _holder(tensor: Any) -> str:
 
 def _signature(tensor: Tensor) -> tuple[Any, ...]:
     return (
-        tensor._storage.__class__, tensor._shape, tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
+        tensor._ms_storage.__class__, tensor._ms_shape, tensor._ms_dtype, None if tensor._ms_stride is None else strides_of(tensor),
+        is_tracked(tensor),
         is_leaf(tensor), type(tensor), bool(getattr(tensor, "__dict__", None)),
-        tensor._auto is not None and (tensor._auto.inference, tensor._auto.grad is not None),
+        tensor._ms_auto is not None and (tensor._ms_auto.inference, tensor._ms_auto.grad is not None),
     )  # fmt: skip
 
 
@@ -495,7 +496,7 @@ def _sharing(arguments: Sequence[Any]) -> Any:
     if len(arguments) < 2:
         return None
     tensors = [id(t) for t in arguments]
-    memory = [id(t._storage) for t in arguments]
+    memory = [id(t._ms_storage) for t in arguments]
     if len(set(memory)) == len(memory):
         return None
     return tuple(map(tensors.index, tensors)), tuple(map(memory.index, memory))

@@ -24,7 +24,7 @@ from .memory import constant, copy_of
 
 def packed_strides(tensor: Any) -> tuple[int, ...] | None:
     """Return dense strides that keep the order of the dimensions in memory; None if these are row-major."""
-    shape, strides = tensor._shape, tensor._stride
+    shape, strides = tensor._ms_shape, tensor._ms_stride
     if strides is not None and dense_order(shape, strides) is None:
         order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
         packed = contiguous_strides(tuple(shape[i] for i in order))
@@ -63,7 +63,7 @@ def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
     """Return a capture block in which other values replace the storages of known tensors."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
-        block.put(tensor._storage, raw)
+        block.put(tensor._ms_storage, raw)
     return block
 
 
@@ -71,7 +71,7 @@ class copied_memory(Block):
     """Context manager in which the storages of known tensors hold copies of their memory; writes are discarded."""
 
     def __init__(self, states: Sequence[Any]) -> None:
-        self._storages: list[Any] = [tensor._storage for tensor in states]
+        self._storages: list[Any] = [tensor._ms_storage for tensor in states]
 
     def __enter__(self) -> None:
         copies = [storage.copied().base if storage.__class__ is DeviceMemory else storage.memory.copy() for storage in self._storages]
@@ -106,24 +106,24 @@ class Recipe:
     def __init__(self, owner: str, number: Any, tensor: Tensor) -> None:
         self.owner = owner
         self.number = number
-        self.kind = tensor._dtype
+        self.kind = tensor._ms_dtype
         self.cls = type(tensor)
-        self.shape = tensor._shape
+        self.shape = tensor._ms_shape
         self.stride = strides_of(tensor)
-        self.offset = tensor._offset
+        self.offset = tensor._ms_offset
         self.tracked = False
 
     def make(self, base: Any) -> Any:
         """Return the tensor as a view of its base, or the base itself if shape, strides and offset are equal."""
-        if base._shape == self.shape and strides_of(base) == self.stride and base._offset == self.offset and (
-            base._dtype is self.kind and self.owner == "fresh"
+        if base._ms_shape == self.shape and strides_of(base) == self.stride and base._ms_offset == self.offset and (
+            base._ms_dtype is self.kind and self.owner == "fresh"
         ):
             made = base
-        elif base._dtype is self.kind:
+        elif base._ms_dtype is self.kind:
             with grad_set_to(self.tracked):
                 made = window_on(base, self.shape, self.stride, self.offset, "AsStridedBackward0")
         else:
-            made = window(base._storage, self.kind, self.shape, self.stride, self.offset)
+            made = window(base._ms_storage, self.kind, self.shape, self.stride, self.offset)
         if self.cls is not type(made):
             made.__class__ = self.cls
         return made
@@ -166,11 +166,11 @@ def plan(
     """
     made = Plan()
     made.form = form
-    by_storage = {id(a._storage): i for i, a in enumerate(arguments)}
-    state_numbers = {id(tensor._storage): tensor for tensor in states}
+    by_storage = {id(a._ms_storage): i for i, a in enumerate(arguments)}
+    state_numbers = {id(tensor._ms_storage): tensor for tensor in states}
     fresh: dict[int, int] = {}
     for tensor in outputs:
-        storage = tensor._storage
+        storage = tensor._ms_storage
         key = id(storage)
         same = next((i for i, a in enumerate(arguments) if a is tensor), None)
         if same is not None:
@@ -191,14 +191,14 @@ def plan(
                 made.fresh.append(_source(made, storage.raw, depends))
             made.recipes.append(Recipe("fresh", fresh[key], tensor))
     for tensor, raw in zip(states, state_raws):
-        now = block.cell(tensor._storage, tensor._dtype.np).raw
+        now = block.cell(tensor._ms_storage, tensor._ms_dtype.np).raw
         if now is not raw:
             made.states.append((tensor, _source(made, now, depends)))
     for i, (argument, raw) in enumerate(zip(arguments, argument_raws)):
-        if argument._stride is None:
-            if argument._storage.raw is not raw:
-                made.arguments.append((i, _source(made, argument._storage.raw, depends)))
-        elif argument._storage.version:
+        if argument._ms_stride is None:
+            if argument._ms_storage.raw is not raw:
+                made.arguments.append((i, _source(made, argument._ms_storage.raw, depends)))
+        elif argument._ms_storage.version:
             raise GraphBreak("an argument whose memory is not in order is written to")
     return made
 

@@ -110,7 +110,7 @@ class Guards:
             raise GraphBreak(f"the function can reach more than {_LIMIT} objects", place=path)
         if isinstance(value, TensorBase):
             shown = tuple(getattr(value, name) for name in _SHOWN)
-            self.tensors.append((value, value._storage, is_tracked(value), is_leaf(value), path, shown))
+            self.tensors.append((value, value._ms_storage, is_tracked(value), is_leaf(value), path, shown))
             if getattr(value, "__dict__", None):
                 self._members(value.__dict__, path)
             self._class(type(value))
@@ -428,7 +428,7 @@ class Guards:
                 if now is not value and not (plain and same_plain(now, value)):
                     return False
         for tensor, storage, tracked, leaf, *_ in self.tensors:
-            if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
+            if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 return False
         for container, before, _ in self.sizes:
             if len(container) != len(before) or (isinstance(container, dict) and not _in_order(container, before)):
@@ -488,7 +488,7 @@ class Guards:
                 if undo is not None:
                     undo(value)
         for tensor, storage, tracked, leaf, path, shown in self.tensors:
-            if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
+            if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 found = found or path
                 for name, value in zip(_SHOWN, shown):
                     setattr(tensor, name, value)
@@ -564,11 +564,13 @@ def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
 
 
 def _gradient_of(tensor: Any) -> Any:
-    auto = tensor._auto
+    auto = tensor._ms_auto
     return None if auto is None else auto.grad
 
 
-_SHOWN = ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_counter", "_node", "_number", "_auto")
+_SHOWN = (
+    "_ms_storage", "_ms_dtype", "_ms_shape", "_ms_stride", "_ms_offset", "_ms_array", "_ms_counter", "_ms_node", "_ms_number", "_ms_auto",
+)  # fmt: skip
 
 
 def _unchanged(container: Any, before: Any) -> bool:

@@ -26,12 +26,12 @@ _clone = kernel("clone")
 
 def has_memory(tensor: Any) -> bool:
     """Return whether a tensor is in host or device memory, which a graph can take."""
-    return tensor._storage.__class__ in (Storage, DeviceMemory)
+    return tensor._ms_storage.__class__ in (Storage, DeviceMemory)
 
 
 def stays_behind(tensor: Tensor) -> bool:
     """Return True for a CPU tensor in a process whose graphs run on a device."""
-    return not ON_CPU and tensor._storage.__class__ is not DeviceMemory
+    return not ON_CPU and tensor._ms_storage.__class__ is not DeviceMemory
 
 
 def refuse_cpu(what: str, place: str | None = None) -> None:
@@ -66,10 +66,10 @@ def graphs_read_windows() -> bool:
 def state_value(tensor: Any) -> Raw:
     """Return the whole storage of a known tensor as a graph input, in the tensor's shape if the tensor covers all of it."""
     whole = whole_storage(tensor)
-    all_of_it = tensor._stride is None and not tensor._offset and whole.numel() == tensor.numel()
+    all_of_it = tensor._ms_stride is None and not tensor._ms_offset and whole.numel() == tensor.numel()
     if ON_CPU:
         array = array_of(whole)
-        return from_numpy(array.reshape(tensor._shape) if all_of_it else array)
+        return from_numpy(array.reshape(tensor._ms_shape) if all_of_it else array)
     return input_of(tensor if all_of_it else whole)
 
 
@@ -112,5 +112,5 @@ def put_state(tensor: Any, made: Any) -> None:
     if ON_CPU:
         put_array(whole, array_of(made).reshape(-1))
     else:
-        put_raw(whole, run("Reshape", made if isinstance(made, Raw) else value_of(made), whole._shape), own=False)
-    tensor._counter.version += tensor._counter is not whole._storage
+        put_raw(whole, run("Reshape", made if isinstance(made, Raw) else value_of(made), whole._ms_shape), own=False)
+    tensor._ms_counter.version += tensor._ms_counter is not whole._ms_storage

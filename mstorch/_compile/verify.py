@@ -41,7 +41,7 @@ def _reference(
     """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""
     with copied_memory(states):
         made = [copied(arguments[i]) for i in numbers]
-        ends = [edge_of(owner) if is_tracked(owner) and not owner._dtype.is_integral else None for owner in (*made, *states)]
+        ends = [edge_of(owner) if is_tracked(owner) and not owner._ms_dtype.is_integral else None for owner in (*made, *states)]
         args, kwargs = unflatten(form, iter(replaced(arguments, numbers, made)))
         outputs: list[Any] = []
         flatten(function(*args, **kwargs), outputs)
@@ -50,8 +50,8 @@ def _reference(
 
 def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], states: Sequence[Any]) -> bool:
     """Return whether the function, run eagerly on copies, raises."""
-    own = {id(tensor._storage) for tensor in states}
-    numbers = [i for i, tensor in enumerate(arguments) if id(tensor._storage) not in own]
+    own = {id(tensor._ms_storage) for tensor in states}
+    numbers = [i for i, tensor in enumerate(arguments) if id(tensor._ms_storage) not in own]
     try:
         with _reference(function, form, arguments, numbers, states):
             return False
@@ -98,15 +98,15 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 def _whole(tensor: Tensor) -> Any:
     """Return an output's whole storage, which is what the graph returns."""
     whole = whole_storage(tensor)
-    return tensor if tensor._stride is None and tensor.numel() == whole.numel() else whole
+    return tensor if tensor._ms_stride is None and tensor.numel() == whole.numel() else whole
 
 
 def _as_it_lies(values: Array, tensor: Any) -> Array:
     """Return the values in memory order, for a tensor that covers its memory."""
-    if tensor._stride is None:
+    if tensor._ms_stride is None:
         return values
     flat = np.empty(values.size, values.dtype)
-    np.lib.stride_tricks.as_strided(flat, values.shape, [step * flat.itemsize for step in tensor._stride])[...] = values
+    np.lib.stride_tricks.as_strided(flat, values.shape, [step * flat.itemsize for step in tensor._ms_stride])[...] = values
     return flat
 
 
@@ -130,7 +130,7 @@ def _compare_run(
         if not followed or not places:
             return
         random = np.random.RandomState(0)
-        seeds = [random.uniform(-1, 1, tensor._shape).astype(tensor._dtype.np) for tensor, _ in followed]
+        seeds = [random.uniform(-1, 1, tensor._ms_shape).astype(tensor._ms_dtype.np) for tensor, _ in followed]
         wanted = _gradients([tensor for tensor, _ in followed], seeds, [ends[place] for place in places])
         faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
         found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
@@ -138,7 +138,7 @@ def _compare_run(
         # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
         noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
         for place, want, given in zip(places, wanted, got):
-            zeros = from_numpy(np.zeros(owners[place]._shape, owners[place]._dtype.np))
+            zeros = from_numpy(np.zeros(owners[place]._ms_shape, owners[place]._ms_dtype.np))
             same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
 
 

@@ -420,12 +420,12 @@ def with_numbers(
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
     """Return a 0-d tensor as a number, also inside lists, for a parameter of numbers."""
     if "Ints" in kinds and isinstance(value, (tuple, list)) and any(
-        _number_tensor(item) and item._dtype.category == 1 for item in value
+        _number_tensor(item) and item._ms_dtype.category == 1 for item in value
     ):
         return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
     if kinds & _NUMBERS or "Ints" in kinds:
         whole = not kinds & {"Float", "Scalar"}
-        if _number_tensor(value) and (value._dtype.category == 1 or not whole):
+        if _number_tensor(value) and (value._ms_dtype.category == 1 or not whole):
             return value.item()
     return value
 
@@ -435,14 +435,14 @@ def _anything(value: Any) -> bool:
 
 
 def _number_tensor(value: Any) -> bool:
-    plain = isinstance(value, TensorBase) and not value._sparse
-    return plain and not value._shape and not value.requires_grad
+    plain = isinstance(value, TensorBase) and not value._ms_sparse
+    return plain and not value._ms_shape and not value.requires_grad
 
 
 def _int(value: Any) -> bool:
     if isinstance(value, bool):
         return False
-    return isinstance(value, (int, np.integer)) or (_number_tensor(value) and value._dtype.category == 1)
+    return isinstance(value, (int, np.integer)) or (_number_tensor(value) and value._ms_dtype.category == 1)
 
 
 def _float(value: Any) -> bool:

@@ -84,7 +84,7 @@ class Generator:
         """Restore a state returned by ``get_state``; return the generator."""
         if not isinstance(new_state, TensorBase):
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
-        if new_state._dtype.name != "uint8":
+        if new_state._ms_dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         with self._engine.lock:
             self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
@@ -286,7 +286,7 @@ def mask_engine(tensor: TensorBase) -> Any:
 def engine_beside(tensor: TensorBase) -> Any:
     """Return the stream for numbers drawn for a tensor: that of its device, or the host's for a tensor that MindSpore trains."""
     native = modes.native is not None and not modes.native.captured
-    if ON_CPU or native or tensor._storage.__class__ not in NATIVE:
+    if ON_CPU or native or tensor._ms_storage.__class__ not in NATIVE:
         return engine_of(None)
     _check_allowed()
     return device_generator().engine
@@ -294,4 +294,4 @@ def engine_beside(tensor: TensorBase) -> Any:
 
 def draws_on_device(value: TensorBase | Number) -> bool:
     """Return whether numbers with this tensor as a parameter are drawn on a device, without reading values."""
-    return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._storage.__class__ in NATIVE
+    return not ON_CPU and modes.native is None and isinstance(value, TensorBase) and value._ms_storage.__class__ in NATIVE

@@ -51,10 +51,10 @@ class RemovableHandle(Block):
 
 def warn_if_has_hooks(tensor: TensorBase) -> None:
     """Warn of each hook that serialization drops, unless ``torch.utils.hooks.unserializable_hook`` marks the hook."""
-    if tensor._node is None:
-        hooks = None if tensor._auto is None else tensor._auto.hooks
+    if tensor._ms_node is None:
+        hooks = None if tensor._ms_auto is None else tensor._ms_auto.hooks
     else:
-        hooks = None if tensor._node.pre is None else tensor._node.pre.get(tensor._number)
+        hooks = None if tensor._ms_node.pre is None else tensor._ms_node.pre.get(tensor._ms_number)
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warn(

@@ -8,7 +8,7 @@ from .tensor_base import TensorBase
 
 def is_nested(value: Any) -> bool:
     """Return True if the value is a nested tensor, strided or jagged."""
-    return isinstance(value, TensorBase) and getattr(value, "_nested", False)
+    return isinstance(value, TensorBase) and getattr(value, "_ms_nested", False)
 
 
 def nested_in(*values: Any) -> bool:

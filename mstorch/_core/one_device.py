@@ -44,12 +44,12 @@ def table_elsewhere(indices: TensorBase, name: str, weight: TensorBase) -> str:
 
 def found_two(first: TensorBase, name: str, other: TensorBase) -> str:
     """Return the message of torch's kernels based on TensorIterator for operands on two devices."""
-    place, far = (first, other) if first._storage.__class__ is DeviceMemory else (other, first)
+    place, far = (first, other) if first._ms_storage.__class__ is DeviceMemory else (other, first)
     return f"Expected all tensors to be on the same device, but found at least two devices, {place.device} and {far.device}!"
 
 
 def _of_method(first: TensorBase, name: str, other: TensorBase, method: str) -> str:
-    kind = (first if first._storage.__class__ is DeviceMemory else other).device.type.upper()
+    kind = (first if first._ms_storage.__class__ is DeviceMemory else other).device.type.upper()
     return _got(name, other, first) + f" (when checking argument in method wrapper_{kind}_{method})"
 
 
@@ -86,7 +86,7 @@ def on_one_device(function: Function, name: str) -> Function:
         seen = None
         for value in (*args, *named.values()) if named else args:
             if isinstance(value, TensorBase):
-                kind = value._storage.__class__
+                kind = value._ms_storage.__class__
             elif (value.__class__ is tuple or value.__class__ is list) and value and isinstance(value[0], TensorBase):
                 kind = _kind_of_parts(value)
             else:
@@ -107,7 +107,7 @@ def on_one_device(function: Function, name: str) -> Function:
 
 def _kind_of_parts(parts: Any) -> type | None:
     """Return the storage class shared by all tensors in a sequence; None if some are on the CPU and some on a device."""
-    kinds = {part._storage.__class__ for part in parts if isinstance(part, TensorBase)}
+    kinds = {part._ms_storage.__class__ for part in parts if isinstance(part, TensorBase)}
     return None if {DeviceMemory, Storage} <= kinds else next(iter(kinds))
 
 
@@ -122,8 +122,8 @@ def _named_tensors(
             continue
         number = word in rule.numbers
         for item in value if isinstance(value, (tuple, list)) else (value,):
-            kind = item._storage.__class__ if isinstance(item, TensorBase) else None
-            if kind is DeviceMemory or (kind is Storage and (item._shape or not number)):
+            kind = item._ms_storage.__class__ if isinstance(item, TensorBase) else None
+            if kind is DeviceMemory or (kind is Storage and (item._ms_shape or not number)):
                 yield _OF_TORCH.get(word, word), item
 
 
@@ -146,14 +146,14 @@ def _refuse(function: Function, name: str, rule: OneDevice, args: tuple[Any, ...
     for word, tensor in _named_tensors(function, name, rule, args, named):
         if first is None:
             first = tensor
-        elif tensor._storage.__class__ is not first._storage.__class__:
+        elif tensor._ms_storage.__class__ is not first._ms_storage.__class__:
             words = rule.words or functools.partial(_of_method, method=rule.kernel or name)
             raise RuntimeError(words(first, word, tensor))
 
 
 def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> None:
     """Raise torch's error if a result is to be stored (``out=``, in place) in a tensor on another device."""
-    here, there = result._storage.__class__, target._storage.__class__
+    here, there = result._ms_storage.__class__, target._ms_storage.__class__
     if here is not there and modes.native is None and {here, there} == {DeviceMemory, Storage}:
         if name:
             raise RuntimeError(_got(name, target, result))
@@ -162,6 +162,6 @@ def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> 
 
 def check_index(indexed: TensorBase, index: Any) -> None:
     """Raise torch's error if a CPU tensor is indexed by a tensor on a device."""
-    there = isinstance(index, TensorBase) and index._storage.__class__ is DeviceMemory
-    if there and indexed._storage.__class__ is Storage and modes.native is None:
+    there = isinstance(index, TensorBase) and index._ms_storage.__class__ is DeviceMemory
+    if there and indexed._ms_storage.__class__ is Storage and modes.native is None:
         raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({indexed.device})")

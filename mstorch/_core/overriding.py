@@ -416,7 +416,7 @@ def entry(
 
 def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
     return any(
-        depth < 4 and _among_nested(item, depth + 1) if item.__class__ in (list, tuple) else getattr(type(item), "_nested", False)
+        depth < 4 and _among_nested(item, depth + 1) if item.__class__ in (list, tuple) else getattr(type(item), "_ms_nested", False)
         for item in values
     )  # fmt: skip
 
@@ -437,9 +437,9 @@ def entry_of_operator(
         two = type(other)
         try:
             if type(self) in PLAIN and two in PLAIN and not MODES:
-                if run is not None and two in TENSORS and other._shape == self._shape:
-                    kind = self._dtype
-                    if kind is other._dtype and not kind.is_integral and self._stride is other._stride is None:
+                if run is not None and two in TENSORS and other._ms_shape == self._ms_shape:
+                    kind = self._ms_dtype
+                    if kind is other._ms_dtype and not kind.is_integral and self._ms_stride is other._ms_stride is None:
                         return run(kernel, kind, self, other, True)  # the common case
                 return function(self, other)
         except (MemoryError, RuntimeError, ValueError, IndexError) as error:

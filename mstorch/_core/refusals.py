@@ -45,7 +45,7 @@ def in_numbers(
 def _alone(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (tuple, list)):
         return depth < 4 and any(_alone(item, depth + 1) for item in value)
-    return isinstance(value, TensorBase) and not value._sparse and not value._shape
+    return isinstance(value, TensorBase) and not value._ms_sparse and not value._ms_shape
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
@@ -64,7 +64,7 @@ def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error:
     """Return torch's class of error if a library, or the interpreter within mstorch's code, refused an argument; else None."""
     if isinstance(error, NotImplementedError) or not foreign(error):
         return None
-    if isinstance(error, TypeError) and (kind := next((item._dtype for item in args if _of_codes(item)), None)) is not None:
+    if isinstance(error, TypeError) and (kind := next((item._ms_dtype for item in args if _of_codes(item)), None)) is not None:
         last = spoken.rpartition(".")[2]
         return not_for(_float8_words().get(last, last), kind.name)
     given = (*args, *named.values())
@@ -79,7 +79,7 @@ def _holds_tensors(value: TensorBase | list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _of_codes(value: TensorBase | int | tuple[int | None, ...]) -> bool:
-    return isinstance(value, TensorBase) and value._dtype.ms is None
+    return isinstance(value, TensorBase) and value._ms_dtype.ms is None
 
 
 def _sized(value: TensorBase) -> str:

@@ -12,4 +12,4 @@ MAKERS: dict[str, Callable[..., Any]] = {}  # "coo": (indices (dimensions, nnz),
 
 def is_sparse(value: Any) -> bool:
     """Return whether a value is a tensor of any sparse layout; torch's ``Tensor.is_sparse`` is True for COO only."""
-    return isinstance(value, TensorBase) and value._sparse
+    return isinstance(value, TensorBase) and value._ms_sparse

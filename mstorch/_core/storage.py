@@ -111,13 +111,14 @@ class Storage:
 
     def is_shown_by(self, tensor: TensorBase) -> bool:
         """Return whether a tensor covers all of the memory in row-major order."""
-        return tensor._stride is None and not tensor._offset and self.nbytes == math.prod(tensor._shape) * tensor._dtype.itemsize
+        whole = tensor._ms_stride is None and not tensor._ms_offset
+        return whole and self.nbytes == math.prod(tensor._ms_shape) * tensor._ms_dtype.itemsize
 
     def whole(self, tensor: TensorBase) -> Raw:
         """Return the MindSpore tensor over all of the memory, which the tensor covers."""
         if self.parameter is not None:
             self.follow()
-        return from_numpy(self.memory.view(tensor._dtype.np).reshape(tensor._shape))
+        return from_numpy(self.memory.view(tensor._ms_dtype.np).reshape(tensor._ms_shape))
 
     def let_go(self) -> None:
         """Free the memory."""
@@ -179,7 +180,7 @@ class Absent:
 
     def whole(self, tensor: Any) -> Raw:
         """Raise RuntimeError as reading does; return zeros for a meta tensor."""
-        return from_numpy(self.elements(tensor._dtype.np, tensor._shape))
+        return from_numpy(self.elements(tensor._ms_dtype.np, tensor._ms_shape))
 
     @property
     def memory(self) -> Array:
@@ -208,7 +209,7 @@ class _Native:
 
     def address_of(self, tensor: TensorBase) -> int:
         """Return the number in place of an address for the first element of a tensor."""
-        return self.address + int(tensor._offset * tensor._dtype.itemsize)
+        return self.address + int(tensor._ms_offset * tensor._ms_dtype.itemsize)
 
 
 class DeviceMemory(_Native):
@@ -237,7 +238,7 @@ class DeviceMemory(_Native):
 
     def is_shown_by(self, tensor: Any) -> bool:
         """Return whether a tensor covers all of the memory in row-major order."""
-        return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._shape
+        return is_all_of_device_memory(tensor) and tuple(self.base.shape) == tensor._ms_shape
 
     def whole(self, tensor: Any) -> Raw:
         """Return the MindSpore tensor that holds all of the memory."""
@@ -388,11 +389,11 @@ def is_all_of_device_memory(tensor: TensorBase) -> bool:
     """Return whether a tensor covers all of a storage in device memory, row-major and in its dtype, so that a kernel may write into the
     base.
     """
-    storage = tensor._storage
-    if storage.__class__ is not DeviceMemory or tensor._stride is not None or tensor._offset:
+    storage = tensor._ms_storage
+    if storage.__class__ is not DeviceMemory or tensor._ms_stride is not None or tensor._ms_offset:
         return False
     base = storage.base
-    return bool(base.size == math.prod(tensor._shape) and NAME_OF[base.dtype] == tensor._dtype.held)
+    return bool(base.size == math.prod(tensor._ms_shape) and NAME_OF[base.dtype] == tensor._ms_dtype.held)
 
 
 class Value(_Native):
@@ -449,7 +450,7 @@ class Value(_Native):
 
     def is_shown_by(self, tensor: Any) -> bool:
         """Return whether a tensor is all of the value in row-major order."""
-        return tensor._stride is None and tuple(self.raw.shape) == tensor._shape
+        return tensor._ms_stride is None and tuple(self.raw.shape) == tensor._ms_shape
 
     def whole(self, tensor: Any) -> Raw:
         """Return the value."""
@@ -590,7 +591,7 @@ class NativeBlock(Block):
 
 def home(tensor: TensorBase) -> Any:
     """Return the object that currently holds a tensor's elements."""
-    storage = tensor._storage
+    storage = tensor._ms_storage
     return storage if modes.native is None or storage.__class__ is Absent else modes.native
 
 

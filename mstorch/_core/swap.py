@@ -19,7 +19,7 @@ def swap_tensors(t1: TensorBase, t2: TensorBase) -> None:
     if set(slots) != set(copyreg._slotnames(type(t2))):  # type: ignore[attr-defined]
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     for name, tensor in (("t1", t1), ("t2", t2)):
-        accumulator = None if tensor._auto is None else tensor._auto.accumulator
+        accumulator = None if tensor._ms_auto is None else tensor._ms_auto.accumulator
         if accumulator is not None and accumulator() is not None:
             raise RuntimeError(
                 f"Expected use_count of {name} to be 1 or 2 with an AccumulateGrad node but got 3 make sure you are not holding "

@@ -88,12 +88,12 @@ def on() -> bool:
 
 def levels_of(tensor: TensorBase) -> list[int]:
     """Return the visible levels at which a tensor has a tangent, the outermost first."""
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is None or not on():
         return []
     hidden, found = modes.hidden, auto.tangents
     if auto.base is not None:
-        above = auto.base._auto
+        above = auto.base._ms_auto
         if above is not None and above.tangents:
             found = {**above.tangents, **(found or {})}
     return sorted(level for level, tangent in found.items() if level not in hidden and tangent is not None) if found else []
@@ -110,7 +110,7 @@ def levels_of_all(tensors: Sequence[Any]) -> list[int]:
         return []
     hidden, found = modes.hidden, set()
     for tensor in tensors:
-        auto = getattr(tensor, "_auto", None)
+        auto = getattr(tensor, "_ms_auto", None)
         if auto is None:
             continue
         if auto.base is not None:

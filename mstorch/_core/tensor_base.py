@@ -41,28 +41,28 @@ class SparseOperand(NotImplementedError):
 class TensorBase(Methods):
     """Data members of a tensor.
 
-    ``_stride`` is None for row-major strides. ``_array``: cached NumPy view; for a storage that is a value, ``_raw`` is the tensor's value
-    after the writes counted in ``_at``. ``_counter``: the version counter, which is the storage unless the tensor came from ``.data``.
-    ``_node`` and ``_number``: the autograd node that made the tensor, and the number of the output.
+    ``_ms_stride`` is None for row-major strides. ``_ms_array``: cached NumPy view; if the storage is a value, ``_ms_raw`` is the value
+    after the writes counted in ``_ms_at``. ``_ms_counter``: the version counter, the storage unless the tensor came from ``.data``.
+    ``_ms_node`` and ``_ms_number``: the autograd node that made the tensor, and the number of the output.
     """
 
-    _sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
+    _ms_sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
     __slots__ = (
-        "_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at", "_counter", "_node", "_number", "_auto",
-        "__dict__", "__weakref__",
+        "_ms_storage", "_ms_dtype", "_ms_shape", "_ms_stride", "_ms_offset", "_ms_array", "_ms_raw", "_ms_at", "_ms_counter",
+        "_ms_node", "_ms_number", "_ms_auto", "__dict__", "__weakref__",
     )  # fmt: skip
-    _storage: Any
-    _dtype: dtype
-    _shape: tuple[int, ...]
-    _stride: Strides | None
-    _offset: int
-    _array: Array | None
-    _raw: Raw | None
-    _at: tuple[Value, int] | None
-    _counter: Any
-    _node: Any
-    _number: int
-    _auto: Auto | None
+    _ms_storage: Any
+    _ms_dtype: dtype
+    _ms_shape: tuple[int, ...]
+    _ms_stride: Strides | None
+    _ms_offset: int
+    _ms_array: Array | None
+    _ms_raw: Raw | None
+    _ms_at: tuple[Value, int] | None
+    _ms_counter: Any
+    _ms_node: Any
+    _ms_number: int
+    _ms_auto: Auto | None
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
@@ -120,17 +120,17 @@ def fresh(
     storage.shared = None
     storage.parameter = None
     storage.pinned = False
-    tensor._storage = tensor._counter = storage
-    tensor._dtype = OF_NP[array.dtype] if kind is None else kind
-    tensor._shape = array.shape if shape is None else shape
-    tensor._stride = stride
-    tensor._offset = 0
-    tensor._array = array
-    tensor._raw = None
-    tensor._at = None
-    tensor._node = None
-    tensor._number = 0
-    tensor._auto = None
+    tensor._ms_storage = tensor._ms_counter = storage
+    tensor._ms_dtype = OF_NP[array.dtype] if kind is None else kind
+    tensor._ms_shape = array.shape if shape is None else shape
+    tensor._ms_stride = stride
+    tensor._ms_offset = 0
+    tensor._ms_array = array
+    tensor._ms_raw = None
+    tensor._ms_at = None
+    tensor._ms_node = None
+    tensor._ms_number = 0
+    tensor._ms_auto = None
     if modes.inference:
         auto_of(tensor).inference = True
     return tensor
@@ -173,7 +173,7 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
     if ON_CPU or (modes.native is not None and modes.native.captured):
         cell = Value(lies)
         tensor = _make(cell, kind, shape, strides, 0)
-        tensor._raw, tensor._at = raw, (cell, cell.writes)
+        tensor._ms_raw, tensor._ms_at = raw, (cell, cell.writes)
     else:
         tensor = _make(DeviceMemory(lies), kind, shape, strides, 0)
     if modes.inference:
@@ -194,25 +194,25 @@ def laid_out(array: Array, strides: Strides | None) -> Any:
     assert order is not None, "the result of an operation is dense"
     source = np.array(array.transpose(order), order="C")
     tensor = _host(source)
-    tensor._shape = array.shape
-    tensor._stride = normalize(array.shape, strides)
-    tensor._array = source.transpose(np.argsort(order)) if order else source
+    tensor._ms_shape = array.shape
+    tensor._ms_stride = normalize(array.shape, strides)
+    tensor._ms_array = source.transpose(np.argsort(order)) if order else source
     return tensor
 
 
 def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | None, offset: int) -> TensorBase:
     tensor: Any = _new(_class[0])
-    tensor._storage = tensor._counter = storage
-    tensor._dtype = kind
-    tensor._shape = shape
-    tensor._stride = stride
-    tensor._offset = offset
-    tensor._array = None
-    tensor._raw = None
-    tensor._at = None
-    tensor._node = None
-    tensor._number = 0
-    tensor._auto = None
+    tensor._ms_storage = tensor._ms_counter = storage
+    tensor._ms_dtype = kind
+    tensor._ms_shape = shape
+    tensor._ms_stride = stride
+    tensor._ms_offset = offset
+    tensor._ms_array = None
+    tensor._ms_raw = None
+    tensor._ms_at = None
+    tensor._ms_node = None
+    tensor._ms_number = 0
+    tensor._ms_auto = None
     return tensor
 
 
@@ -245,11 +245,11 @@ def _wrapper_like(tensor: TensorBase, made: TensorBase) -> TensorBase:
 
 def twin(tensor: TensorBase) -> Any:
     """Return an alias of the tensor that shares its version counter and autograd node; neither a view nor a leaf of its own."""
-    made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
-    if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
+    made = _make(tensor._ms_storage, tensor._ms_dtype, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
+    if tensor._ms_storage.__class__ is Absent and tensor.__class__ is not made.__class__:
         made = _wrapper_like(tensor, made)
-    made._array, made._raw, made._at, made._counter = tensor._array, tensor._raw, tensor._at, tensor._counter
-    made._node, made._number = tensor._node, tensor._number
+    made._ms_array, made._ms_raw, made._ms_at, made._ms_counter = tensor._ms_array, tensor._ms_raw, tensor._ms_at, tensor._ms_counter
+    made._ms_node, made._ms_number = tensor._ms_node, tensor._ms_number
     return made
 
 
@@ -258,16 +258,16 @@ def twin(tensor: TensorBase) -> Any:
 
 def array_of(tensor: Any) -> Array:
     """Return the tensor's elements as a NumPy view of its memory."""
-    array = tensor._array
-    if array is not None and modes.native is None and not tensor._storage.moved:
+    array = tensor._ms_array
+    if array is not None and modes.native is None and not tensor._ms_storage.moved:
         return array
-    storage = tensor._storage
+    storage = tensor._ms_storage
     if modes.native is not None:
-        return typed(value_of(tensor).asnumpy(), tensor._dtype.np)
+        return typed(value_of(tensor).asnumpy(), tensor._ms_dtype.np)
+    kind, shape = tensor._ms_dtype, tensor._ms_shape
     if storage.__class__ is DeviceMemory or storage.__class__ is Value:
-        shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
-        return copied(tensor, typed(value_of(tensor).asnumpy(), tensor._dtype.np) if shadow is None else shadow)
-    kind, shape = tensor._dtype, tensor._shape
+        shadow = None if storage.shadow is None else storage.shadowed(kind.np, shape, strides_of(tensor), tensor._ms_offset)
+        return copied(tensor, typed(value_of(tensor).asnumpy(), kind.np) if shadow is None else shadow)
     if storage.__class__ is Absent:
         return storage.elements(kind.np, shape)
     if storage.__class__ is Mirror:
@@ -277,25 +277,25 @@ def array_of(tensor: Any) -> Array:
     size = kind.itemsize
     if 0 in shape:
         array = np.empty(shape, kind.np)
-    elif tensor._stride is None:
-        array = np.ndarray(shape, kind.np, storage.memory, tensor._offset * size)
+    elif tensor._ms_stride is None:
+        array = np.ndarray(shape, kind.np, storage.memory, tensor._ms_offset * size)
     else:
-        array = np.ndarray(shape, kind.np, storage.memory, tensor._offset * size, [step * size for step in tensor._stride])
+        array = np.ndarray(shape, kind.np, storage.memory, tensor._ms_offset * size, [step * size for step in tensor._ms_stride])
     if not storage.moved:
-        tensor._array = array
+        tensor._ms_array = array
     return array
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
     """Return an alias without conjugate and negative bits, with the same autograd state and version counter."""
     made = twin(tensor)
-    made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
+    made._ms_storage, made._ms_auto, made._ms_array = tensor._ms_storage.inner, tensor._ms_auto, None
     return made
 
 
 def is_meta(tensor: TensorBase) -> bool:
     """Return whether a tensor is on the meta device."""
-    storage = tensor._storage
+    storage = tensor._ms_storage
     return storage.__class__ is Absent and storage.device is META
 
 
@@ -311,12 +311,12 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
 
 def to_meta(tensor: TensorBase, requires_grad: bool = False) -> TensorBase:
     """Return a meta tensor with the same shape, strides and dtype."""
-    return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
+    return meta_tensor(tensor._ms_shape, tensor._ms_dtype, tensor._ms_stride, requires_grad)
 
 
 def value_of(tensor: TensorBase) -> Raw:
     """Return the elements as a MindSpore tensor: it shares the memory of a row-major tensor and is a copy of any other."""
-    storage = tensor._storage
+    storage = tensor._ms_storage
     if storage.__class__ is DeviceMemory and modes.native is None:
         return _device_value(tensor, storage)
     if storage.__class__ is Value:
@@ -324,36 +324,36 @@ def value_of(tensor: TensorBase) -> Raw:
     elif storage.__class__ is Mirror:
         return face(array_of(tensor)) if modes.native is None else storage.turned_raw(value_of(as_it_lies(tensor)))
     elif modes.native is not None:
-        cell = modes.native.cell(storage, tensor._dtype.np, _leaf_of(tensor))
+        cell = modes.native.cell(storage, tensor._ms_dtype.np, _leaf_of(tensor))
     else:
         return face(array_of(tensor))
-    at = tensor._at
+    at = tensor._ms_at
     if at is None or at[0] is not cell or at[1] != cell.writes:
-        tensor._raw = cell.read(tensor._dtype.held, tensor._shape, tensor._stride, tensor._offset)
-        tensor._at = (cell, cell.writes)
-    return tensor._raw
+        tensor._ms_raw = cell.read(tensor._ms_dtype.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
+        tensor._ms_at = (cell, cell.writes)
+    return tensor._ms_raw
 
 
 def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
-    at = tensor._at
+    at = tensor._ms_at
     if at is None or at[0] is not storage or at[1] != storage.exchanges:
-        kind = tensor._dtype
-        raw = storage.read(kind.held, tensor._shape, tensor._stride, tensor._offset)
+        kind = tensor._ms_dtype
+        raw = storage.read(kind.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
         if OF_MS[storage.base.dtype].name != kind.held:
             return raw  # a copy, which shows no later writes
-        tensor._raw, tensor._at = raw, (storage, storage.exchanges)
-    return tensor._raw
+        tensor._ms_raw, tensor._ms_at = raw, (storage, storage.exchanges)
+    return tensor._ms_raw
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
     """Return the leaf that requires grad and of which the tensor is a view, or the tensor itself if it is such a leaf; else None."""
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is None or not modes.grad:
         return None
     if auto.leaf:
         return tensor
     base = auto.base
-    return base if base is not None and base._auto is not None and base._auto.leaf else None
+    return base if base is not None and base._ms_auto is not None and base._ms_auto.leaf else None
 
 
 def count_of(shape: Sequence[int]) -> int:
@@ -366,7 +366,7 @@ def count_of(shape: Sequence[int]) -> int:
 
 def strides_of(tensor: TensorBase) -> Strides:
     """Return the strides in elements, as a tuple."""
-    return tensor._stride if tensor._stride is not None else contiguous_strides(tensor._shape)
+    return tensor._ms_stride if tensor._ms_stride is not None else contiguous_strides(tensor._ms_shape)
 
 
 # History
@@ -385,23 +385,23 @@ def tensors_in(values: Sequence[Any]) -> list[Any]:
 
 def is_tracked(tensor: Any) -> bool:
     """Return whether the tensor requires grad."""
-    if tensor._node is not None:
+    if tensor._ms_node is not None:
         return True
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is None:
         if modes.native is None:
             return False
-        raw = tensor._storage.base if tensor._storage.__class__ is DeviceMemory else tensor._raw
+        raw = tensor._ms_storage.base if tensor._ms_storage.__class__ is DeviceMemory else tensor._ms_raw
         return raw is not None and bool(raw._requires_grad)  # what MindSpore's tape follows
-    pending = auto.pending
-    return auto.leaf or auto.base is not None and (is_tracked(auto.base) or pending is not None and pending[1] == tensor._counter.version)
+    written = auto.pending is not None and auto.pending[1] == tensor._ms_counter.version
+    return auto.leaf or auto.base is not None and (written or is_tracked(auto.base))
 
 
 def auto_of(tensor: Any) -> Auto:
     """Return the autograd state of the tensor, which is created if necessary."""
-    if tensor._auto is None:
-        tensor._auto = Auto()
-    return tensor._auto
+    if tensor._ms_auto is None:
+        tensor._ms_auto = Auto()
+    return tensor._ms_auto
 
 
 def recording(tensors: Sequence[Any]) -> bool:
@@ -414,14 +414,14 @@ def recording(tensors: Sequence[Any]) -> bool:
 def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> TensorBase:
     """Fast path of ``make_view`` for host memory."""
     made: Any = _new(_class[0])
-    made._storage = source._storage
-    made._dtype = source._dtype
-    made._shape = shape
-    made._stride = normalize(shape, strides)
-    made._offset = offset
-    made._counter = source._counter
-    made._array = made._raw = made._at = made._node = made._auto = None
-    made._number = 0
+    made._ms_storage = source._ms_storage
+    made._ms_dtype = source._ms_dtype
+    made._ms_shape = shape
+    made._ms_stride = normalize(shape, strides)
+    made._ms_offset = offset
+    made._ms_counter = source._ms_counter
+    made._ms_array = made._ms_raw = made._ms_at = made._ms_node = made._ms_auto = None
+    made._ms_number = 0
     return made
 
 
@@ -433,13 +433,13 @@ def make_view(
     Without ``read`` the value is taken from the whole storage on demand.
     """
     shape = tuple(shape)
-    storage = source._storage
-    made = _make(storage, kind or source._dtype, shape, normalize(shape, strides), offset)
-    made._counter = source._counter
-    if source._auto is not None and source._auto.inference:
+    storage = source._ms_storage
+    made = _make(storage, kind or source._ms_dtype, shape, normalize(shape, strides), offset)
+    made._ms_counter = source._ms_counter
+    if source._ms_auto is not None and source._ms_auto.inference:
         auto_of(made).inference = True
     if read is not None and (modes.native is not None or storage.__class__ is Value):
-        made._raw, made._at = read(value_of(source)), source._at
+        made._ms_raw, made._ms_at = read(value_of(source)), source._ms_at
     return made
 
 
@@ -448,25 +448,25 @@ def make_view(
 
 def put_array(tensor: TensorBase, values: Array) -> None:
     """Write an array, which has the tensor's dtype and broadcasts to its shape, into the tensor's memory, and increment the version."""
-    if tensor._storage.__class__ is Absent:
+    if tensor._ms_storage.__class__ is Absent:
         touch(tensor)
         return
-    if tensor._storage.__class__ is Mirror:
-        put_array(as_it_lies(tensor), tensor._storage.turned(values))
+    if tensor._ms_storage.__class__ is Mirror:
+        put_array(as_it_lies(tensor), tensor._ms_storage.turned(values))
         return
-    if tensor._storage.__class__ is not Storage or modes.native is not None:
-        put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._shape), tensor._dtype.np, order="C")))
+    if tensor._ms_storage.__class__ is not Storage or modes.native is not None:
+        put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._ms_shape), tensor._ms_dtype.np, order="C")))
         return
-    if 0 not in tensor._shape:
+    if 0 not in tensor._ms_shape:
         array_of(tensor)[...] = values
     touch(tensor)
 
 
 def put_constant(tensor: TensorBase, array: Array) -> None:
     """Write a scalar as ``put_array`` does; on a device it is passed to the kernel as a number."""
-    storage = tensor._storage
+    storage = tensor._ms_storage
     if storage.__class__ is DeviceMemory and modes.native is None and not array.ndim and storage.fill(
-        tensor._dtype.held, number_in(array), tensor._shape, tensor._stride, tensor._offset
+        tensor._ms_dtype.held, number_in(array), tensor._ms_shape, tensor._ms_stride, tensor._ms_offset
     ):
         touch(tensor)
     else:
@@ -478,35 +478,35 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
 
     ``own``: True if ``new`` has no other owners, None if it is a kernel's result.
     """
-    storage, block = tensor._storage, modes.native
+    storage, block = tensor._ms_storage, modes.native
     if storage.__class__ is Value:
         _rebind(tensor, storage, new)
     elif storage.__class__ is DeviceMemory:
         if block is not None:
-            _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
-        if (block is None or not block.captured) and storage.write(new, tensor._shape, tensor._stride, tensor._offset, own):
-            tensor._raw, tensor._at = (new, (storage, storage.exchanges)) if tuple(new.shape) == tensor._shape else (None, None)
+            _rebind(tensor, block.cell(storage, tensor._ms_dtype.np), new)
+        if (block is None or not block.captured) and storage.write(new, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset, own):
+            tensor._ms_raw, tensor._ms_at = (new, (storage, storage.exchanges)) if tuple(new.shape) == tensor._ms_shape else (None, None)
     elif storage.__class__ is Mirror:
         put_raw(as_it_lies(tensor), storage.turned_raw(new))
         return
     elif block is None or not block.captured:
-        array_of(tensor)[...] = typed(new.asnumpy(), tensor._dtype.np)
+        array_of(tensor)[...] = typed(new.asnumpy(), tensor._ms_dtype.np)
         if block is not None:
-            _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
+            _rebind(tensor, block.cell(storage, tensor._ms_dtype.np), new)
     else:
-        _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
+        _rebind(tensor, block.cell(storage, tensor._ms_dtype.np), new)
     touch(tensor)
 
 
 def _rebind(tensor: TensorBase, cell: Value, new: Raw) -> None:
-    cell.write(new, tensor._shape, tensor._stride, tensor._offset)
-    tensor._raw, tensor._at = new, (cell, cell.writes)
+    cell.write(new, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
+    tensor._ms_raw, tensor._ms_at = new, (cell, cell.writes)
 
 
 def touch(tensor: TensorBase) -> None:
     """Bump the version counter."""
-    tensor._counter.version += 1
-    parameter = tensor._storage.parameter
+    tensor._ms_counter.version += 1
+    parameter = tensor._ms_storage.parameter
     if parameter is not None:
         bump_versions([parameter])
 
@@ -516,38 +516,38 @@ def require_grad(tensor: TensorBase, requires_grad: bool) -> None:
     if requires_grad and modes.native is not None and modes.native.captured:
         refuse_in_trace("a tensor is made a leaf")
     auto_of(tensor).leaf = requires_grad
-    if any(tensor is known for known in tensors_of(tensor._storage.parameter)):
-        tensor._storage.parameter.requires_grad = requires_grad
+    if any(tensor is known for known in tensors_of(tensor._ms_storage.parameter)):
+        tensor._ms_storage.parameter.requires_grad = requires_grad
 
 
 def whole_storage(tensor: TensorBase) -> TensorBase:
     """Return a 1-d tensor over all of a tensor's storage, in its dtype."""
-    return _make(tensor._storage, tensor._dtype, (tensor._storage.nbytes // tensor._dtype.itemsize,), None, 0)
+    return _make(tensor._ms_storage, tensor._ms_dtype, (tensor._ms_storage.nbytes // tensor._ms_dtype.itemsize,), None, 0)
 
 
 def become(tensor: TensorBase, other: TensorBase) -> None:
     """Make ``tensor`` an alias of ``other``, with its memory and version counter; the autograd state of ``tensor`` is kept."""
-    for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
+    for name in ("_ms_storage", "_ms_dtype", "_ms_shape", "_ms_stride", "_ms_offset", "_ms_array", "_ms_raw", "_ms_at"):
         setattr(tensor, name, getattr(other, name))
-    tensor._counter = other._counter
+    tensor._ms_counter = other._ms_counter
 
 
 def become_apart(tensor: TensorBase, other: TensorBase) -> None:
     """Make ``tensor`` an alias of ``other`` that keeps its own version counter."""
     counter = _kept_counter(tensor)
     become(tensor, other)
-    tensor._counter = counter
+    tensor._ms_counter = counter
 
 
 def turn_into(tensor: TensorBase, other: TensorBase) -> None:
     """Do what ``become_apart`` does, and increment the version."""
     become_apart(tensor, other)
-    tensor._counter.version += 1
+    tensor._ms_counter.version += 1
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
     """Return the version counter that the tensor keeps when its memory is replaced, which views and detached aliases go on sharing."""
-    counter = tensor._counter
+    counter = tensor._ms_counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.
     return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
@@ -558,8 +558,8 @@ on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what
 
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
     """Set a tensor's shape within its storage; return False, without effect, if the storage is too small and cannot grow."""
-    storage = tensor._storage
-    fits = storage.__class__ is Value and (tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes
+    storage = tensor._ms_storage
+    fits = storage.__class__ is Value and (tensor._ms_offset + count_of(shape)) * tensor._ms_dtype.itemsize <= storage.nbytes
     if modes.native is not None or not (storage.grows or fits):
         return False
     resize(tensor, shape)
@@ -568,33 +568,33 @@ def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
 
 def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
     """Give a tensor a row-major shape within its storage, which grows on the host if necessary."""
-    storage, size = tensor._storage, tensor._dtype.itemsize
-    need = (tensor._offset + count_of(shape)) * size
+    storage, size = tensor._ms_storage, tensor._ms_dtype.itemsize
+    need = (tensor._ms_offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:
         refuse_growth(storage)
         whole = storage.nbytes // size * size
         storage.resize(need)
         if storage.__class__ is Storage:
-            determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
+            determinism.fill(storage.memory[whole : need // size * size].view(tensor._ms_dtype.np), tensor._ms_dtype)
         elif storage.__class__ is DeviceMemory and determinism.fills():
-            storage.fill(tensor._dtype.held, determinism.filler(tensor._dtype), ((need - whole) // size,), None, whole // size)
-    before = tensor._shape
-    tensor._shape, tensor._stride, tensor._array, tensor._raw, tensor._at = shape, None, None, None, None
-    if tensor._node is not None and (tensor._auto is None or tensor._auto.base is None):
+            storage.fill(tensor._ms_dtype.held, determinism.filler(tensor._ms_dtype), ((need - whole) // size,), None, whole // size)
+    before = tensor._ms_shape
+    tensor._ms_shape, tensor._ms_stride, tensor._ms_array, tensor._ms_raw, tensor._ms_at = shape, None, None, None, None
+    if tensor._ms_node is not None and (tensor._ms_auto is None or tensor._ms_auto.base is None):
         for told in on_resize:
             told(tensor, before)
 
 
 def in_order(tensor: TensorBase, strides: Strides | None) -> Any:
     """Return a new tensor laid out with other (dense) strides, with the same values and autograd node."""
-    if strides is None or tensor._stride == strides:
+    if strides is None or tensor._ms_stride == strides:
         return tensor
     made = (
-        meta_tensor(tensor._shape, tensor._dtype, strides) if is_meta(tensor)
-        else laid_out(array_of(tensor), strides) if tensor._storage.__class__ is Storage else wrap(value_of(tensor), strides)
+        meta_tensor(tensor._ms_shape, tensor._ms_dtype, strides) if is_meta(tensor)
+        else laid_out(array_of(tensor), strides) if tensor._ms_storage.__class__ is Storage else wrap(value_of(tensor), strides)
     )  # fmt: skip
-    made._node, made._number = tensor._node, tensor._number
-    if LEVELS and tensor._auto is not None:
-        for level, tangent in (tensor._auto.tangents or {}).items():
+    made._ms_node, made._ms_number = tensor._ms_node, tensor._ms_number
+    if LEVELS and tensor._ms_auto is not None:
+        for level, tangent in (tensor._ms_auto.tangents or {}).items():
             keep(auto_of(made), level, in_order(tangent, strides))
     return made

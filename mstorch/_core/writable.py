@@ -31,18 +31,18 @@ def check_history(tensor: TensorBase) -> None:
     """Raise torch's error if autograd forbids an in-place write to the tensor now."""
     if not modes.grad or not is_tracked(tensor):
         return
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is not None:
         base = auto.base
         if base is None:
-            if auto.leaf and tensor._node is None:
+            if auto.leaf and tensor._ms_node is None:
                 raise RuntimeError(_LEAF)
         else:
             if auto.origin != DEFAULT:
                 raise RuntimeError(refused_view(tensor, auto))
-            if base._node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
+            if base._ms_node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
                 raise RuntimeError(_VIEW_OF_LEAF)
-            if tensor._node is None and auto.seen != -1:  # its base got a history since, and nobody has looked: a leaf, to torch
+            if tensor._ms_node is None and auto.seen != -1:  # its base got a history since, and nobody has looked: a leaf, to torch
                 raise RuntimeError(_LEAF)
 
 
@@ -50,15 +50,15 @@ def check_view(tensor: TensorBase) -> None:
     """Raise torch's error if a tensor that requires grad may not be written to this view (of ``unbind``, ``split``, or made in no-grad
     mode).
     """
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is not None and auto.base is not None and auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto))
 
 
 def may_not_be_asked(tensor: TensorBase) -> bool:
     """Return whether reading ``grad_fn`` of a view raises because the base was modified in place after the view was made."""
-    auto = tensor._auto
-    return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
+    auto = tensor._ms_auto
+    return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._ms_counter.version
 
 
 _WHY = {
@@ -81,9 +81,9 @@ _WHY = {
 
 def refused_view(tensor: TensorBase, auto: Auto, indirect: bool = False) -> str:
     """Return torch's message for a write to a view (of ``unbind``, ``split``, or made in no-grad mode) or, if ``indirect``, to its base."""
-    node = tensor._node
+    node = tensor._ms_node
     written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
-    maker = "" if node is None else f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
+    maker = "" if node is None else f"Output {tensor._ms_number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
     if node is not None and auto.origin in (MULTIPLE_OUTPUTS, OF_FUNCTION):
         return f"{maker} {written}. {_WHY[auto.origin]}"
     prefix = f"{maker} of a view which was created in" if node is not None else "A view was created in"
@@ -95,9 +95,9 @@ def refused_view(tensor: TensorBase, auto: Auto, indirect: bool = False) -> str:
 def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
     """Raise torch's error if an in-place write to the tensor is not allowed now."""
     check_history(tensor)
-    if tensor._auto is not None:
+    if tensor._ms_auto is not None:
         refuse_inference(tensor)
-    if not uniform and tensor._stride is not None:
+    if not uniform and tensor._ms_stride is not None:
         refuse_shared_places(tensor)
     if modes.before_write is not None:
         modes.before_write(tensor)
@@ -105,7 +105,7 @@ def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
 
 def refuse_inference(tensor: TensorBase) -> None:
     """Raise torch's error for a change of a tensor, or of its shape, that was made in inference mode, outside of that mode."""
-    if tensor._auto is not None and tensor._auto.inference and not modes.inference:
+    if tensor._ms_auto is not None and tensor._ms_auto.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
@@ -114,13 +114,13 @@ def refuse_inference(tensor: TensorBase) -> None:
 
 def refuse_shared_places(tensor: TensorBase) -> None:
     """Raise torch's error if elements of the tensor overlap in memory."""
-    if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
+    if tensor._ms_stride is not None and overlaps(tensor._ms_shape, tensor._ms_stride):
         raise RuntimeError(_OVERLAP)
 
 
 def warn_if_expanded(tensor: TensorBase, name: str, form: str) -> None:
     """Warn of a write to an expanded tensor, where several elements share memory and torch still allows the write."""
-    if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
+    if tensor._ms_stride is not None and overlaps(tensor._ms_shape, tensor._ms_stride):
         warn(
             f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
             f"applies to advanced indexing e.g. {form}"
@@ -140,13 +140,13 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
     """
     if source is target and not alike:
         raise RuntimeError(SHARED)
-    if source._storage is not target._storage or (alike and source is target) or 0 in source._shape or 0 in target._shape:
+    if source._ms_storage is not target._ms_storage or (alike and source is target) or 0 in source._ms_shape or 0 in target._ms_shape:
         return
     strides = strides_of(target), strides_of(source)
-    if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
+    if dense_order(target._ms_shape, strides[0]) is None or dense_order(source._ms_shape, strides[1]) is None:
         return  # as in torch, only windows without gaps are looked at
-    begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
-    ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
+    begins = target._ms_offset * target._ms_dtype.itemsize, source._ms_offset * source._ms_dtype.itemsize
+    ends = [begin + count_of(part._ms_shape) * part._ms_dtype.itemsize for begin, part in zip(begins, (target, source))]
     if alike and begins[0] == begins[1] and ends[0] == ends[1]:
         apart = strides[0] == strides[1]
     else:
@@ -157,10 +157,10 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
 
 def change_raw(tensor: TensorBase, op: str, *args: Any) -> bool:
     """Run an in-place device kernel on the tensor, its first operand; return False if the device does not have the kernel."""
-    storage = tensor._storage
+    storage = tensor._ms_storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False
-    if not storage.change(op, args, tensor._dtype.name, tensor._shape, tensor._stride, tensor._offset):
+    if not storage.change(op, args, tensor._ms_dtype.name, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset):
         return False
     touch(tensor)
     return True

@@ -68,12 +68,12 @@ class Call:
         self.tensors = encoder.tensors
         self.message["leaves"] = [number for number, tensor in enumerate(self.tensors) if tensor.is_leaf]
         self.scale = Scale((self.message["args"], self.message["kwargs"]))
-        self._versions = [tensor._counter.version for tensor in self.tensors]
+        self._versions = [tensor._ms_counter.version for tensor in self.tensors]
         self.nodes = {id(node_of(tensor)) for tensor in self.tensors}
 
     def note_writes(self) -> bool:
         """Remember which tensors the call wrote to; return False if they share memory, so that copies cannot replace them."""
-        written = [number for number, tensor in enumerate(self.tensors) if tensor._counter.version != self._versions[number]]
+        written = [number for number, tensor in enumerate(self.tensors) if tensor._ms_counter.version != self._versions[number]]
         self.message["writes"] = written
         # A view counts its base's writes: which of them was written to cannot be told.
         return not self.shares_memory or not written
@@ -81,12 +81,12 @@ class Call:
     @functools.cached_property
     def shares_memory(self) -> bool:
         """Whether several tensors, or several elements of one tensor, share memory, which copies would not do."""
-        storages = [id(tensor._storage) for tensor in self.tensors]
+        storages = [id(tensor._ms_storage) for tensor in self.tensors]
         return len(set(storages)) < len(storages) or self._overlaps
 
     @property
     def _overlaps(self) -> bool:
-        return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._shape))
+        return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._ms_shape))
 
     def released(self) -> None:
         """Release the tensors, whose values the message already contains."""
@@ -201,7 +201,7 @@ class Comparison:
         for index, tensor in enumerate(tensors_in(result, TensorBase)):
             node = node_of(tensor)
             if node is not None and id(node) not in call.nodes:
-                places.setdefault(node, {})[tensor._number] = index
+                places.setdefault(node, {})[tensor._ms_number] = index
         for node, numbers in places.items():
             node.register_prehook(functools.partial(self._compare_gradient, call, numbers))
 

@@ -66,7 +66,7 @@ class Encoder:
         raise NotComparable(kind.__name__)
 
     def _tensor(self, tensor: Any) -> Message:
-        if type(tensor) not in PLAIN or tensor._sparse:
+        if type(tensor) not in PLAIN or tensor._ms_sparse:
             raise NotComparable(type(tensor).__name__)
         for number, known in enumerate(self.tensors):
             if known is tensor:
@@ -75,8 +75,10 @@ class Encoder:
         strides = tuple(strides_of(tensor))
         tracked = bool(is_tracked(tensor))
         return {
-            "is": "tensor", "dtype": tensor._dtype.name, "shape": tuple(tensor._shape), "strides": strides,
-            "data": None if is_meta(tensor) else _RECENT.copy((id(tensor._storage), tensor._offset), _spanned(array_of(tensor), strides)),
+            "is": "tensor", "dtype": tensor._ms_dtype.name, "shape": tuple(tensor._ms_shape), "strides": strides,
+            "data": None if is_meta(tensor) else _RECENT.copy(
+                (id(tensor._ms_storage), tensor._ms_offset), _spanned(array_of(tensor), strides)
+            ),
             "grad": tracked,
             "leaf": tracked and bool(tensor.is_leaf), "number": len(self.tensors) - 1,
         }  # fmt: skip

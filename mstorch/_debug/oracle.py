@@ -105,7 +105,7 @@ class Decoder:
     def _ellipsis(self, message: Message) -> Any:
         return Ellipsis
 
-    def _array(self, message: Message) -> Any:
+    def _ms_array(self, message: Message) -> Any:
         array: Any = np.ndarray(message["shape"], np.dtype(message["dtype"]), bytearray(message["data"]) or None, 0, message["strides"])
         return array[()] if message["number"] else array
 

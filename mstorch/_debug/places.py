@@ -58,8 +58,8 @@ def called_by_rule() -> bool:
 def described(value: Any, strides: bool = False) -> str:
     """Return an argument in one line: ``float32[2, 3]`` for a tensor, with strides if requested."""
     if isinstance(value, TensorBase):
-        text = f"{value._dtype.name}[{', '.join(map(str, value._shape))}]"
-        if strides and value._shape:
+        text = f"{value._ms_dtype.name}[{', '.join(map(str, value._ms_shape))}]"
+        if strides and value._ms_shape:
             text += f" strides ({', '.join(map(str, strides_of(value)))})"
         return text
     if isinstance(value, (list, tuple)):

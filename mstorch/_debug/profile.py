@@ -125,7 +125,7 @@ class Profile:
             tensors = list(tensors_in(result, TensorBase))
             for tensor in tensors[:1]:
                 why["elements"] += tensor.numel()
-                why[f"{tensor._dtype.name} {name}"] += 1
+                why[f"{tensor._ms_dtype.name} {name}"] += 1
             if tensors and not why[f"shape of {name}"]:
                 why[f"shape of {name}"] = 1
                 why[f"first: {name}({described(args)})"] = 1

@@ -86,7 +86,7 @@ def _process_batched_inputs(
                 f"{words}{dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
                 "please use None as the respective in_dim"
             )
-        rank = len(leaf._shape)
+        rank = len(leaf._ms_shape)
         if not -rank <= dim < rank:
             raise ValueError(
                 f"{words}{dim} for some input, but that input is a Tensor of dimensionality {rank} so expected in_dim to "
@@ -103,7 +103,7 @@ def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -
 
 def _add_batch_dim(self: Tensor, batch_dim: int, level: int) -> Tensor:
     """Return a BatchedTensor of the vmap at ``level`` whose batch dimension is ``batch_dim``."""
-    return batched(self, batch_dim % len(self._shape), state.maps[level - 1])
+    return batched(self, batch_dim % len(self._ms_shape), state.maps[level - 1])
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Tensor:
@@ -111,7 +111,7 @@ def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> T
     batched is expanded.
     """
     map = state.maps[level - 1]
-    shape = self._shape
+    shape = self._ms_shape
     place = wrapped(out_dim, len(shape) + 1)
     with outside(map.depth):
         if not is_of(self, map):

@@ -35,7 +35,7 @@ def _fused_sdp_choice(
 
 def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> None:
     """Raise torch's error if ``torch.nn.attention`` has disabled the backend that torch would choose on the CPU."""
-    if ALLOWED and MATH not in ALLOWED[0]() and not any(0 in part._shape for part in (query, key, value)):
+    if ALLOWED and MATH not in ALLOWED[0]() and not any(0 in part._ms_shape for part in (query, key, value)):
         _fused_sdp_choice(query, key, value, mask, dropout_p, enable_gqa=enable_gqa)
 
 
@@ -50,15 +50,15 @@ def goes_in_one_piece(
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Return whether torch's fused kernel supports such a call."""
     parts = query, key, value
-    if any(part._nested for part in parts):
+    if any(part._ms_nested for part in parts):
         return False
-    ranks = {len(part._shape) for part in parts}
-    if ranks != {4} or dropout_p > 0 or query._dtype.name not in _DTYPES or any(0 in part._shape for part in parts):
+    ranks = {len(part._ms_shape) for part in parts}
+    if ranks != {4} or dropout_p > 0 or query._ms_dtype.name not in _DTYPES or any(0 in part._ms_shape for part in parts):
         return False
-    (batch, heads, _, width), shapes = query._shape, [part._shape for part in parts[1:]]
+    (batch, heads, _, width), shapes = query._ms_shape, [part._ms_shape for part in parts[1:]]
     if any(shape[0] != batch or shape[3] != width for shape in shapes) or any(strides_of(part)[3] != 1 for part in parts):
         return False
     if any(shape[1] != heads and not enable_gqa for shape in shapes):
         return False
-    return attn_mask is None or not is_tracked(attn_mask) and len(attn_mask._shape) in (2, 4)
+    return attn_mask is None or not is_tracked(attn_mask) and len(attn_mask._ms_shape) in (2, 4)
 

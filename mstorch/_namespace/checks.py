@@ -26,7 +26,7 @@ def _assert(condition: TensorBase | bool, message: str) -> None:
 
 
 def _of_bools(input: TensorBase) -> TensorBase:
-    if input._dtype is not bool_:
+    if input._ms_dtype is not bool_:
         raise RuntimeError("self.scalar_type() == at::kBool INTERNAL ASSERT FAILED")
     return input
 

@@ -52,9 +52,9 @@ def _amp_update_scale_(
 def _debug_has_internal_overlap(self: Tensor) -> int:
     """Return 0 if no two elements share memory, 1 if some do, and 2 if a quick test cannot decide."""
     strides = strides_of(self)
-    if dense_order(self._shape, strides) is not None:
+    if dense_order(self._ms_shape, strides) is not None:
         return 0
-    return 1 if overlaps(self._shape, strides) else 2
+    return 1 if overlaps(self._ms_shape, strides) else 2
 
 
 def _test_check_tensor(self: Tensor) -> Tensor:

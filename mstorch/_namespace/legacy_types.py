@@ -31,7 +31,7 @@ class _LegacyType(type):
         return super().__new__(meta, name, bases, members)
 
     def __instancecheck__(cls, instance: Tensor | int) -> bool:
-        return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
+        return isinstance(instance, TensorBase) and instance._ms_dtype is cls._legacy_dtype and instance.layout is cls.layout
 
     def __call__(cls, *args: Any, device: device | str | int | None = None) -> Tensor:
         kind = cls._legacy_dtype

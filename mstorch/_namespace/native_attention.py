@@ -40,7 +40,7 @@ def _native_multi_head_attention(
 
     ``mask`` is True at positions that get no attention.
     """
-    if any(getattr(part, "_nested", False) for part in (query, key, value)):
+    if any(getattr(part, "_ms_nested", False) for part in (query, key, value)):
         raise NotImplementedError("mstorch: torch._native_multi_head_attention takes no nested tensors; nn.MultiheadAttention does")
     if query.dim() != 3:
         raise RuntimeError(f"expected 3-D `query`, got {query.dim()}-D tensor")

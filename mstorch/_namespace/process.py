@@ -194,5 +194,5 @@ def from_file(
     kind = dtype or get_default_dtype()
     array = mapped(filename, bool(shared), (size or 0) * kind.itemsize)
     made_ = made(np.frombuffer(array, kind.np))
-    made_._storage.shared = array
+    made_._ms_storage.shared = array
     return made_.requires_grad_() if requires_grad else made_

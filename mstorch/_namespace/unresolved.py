@@ -46,7 +46,7 @@ class Unresolved(Tensor):
     __torch_function__ = disabled
 
     def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec) if self._shape else format(self.item(), spec)
+        return object.__format__(self, spec) if self._ms_shape else format(self.item(), spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """Raise RuntimeError as torch does, or return a copy with ``force``."""
@@ -66,7 +66,7 @@ class Unresolved(Tensor):
             return super().__deepcopy__(memo)  # which raises
         if id(self) not in memo:
             made = resolved(self.detach()).detach()
-            made._counter = Counter()
+            made._ms_counter = Counter()
             memo[id(self)] = made.requires_grad_(self.requires_grad)
         return memo[id(self)]
 
@@ -100,7 +100,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         return _called(function, all_resolved(args), named, kwargs)
     if name in _SAYINGS:
         found = function(first, *rest, **named)
-        return with_signs(found, *signs_of(found)) if type(found) is Tensor and found._storage.__class__ is Mirror else found
+        return with_signs(found, *signs_of(found)) if type(found) is Tensor and found._ms_storage.__class__ is Mirror else found
     if name in _OF_MEMORY:
         return function(as_it_lies(first), *rest, **named)
     if name in _VIEWS or gives_view(name):
@@ -109,7 +109,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         return _looks_otherwise(function, first, rest, named)
     if name.endswith("_") and not name.endswith("__") or name in _OPERATORS:
         copy = resolved(first)
-        copy._counter = Counter()
+        copy._ms_counter = Counter()
         function(copy, *rest, **named)
         _put(first, copy)
         return None if name == "__setitem__" else first
@@ -123,12 +123,12 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)
-    named["out"]._counter = Counter()
+    named["out"]._ms_counter = Counter()
     function(*args, **named)
-    if out._shape != named["out"]._shape:
+    if out._ms_shape != named["out"]._ms_shape:
         lying = as_it_lies(out)
-        resize(lying, named["out"]._shape)
-        out._shape, out._stride = lying._shape, lying._stride
+        resize(lying, named["out"]._ms_shape)
+        out._ms_shape, out._ms_stride = lying._ms_shape, lying._ms_stride
     _put(out, named["out"])
     return out
 
@@ -152,7 +152,7 @@ def _seen(function: Callable[..., Any], name: str, first: Tensor, rest: tuple[An
     if found is not None:
         return found
     plain = resolved(first)
-    plain._counter = Counter()
+    plain._ms_counter = Counter()
     found = function(plain, *rest, **named)
     return copying.clone(plain) if found is plain else no_view(found) if isinstance(found, Tensor) else found
 
@@ -160,9 +160,9 @@ def _seen(function: Callable[..., Any], name: str, first: Tensor, rest: tuple[An
 def _looks_otherwise(function: Callable[..., Any], first: Tensor, rest: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     lying = as_it_lies(first)
     function(lying, *rest, **named)
-    for part in ("_shape", "_stride", "_offset", "_counter", "_node", "_number", "_auto"):
+    for part in ("_ms_shape", "_ms_stride", "_ms_offset", "_ms_counter", "_ms_node", "_ms_number", "_ms_auto"):
         setattr(first, part, getattr(lying, part))
-    first._storage = Mirror(lying._storage, *signs_of(first))
+    first._ms_storage = Mirror(lying._ms_storage, *signs_of(first))
     return first
 
 

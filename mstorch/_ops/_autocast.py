@@ -51,7 +51,7 @@ def set_enabled(device_type: str, enabled: bool) -> None:
 
 def _place(tensor: Any) -> str:
     """Return the device type whose autocast regions cast a tensor; "meta" has none."""
-    return str((tensor._kept if tensor._sparse else tensor).device.type)
+    return str((tensor._kept if tensor._ms_sparse else tensor).device.type)
 
 
 def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str | None:
@@ -61,7 +61,7 @@ def _region(values: tuple[TensorBase | Sequence[TensorBase | int], ...]) -> str 
 
 
 def _casts(tensor: TensorBase, kind: dtype, place: str) -> bool:
-    own = tensor._dtype
+    own = tensor._ms_dtype
     return own.is_floating_point and own is not float64 and own is not kind and _place(tensor) == place
 
 
@@ -71,12 +71,12 @@ def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) 
             return value
         tensor: Any = value
         if (
-            kind is float32 or tensor._dtype is not float32 or not state.cache_enabled or not modes.grad
-            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._sparse or tensor._is_view()
+            kind is float32 or tensor._ms_dtype is not float32 or not state.cache_enabled or not modes.grad
+            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._ms_sparse or tensor._is_view()
         ):  # fmt: skip
             return tensor.to(kind)
         kept = state.cache.get(id(tensor))
-        if kept is None or kept[1]._dtype is not kind:
+        if kept is None or kept[1]._ms_dtype is not kind:
             kept = state.cache[id(tensor)] = (tensor, tensor.to(kind))
         return kept[1]
     if isinstance(value, (list, tuple)) and any(isinstance(item, (TensorBase, list, tuple)) for item in value):
@@ -89,10 +89,10 @@ def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dty
     for value in values:
         if isinstance(value, (list, tuple)):
             kind = _widest(value, kind)
-        elif isinstance(value, TensorBase) and value._dtype.is_floating_point and value._dtype is not float64:
-            if value._dtype is float32:
+        elif isinstance(value, TensorBase) and value._ms_dtype.is_floating_point and value._ms_dtype is not float64:
+            if value._ms_dtype is float32:
                 return float32
-            if value._dtype is not kind and kind is not float32:
+            if value._ms_dtype is not kind and kind is not float32:
                 raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
     return kind
 

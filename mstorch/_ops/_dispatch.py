@@ -79,8 +79,8 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     dimensioned = zero_dim = wrapped = None
     for operand in operands:
         if isinstance(operand, TensorBase):
-            kind = operand._dtype
-            if operand._shape:
+            kind = operand._ms_dtype
+            if operand._ms_shape:
                 dimensioned = kind if dimensioned is None else promote_types(dimensioned, kind)
             else:
                 zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
@@ -95,9 +95,9 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 def with_format(result: TensorBase, *sources: TensorBase) -> TensorBase:
     """Return a new result in channels-last format if one of its source tensors is in this format."""
     for source in sources:
-        stride = source._stride
-        if stride is not None and len(result._shape) == len(source._shape) and suggests_channels_last(source._shape, stride):
-            return in_order(result, normalize(result._shape, channels_last_strides(result._shape)))
+        stride = source._ms_stride
+        if stride is not None and len(result._ms_shape) == len(source._ms_shape) and suggests_channels_last(source._ms_shape, stride):
+            return in_order(result, normalize(result._ms_shape, channels_last_strides(result._ms_shape)))
     return result
 
 
@@ -106,36 +106,36 @@ def _cast_recorded(tensor: TensorBase, kind: dtype) -> TensorBase | None:
     """
     if kind.is_integral or not recording((tensor,)):
         return None
-    there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._dtype.np))
+    there, back = (functools.partial(_cast_in_order, target=target) for target in (kind.np, tensor._ms_dtype.np))
     return linear(tensor, there, back, "ToCopyBackward0")
 
 
 def _cast_absent(tensor: TensorBase, kind: dtype, strides: Any = None) -> TensorBase:
     made = _cast_recorded(tensor, kind)
-    return meta_tensor(tensor._shape, kind, strides) if made is None else in_order(made, strides)
+    return meta_tensor(tensor._ms_shape, kind, strides) if made is None else in_order(made, strides)
 
 
 def _cast_array(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
     made = _cast_recorded(tensor, kind)
     if made is None:
         return laid_out(numpy_cast(array_of(tensor), kind.np), strides)
-    if made._stride == strides:
+    if made._ms_stride == strides:
         return made
     laid = laid_out(array_of(made), strides)
-    laid._node = made._node
+    laid._ms_node = made._ms_node
     if LEVELS:
         mapped(made, laid, lambda tangent: tangent)
     return laid
 
 
 def _cast_captured(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
-    if kind.ms is None or tensor._dtype.ms is None:
+    if kind.ms is None or tensor._ms_dtype.ms is None:
         return _cast_by_host(tensor, kind, strides)
     return wrap(cast(value_of(tensor), kind.name), strides)
 
 
 def _refuse_cast(tensor: TensorBase, kind: dtype, strides: Any) -> Any:
-    raise NotImplementedError(f"mstorch: {tensor._dtype!r} is not converted to {kind!r} in a graph of MindSpore's")
+    raise NotImplementedError(f"mstorch: {tensor._ms_dtype!r} is not converted to {kind!r} in a graph of MindSpore's")
 
 
 @ways(captured=_refuse_cast)
@@ -153,8 +153,8 @@ def cast_tensor(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)
     if modes.grad and not kind.is_integral and is_tracked(tensor):
-        there, back = conversion(kind.name, tensor._dtype.name), conversion(tensor._dtype.name, kind.name)
-        made._node = linear_node(tensor, there, back, "ToCopyBackward0")
+        there, back = conversion(kind.name, tensor._ms_dtype.name), conversion(tensor._ms_dtype.name, kind.name)
+        made._ms_node = linear_node(tensor, there, back, "ToCopyBackward0")
     if LEVELS and is_dual(tensor):
         mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
     return made
@@ -176,14 +176,14 @@ def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, t
 
 
 def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: TensorBase | None, to_float: bool = False) -> TensorBase:
-    kind = input._dtype
-    if out is None and not args and input._stride is None and (not kind.is_integral or not to_float):
+    kind = input._ms_dtype
+    if out is None and not args and input._ms_stride is None and (not kind.is_integral or not to_float):
         return apply_one(kernel, kind, input)
     refuse_operands(out, (input,))
     if to_float and kind.is_integral:
         kind = get_default_dtype()
-    strides = None if input._stride is None else result_strides((input,), input._shape, kind=kind)
-    if kind is not input._dtype:
+    strides = None if input._ms_stride is None else result_strides((input,), input._ms_shape, kind=kind)
+    if kind is not input._ms_dtype:
         input = cast_tensor(input, kind)
     result = apply(kernel, kind, (input,), args, strides=strides, pointwise=not args)
     return result if out is None else deliver(result, out)
@@ -192,10 +192,10 @@ def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: Tensor
 def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBase | None = None, *, to_float: bool = False) -> TensorBase:
     """Run an elementwise kernel on two tensors, or a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
-        kind = input._dtype
-        if kind is other._dtype and input._stride is None and other._stride is None and (not kind.is_integral or not to_float):
+        kind = input._ms_dtype
+        if kind is other._ms_dtype and input._ms_stride is None and other._ms_stride is None and (not kind.is_integral or not to_float):
             # The common case, which must cost little more than the kernel: one dtype, two row-major tensors.
-            if input._shape != other._shape and 0 in broadcast_shape(input._shape, other._shape):
+            if input._ms_shape != other._ms_shape and 0 in broadcast_shape(input._ms_shape, other._ms_shape):
                 return elementwise(kernel, (input, other), to_float=to_float)
             return apply_pair(kernel, kind, input, other)
     return elementwise(kernel, (input, other), out, to_float=to_float)
@@ -224,9 +224,9 @@ def elementwise_in(
     if not tensors:  # torch takes two numbers as 0-d tensors
         tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
         operands = (*tensors, *operands[1:])
-    shape = tensors[0]._shape
+    shape = tensors[0]._ms_shape
     for tensor in tensors[1:]:
-        shape = broadcast_shape(shape, tensor._shape)
+        shape = broadcast_shape(shape, tensor._ms_shape)
     strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands), kind)
     inputs = []
     for operand in operands:
@@ -234,7 +234,7 @@ def elementwise_in(
             pass
         elif not isinstance(operand, TensorBase):
             operand = scalar_array(python_number(operand), kind)
-        elif operand._dtype is not kind:
+        elif operand._ms_dtype is not kind:
             operand = cast_tensor(operand, kind)
         inputs.append(operand)
     if kind.itemsize == 2 and kind.is_floating_point and kernel.op in WIDE_SECOND:
@@ -277,8 +277,8 @@ def call(
 
     Tensors among ``args`` (indices, masks) are passed without a cast.
     """
-    kind = dtype or inputs[0]._dtype
-    tensors = tuple([t if t._dtype is kind else cast_tensor(t, kind) for t in inputs])
+    kind = dtype or inputs[0]._ms_dtype
+    tensors = tuple([t if t._ms_dtype is kind else cast_tensor(t, kind) for t in inputs])
     return apply(op, kind, tensors, args, label=label, strides=strides)
 
 
@@ -306,7 +306,7 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
     if kind.category < below:
         shape: tuple[int, ...] = ()
         for operand in operands:
-            shape = broadcast_shape(shape, operand._shape) if isinstance(operand, TensorBase) else shape
+            shape = broadcast_shape(shape, operand._ms_shape) if isinstance(operand, TensorBase) else shape
         raise not_for(kernel, kind.name)
 
 
@@ -317,8 +317,8 @@ _OF_HALVES = frozenset(("nonzero_count_cpu", "masked_fill", "index_fill_cpu"))
 def refuse_codes(kernel: str, *tensors: TensorBase) -> None:
     """Raise torch's error for tensors of a dtype stored as bytes (such as float8) that torch's kernel does not support."""
     for tensor in tensors:
-        if tensor._dtype.ms is None and not (tensor._dtype is complex32 and kernel in _OF_HALVES):
-            raise not_for(kernel, tensor._dtype.name)
+        if tensor._ms_dtype.ms is None and not (tensor._ms_dtype is complex32 and kernel in _OF_HALVES):
+            raise not_for(kernel, tensor._ms_dtype.name)
 
 
 def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
@@ -333,14 +333,14 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
         return result._written(out) if hasattr(result, "_written") else tuple(out)
     if not isinstance(out, TensorBase):
         raise nameless(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    check_result_cast(result._dtype, out._dtype)
-    if result._dtype.category == 0 and modes.grad and is_tracked(out):
+    check_result_cast(result._ms_dtype, out._ms_dtype)
+    if result._ms_dtype.category == 0 and modes.grad and is_tracked(out):
         # A truth value has no gradient, so torch lets a tensor that takes part in autograd have it.
         with grad_set_to(False):
             return deliver(result, out)
     if LEVELS and (is_dual(out) or is_dual(result)):
         raise NotImplementedError("Trying to use forward AD with an operation that does not support it because it is an out= function")
-    if recorded and is_tracked(out) and result._shape != out._shape:
+    if recorded and is_tracked(out) and result._ms_shape != out._ms_shape:
         raise RuntimeError("cannot resize variables that require grad")
     if not recorded and modes.grad and (is_tracked(out) or is_tracked(result)):
         raise RuntimeError(
@@ -348,20 +348,20 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
         )
     check_copy(result, out)
     check_one_device(result, out, "out")
-    if result._shape != out._shape:
-        if 0 not in out._shape:
+    if result._ms_shape != out._ms_shape:
+        if 0 not in out._ms_shape:
             warn(
-                f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
-                f"does not match the required output shape {list(result._shape)}. This behavior is deprecated, and in a future "
+                f"An output with one or more elements was resized since it had shape {list(out._ms_shape)}, which "
+                f"does not match the required output shape {list(result._ms_shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
             )
-        if not resize_within(out, result._shape):
-            turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
+        if not resize_within(out, result._ms_shape):
+            turn_into(out, result if result._ms_dtype is out._ms_dtype else cast_tensor(result, out._ms_dtype))
             return out
-        if result._stride is not None and dense_order(result._shape, result._stride) is not None:
-            out._stride, out._array = result._stride, None  # as in torch, what gets a new size gets the result's order, too
+        if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
+            out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, what gets a new size gets the result's order, too
     write(out, result)
     return out
 
@@ -369,8 +369,8 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
 def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None:
     """Write a tensor's values (of the target's shape, any dtype) to a target, tracked by autograd. On an error the target is unchanged."""
     check_writable(target, uniform)
-    if values._dtype is not target._dtype:
-        values = cast_tensor(values, target._dtype)
+    if values._ms_dtype is not target._ms_dtype:
+        values = cast_tensor(values, target._ms_dtype)
     assign(target, values)
 
 
@@ -388,13 +388,13 @@ def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` partly overlaps an operand of an elementwise operation, or would have to be resized."""
     if isinstance(out, TensorBase) and operands:
         refuse_shared_places(out)  # before it gets another size
-        shape, own = out._shape[:0], False
+        shape, own = out._ms_shape[:0], False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)
-                shape, own = broadcast_shape(shape, operand._shape), own or operand is out
-        if own and shape != out._shape:
-            raise RuntimeError(f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(shape)}")
+                shape, own = broadcast_shape(shape, operand._ms_shape), own or operand is out
+        if own and shape != out._ms_shape:
+            raise RuntimeError(f"output with shape {list(out._ms_shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 FOUND = "Found dtype {out} but expected {kind}"
@@ -403,10 +403,10 @@ FOUND = "Found dtype {out} but expected {kind}"
 def expect_out_dtype(out: TensorBase | None, kind: dtype, words: str = "") -> None:
     """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` is the operation's message with both names.
     """
-    if isinstance(out, TensorBase) and out._dtype is not kind:
+    if isinstance(out, TensorBase) and out._ms_dtype is not kind:
         if words:
-            raise RuntimeError(words.format(out=type_word(out._dtype), kind=type_word(kind)))
-        raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
+            raise RuntimeError(words.format(out=type_word(out._ms_dtype), kind=type_word(kind)))
+        raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._ms_dtype)} instead")
 
 
 _CPP = {
@@ -442,7 +442,7 @@ def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
     """
     if out is not None:
         for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
-            expect_out_dtype(target, item._dtype, words)
+            expect_out_dtype(target, item._ms_dtype, words)
     return finish(result, out)
 
 
@@ -452,12 +452,12 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
         return finish(result, None)
     parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
     for item, target, word in parts:
-        if isinstance(target, TensorBase) and not can_cast(item._dtype, target._dtype):
+        if isinstance(target, TensorBase) and not can_cast(item._ms_dtype, target._ms_dtype):
             raise RuntimeError(
-                f"{name}: Expected {word} to be safely castable from {type_word(item._dtype)} dtype, but got {word} with dtype "
-                f"{type_word(target._dtype)}"
+                f"{name}: Expected {word} to be safely castable from {type_word(item._ms_dtype)} dtype, but got {word} with dtype "
+                f"{type_word(target._ms_dtype)}"
             )
-    if not isinstance(result, tuple) and isinstance(out, TensorBase) and 0 not in out._shape and out._shape != result._shape:
+    if not isinstance(result, tuple) and isinstance(out, TensorBase) and 0 not in out._ms_shape and out._ms_shape != result._ms_shape:
         result = row_major(result)  # LAPACK's order is that of memory which had no elements
     return deliver(result, out, recorded)
 
@@ -467,7 +467,7 @@ def finish_recorded(result: TensorBase, out: TensorBase | None, words: str = "")
     if out is None:
         return finish(result, None)
     if words:
-        expect_out_dtype(out, result._dtype, words)
+        expect_out_dtype(out, result._ms_dtype, words)
     return deliver(result, out, True)
 
 
@@ -489,7 +489,7 @@ def values_of(tensor: TensorBase) -> Array | None:
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """Return the shape as a plain tuple, faster than ``tensor.shape``."""
-    return tensor._shape
+    return tensor._ms_shape
 
 
 def whole(value: Any) -> int:

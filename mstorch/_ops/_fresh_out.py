@@ -24,7 +24,7 @@ def no_derivative(name: str) -> RuntimeError:
 
 def is_of_leaf(tensor: TensorBase) -> bool:
     """Return whether a tensor is a leaf that requires grad, or a view of such a leaf."""
-    base = None if tensor._auto is None else tensor._auto.base
+    base = None if tensor._ms_auto is None else tensor._ms_auto.base
     return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
 
 
@@ -54,7 +54,7 @@ def fresh_out(
     if not isinstance(out, TensorBase):
         return store(result, out)
     result = beside(result, out)
-    expect_out_dtype(out, result._dtype, "dtype {kind} does not match dtype of out parameter ({out})")
+    expect_out_dtype(out, result._ms_dtype, "dtype {kind} does not match dtype of out parameter ({out})")
     tracked, leaf = is_tracked(out), _is_leaf(out)
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")

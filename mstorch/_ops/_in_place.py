@@ -25,7 +25,7 @@ _NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before th
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise torch's error if the tensor overlaps itself in memory. Argument errors are raised first where torch checks the arguments first.
     """
-    if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
+    if tensor._ms_stride is None or not overlaps(tensor._ms_shape, tensor._ms_stride):
         return
     check_history(tensor)
     name = getattr(function, "__name__", "")
@@ -50,7 +50,7 @@ def in_place(tensor: TensorBase, function: Callable[..., Any], *args: Any, **kwa
 def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise torch's error if an operand partly overlaps the memory to be written."""
     for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, TensorBase) and value._storage is tensor._storage:
+        if isinstance(value, TensorBase) and value._ms_storage is tensor._ms_storage:
             name = getattr(function, "__name__", "")
             if not _is_read_before(name, value, args):
                 refuse_partial_overlap(tensor, value, not record_of(function).reads_while_it_writes)
@@ -59,31 +59,31 @@ def _refuse_overlaps(tensor: TensorBase, function: Callable[..., Any], args: tup
 def _is_read_before(name: str, value: TensorBase, args: tuple[Any, ...]) -> bool:
     """Return whether torch reads an operand before it writes the result: a fill value, a scatter mask, exponents."""
     if name in ("masked_fill", "index_fill"):
-        return not value._shape
-    return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._dtype.is_integral)
+        return not value._ms_shape
+    return (name == "masked_scatter" and value is args[0]) or (name == "ldexp" and not value._ms_dtype.is_integral)
 
 
 def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     """Store the result of ``function(tensor, …)`` in the tensor and return the tensor; autograd tracks the write."""
     before = snapshot(tensor)
-    if not tensor._storage.has_elements:
+    if not tensor._ms_storage.has_elements:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
     result = computed_for(before, lambda: function(before, *args, **kwargs), (*args, *kwargs.values()))
     if result is before:
         return tensor
-    check_result_cast(result._dtype, tensor._dtype)
-    if result._storage.__class__ is not tensor._storage.__class__:
+    check_result_cast(result._ms_dtype, tensor._ms_dtype)
+    if result._ms_storage.__class__ is not tensor._ms_storage.__class__:
         check_one_device(result, tensor)
-    if result._shape != tensor._shape:
-        raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
-    if result._dtype is not tensor._dtype:
-        result = cast_tensor(result, tensor._dtype)
-    if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
+    if result._ms_shape != tensor._ms_shape:
+        raise RuntimeError(f"output with shape {list(tensor._ms_shape)} doesn't match the broadcast shape {list(result._ms_shape)}")
+    if result._ms_dtype is not tensor._ms_dtype:
+        result = cast_tensor(result, tensor._ms_dtype)
+    if (result._ms_node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
         detach_snapshot(before)  # backward needs the old value
-    node = result._node
+    node = result._ms_node
     if node is not None and node.marks is not None and node.watched:
         # As in torch, which keeps a copy of the old value, it may be written.
-        node.watched = [item for item in node.watched if item.own or item._counter is not tensor._counter]
+        node.watched = [item for item in node.watched if item.own or item._ms_counter is not tensor._ms_counter]
     outputs = _kept_outputs(node)
     for item in outputs:
         item.tensor = None  # so that the result's memory is its own
@@ -91,9 +91,9 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
     if node is not None and node.marks is not None:
         for item in node.watched or ():
             if item.own:
-                item._counter, item.version = tensor._counter, tensor._counter.version
+                item._ms_counter, item.version = tensor._ms_counter, tensor._ms_counter.version
     for item in outputs:  # as in torch, what backward keeps of the result is the tensor that was written, and its version
-        item.tensor, item.version = bare_twin(tensor), tensor._counter.version
+        item.tensor, item.version = bare_twin(tensor), tensor._ms_counter.version
     return tensor
 
 
@@ -114,7 +114,7 @@ def in_place_form(
     run = getattr(function, "outside_autocast", function)
 
     def method(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
-        if not uniform and input._stride is not None:
+        if not uniform and input._ms_stride is not None:
             _check_target(input, run, args, kwargs)
         check_writable(input, uniform)
         _refuse_overlaps(input, run, args, kwargs)

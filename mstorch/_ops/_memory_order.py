@@ -18,34 +18,35 @@ def result_strides(
     ``kind`` is the dtype of the computation; operands of other dtypes are first cast to dense copies.
     """
     for operand in operands:
-        if operand._stride is not None:
+        if operand._ms_stride is not None:
             break
     else:
         if 0 not in shape or not (with_numbers or len(operands) > 1):
             return None
     return elementwise_strides(
-        shape, [(item._shape, strides_of(item) if kind in (None, item._dtype) else _converted(item)) for item in operands], with_numbers
+        shape, [(item._ms_shape, strides_of(item) if kind in (None, item._ms_dtype) else _converted(item)) for item in operands],
+        with_numbers,
     )
 
 
 def _converted(tensor: TensorBase) -> tuple[int, ...]:
     """Return the strides of a cast tensor, or of a copy."""
-    return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
+    return preserved_strides(tensor._ms_shape, strides_of(tensor)) or contiguous_strides(tensor._ms_shape)
 
 
 def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> TensorBase:
     """Return a composition's new result with the strides that one elementwise operation on the operands would give it."""
-    strides = result_strides(operands, found._shape, with_numbers)
-    return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
+    strides = result_strides(operands, found._ms_shape, with_numbers)
+    return found if found._ms_stride is strides is None else in_order(found, strides or contiguous_strides(found._ms_shape))
 
 
 def kept_order(found: TensorBase, input: TensorBase) -> Any:
     """Return a new result of the shape of ``input`` with the strides that a copy of ``input`` would have."""
-    if found._stride is input._stride is None:
+    if found._ms_stride is input._ms_stride is None:
         return found
     return in_order(found, _converted(input))
 
 
 def row_major(found: TensorBase) -> TensorBase:
     """Return a new result with exactly row-major strides, also in dimensions of length 0 or 1."""
-    return found if found._stride is None else in_order(found, contiguous_strides(found._shape))
+    return found if found._ms_stride is None else in_order(found, contiguous_strides(found._ms_shape))

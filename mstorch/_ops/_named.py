@@ -11,7 +11,7 @@ from .._tape.node import Node, named, watch
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
     """Rename the tensor's autograd node and return the tensor; a node that raises in backward keeps its name."""
-    node = result._node
+    node = result._ms_node
     if node is not None and type(node).label not in (label, "NotImplemented"):
         node.__class__ = named(type(node), label)
     return result
@@ -33,7 +33,7 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
             result = function(*args, **kwargs)
             word = label if isinstance(label, str) else label(*args, **kwargs)
             for item in result if isinstance(result, (tuple, list)) else (result,):
-                if isinstance(item, TensorBase) and item._node is not None and not _made_before(item._node, args):
+                if isinstance(item, TensorBase) and item._ms_node is not None and not _made_before(item._ms_node, args):
                     if word:
                         call_node(item, word)
                     if names:
@@ -53,7 +53,7 @@ def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _made_before(node: Node, args: tuple[Any, ...]) -> bool:
     """Return whether a node belonged to an argument that the function returned unchanged."""
-    return any(isinstance(item, TensorBase) and item._node is node for item in args)
+    return any(isinstance(item, TensorBase) and item._ms_node is node for item in args)
 
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
@@ -70,4 +70,4 @@ def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[...
 
 def by_rank(label: str, beside: int) -> Callable[..., str]:
     """Return a function from arguments to ``label``, formatted with the input's number of dimensions minus ``beside``."""
-    return lambda input, *args, **kwargs: label.format(len(input._shape) - beside)
+    return lambda input, *args, **kwargs: label.format(len(input._ms_shape) - beside)

@@ -24,8 +24,8 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
     for input in inputs:
         if input is out:
             raise RuntimeError(SHARED)
-        dense = dense_order(input._shape, strides_of(input)) is not None and dense_order(out._shape, strides_of(out)) is not None
-        if dense and input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
+        dense = dense_order(input._ms_shape, strides_of(input)) is not None and dense_order(out._ms_shape, strides_of(out)) is not None
+        if dense and input._ms_storage is out._ms_storage and np.intersect1d(_places(input), _places(out)).size:
             raise RuntimeError(SHARED)
 
 
@@ -44,22 +44,22 @@ def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = No
 
     ``shape`` is the size to which ``out`` will be resized, with row-major strides if it differs from the current size.
     """
-    if out is None or not isinstance(out[0], TensorBase) or out[0] is input or out[0]._storage is not input._storage:
+    if out is None or not isinstance(out[0], TensorBase) or out[0] is input or out[0]._ms_storage is not input._ms_storage:
         return
-    target, size = out[0], input._dtype.itemsize
-    begins = target._offset * target._dtype.itemsize, input._offset * size
-    if shape is not None and shape != target._shape:
-        counts = count_of(shape), count_of(input._shape)
-        apart = begins[0] + counts[0] * target._dtype.itemsize <= begins[1] or begins[1] + counts[1] * size <= begins[0]
+    target, size = out[0], input._ms_dtype.itemsize
+    begins = target._ms_offset * target._ms_dtype.itemsize, input._ms_offset * size
+    if shape is not None and shape != target._ms_shape:
+        counts = count_of(shape), count_of(input._ms_shape)
+        apart = begins[0] + counts[0] * target._ms_dtype.itemsize <= begins[1] or begins[1] + counts[1] * size <= begins[0]
         same = begins[0] == begins[1] and counts[0] == counts[1]
-        if not apart and not same and 0 not in counts and dense_order(input._shape, strides_of(input)) is not None:
+        if not apart and not same and 0 not in counts and dense_order(input._ms_shape, strides_of(input)) is not None:
             raise RuntimeError(SHARED)
         return
     check_writable(target)
-    extents = [sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (target, input)]
+    extents = [sum((length - 1) * step for length, step in zip(part._ms_shape, strides_of(part))) for part in (target, input)]
     if begins[0] != begins[1] or extents[0] != extents[1]:
         refuse_partial_overlap(target, input)
 
 
 def _places(tensor: TensorBase) -> Array:
-    return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)
+    return flat_index(shape_of(tensor), strides_of(tensor), tensor._ms_offset)

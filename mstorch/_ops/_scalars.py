@@ -57,10 +57,10 @@ def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> Tens
         return None
     if not isinstance(second, TensorBase):
         return scalar_array(second.item() if isinstance(second, np.generic) else second, float32)
-    if second._shape or second._dtype is kind:
+    if second._ms_shape or second._ms_dtype is kind:
         return None
     there = functools.partial(numpy_cast, target=float32.np)
-    return linear(second, there, functools.partial(numpy_cast, target=second._dtype.np), "ToCopyBackward0")
+    return linear(second, there, functools.partial(numpy_cast, target=second._ms_dtype.np), "ToCopyBackward0")
 
 
 def is_inexact(second: Any, kind: dtype) -> bool:

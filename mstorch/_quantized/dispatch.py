@@ -103,7 +103,7 @@ def _with_plain_first(name: str, first: Tensor, args: tuple[Any, ...]) -> Any:
     if isinstance(first, TensorBase) and other is not None and name.strip("_") in ("add", "sub", "mul", "div", "truediv"):
         raise RuntimeError(
             "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, offending types: "
-            f"{first._dtype} {other._dtype}"
+            f"{first._ms_dtype} {other._ms_dtype}"
         )
     return refuse(name)
 
@@ -122,7 +122,7 @@ def _moved(name: str, function: Callable[..., Any], first: Any, args: tuple[Any,
 def _integers_beside(first: Any, item: Any) -> Any:
     if not is_quantized(item):
         return item
-    if item._dtype is not first._dtype or not same_quantizer(item._quantizer, first._quantizer):
+    if item._ms_dtype is not first._ms_dtype or not same_quantizer(item._quantizer, first._quantizer):
         raise RuntimeError("Both inputs must be quantized with the same shcale and zero_point.")
     return integers_of(item)
 
@@ -130,10 +130,10 @@ def _integers_beside(first: Any, item: Any) -> Any:
 def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
     """Return results of the integer dtype as quantized tensors; indices and the like are returned unchanged."""
     if isinstance(found, TensorBase):
-        if found._dtype is not INTEGERS[first._dtype]:
+        if found._ms_dtype is not INTEGERS[first._ms_dtype]:
             return found
-        same = found._storage is first._storage and found._shape == first._shape and found._stride == first._stride
-        return first if same and found._offset == first._offset else _shown(quantized(found, own), first)
+        same = found._ms_storage is first._ms_storage and found._ms_shape == first._ms_shape and found._ms_stride == first._ms_stride
+        return first if same and found._ms_offset == first._ms_offset else _shown(quantized(found, own), first)
     if hasattr(found, "_fields"):
         return type(found)(*[_again(item, first, own) for item in found])
     if hasattr(found, "n_sequence_fields"):  # a result with names, torch.return_types
@@ -143,15 +143,15 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
 
 def _shown(found: Any, first: Tensor) -> Any:
     """Return a quantized tensor, known as a view of another if it shows that one's memory."""
-    if found._storage is first._storage:
-        base = None if first._auto is None else first._auto.base
+    if found._ms_storage is first._ms_storage:
+        base = None if first._ms_auto is None else first._ms_auto.base
         auto_of(found).base = first if base is None else base
     return found
 
 
 def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:
     """Return views of a per-channel quantized tensor that keep the channels as one dimension."""
-    own, rank = first._quantizer, len(first._shape)
+    own, rank = first._quantizer, len(first._ms_shape)
     if name in ("select", "__getitem__") and len(others) == (2 if name == "select" else 1) and isinstance(others[-1], int):
         dim = others[0] % rank if name == "select" else 0
         found = function(integers_of(first), *others)
@@ -169,14 +169,14 @@ def _moved_channels(name: str, function: Callable[..., Any], first: Any, others:
         return quantized(function(integers_of(first), *others), own._replace(axis=own.axis + (dim <= own.axis)))
     if name in _KEEPS_ORDER_OF_MEMORY:
         found = function(integers_of(first), *others, **named)
-        channels = first._shape[own.axis]
-        if own.axis < len(found._shape) and found._shape[own.axis] == channels:
+        channels = first._ms_shape[own.axis]
+        if own.axis < len(found._ms_shape) and found._ms_shape[own.axis] == channels:
             return _again(found, first, own)
-        if own.axis >= len(found._shape):
+        if own.axis >= len(found._ms_shape):
             raise RuntimeError(
-                f"Channel axis out of range in per channel affine dequantization. Got:{own.axis} Expected: [0, {len(found._shape)})"
+                f"Channel axis out of range in per channel affine dequantization. Got:{own.axis} Expected: [0, {len(found._ms_shape)})"
             )
-        raise RuntimeError(f"length of scales must equal to channel, expected {found._shape[own.axis]} got, {channels}")
+        raise RuntimeError(f"length of scales must equal to channel, expected {found._ms_shape[own.axis]} got, {channels}")
     raise RuntimeError(_NO_STRIDES)
 
 
@@ -190,7 +190,7 @@ def _computed(function: Callable[..., Any], first: Any, args: tuple[Any, ...], k
 
 def requantized(values: Any, like: Any) -> Tensor:
     """Return float values quantized like another tensor."""
-    return quantized(integers_for(values, like._quantizer, like._dtype), like._quantizer)
+    return quantized(integers_for(values, like._quantizer, like._ms_dtype), like._quantizer)
 
 
 def _relu(input: Any, inplace: bool = False) -> Tensor:
@@ -215,33 +215,33 @@ def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Tensor:
     if not is_quantized(self):
         return _with_plain_first("copy_", self, (self, other))
     if is_quantized(other):
-        if other._dtype is not self._dtype:
+        if other._ms_dtype is not self._ms_dtype:
             raise RuntimeError("Expected self.scalar_type() == src.scalar_type() to be true, but got false.")
         self._quantizer = other._quantizer
         return _assign(self, integers_of(other))
-    if other._dtype is not float32:
+    if other._ms_dtype is not float32:
         raise RuntimeError("Quantized copy only works with kFloat as source Tensor")
-    return _assign(self, integers_for(other.expand(self._shape), self._quantizer, self._dtype))
+    return _assign(self, integers_for(other.expand(self._ms_shape), self._quantizer, self._ms_dtype))
 
 
 def _fill_(self: Any, value: Number) -> Tensor:
     from_value = copying.to(elementwise.add(elementwise.mul(dequantize(self), 0.0), value), float32)
-    return _assign(self, integers_for(from_value, self._quantizer, self._dtype))
+    return _assign(self, integers_for(from_value, self._quantizer, self._ms_dtype))
 
 
 def _fixed(name: str) -> Callable[..., Any]:
     scale, unsigned, signed = _FIXED[name]
 
     def function(input: Tensor, inplace: bool = False) -> Any:
-        made = Quantizer(per_tensor_affine, scale, signed if input._dtype is qint8 else unsigned)
+        made = Quantizer(per_tensor_affine, scale, signed if input._ms_dtype is qint8 else unsigned)
         found = _FUNCTIONS[name](dequantize(input))
-        return quantized(integers_for(found, made, input._dtype), made)
+        return quantized(integers_for(found, made, input._ms_dtype), made)
 
     return function
 
 
 def _cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    if not all(map(is_quantized, tensors)) or len({item._dtype for item in tensors}) > 1:
+    if not all(map(is_quantized, tensors)) or len({item._ms_dtype for item in tensors}) > 1:
         raise RuntimeError("All dtypes must be the same.")
     first = tensors[0]
     if any(item._quantizer.axis is not None for item in tensors):
@@ -252,7 +252,7 @@ def _cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 
 def _stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    rank = len(tensors[0]._shape) + 1
+    rank = len(tensors[0]._ms_shape) + 1
     return _cat([_moved("unsqueeze", views.unsqueeze, item, (item, dim % rank), {}) for item in tensors], dim % rank)
 
 
@@ -290,7 +290,7 @@ def _of_channels(part: str) -> Callable[..., Any]:
 def _equal(self: Any, other: Any) -> bool:
     if not (is_quantized(self) and is_quantized(other)):
         return False
-    if self._dtype is not other._dtype or not same_quantizer(self._quantizer, other._quantizer):
+    if self._ms_dtype is not other._ms_dtype or not same_quantizer(self._quantizer, other._quantizer):
         return False
     return bool(compare.equal(integers_of(self), integers_of(other)))
 
@@ -302,7 +302,7 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     for kind in wanted:
         if kind not in INTEGERS:
             raise RuntimeError("Creation of quantized tensor requires quantized dtype like torch.quint8")
-        if kind is not self._dtype:
+        if kind is not self._ms_dtype:
             raise RuntimeError("Expected self.scalar_type() == src.scalar_type() to be true, but got false.")
     rest = [item for item in args if not isinstance(item, (dtype, TensorBase))]
     named = {key: item for key, item in kwargs.items() if not isinstance(item, (dtype, TensorBase))}
@@ -341,14 +341,14 @@ def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None)
     determinism.refuse("quantized_resize_cpu_")
     integers = integers_of(self)
     integers.resize_(*sizes)
-    for part in ("_storage", "_shape", "_stride", "_offset"):
+    for part in ("_ms_storage", "_ms_shape", "_ms_stride", "_ms_offset"):
         setattr(self, part, getattr(integers, part))
-    self._array = self._raw = self._at = None
+    self._ms_array = self._ms_raw = self._ms_at = None
     return self
 
 
 def _type(self: Tensor, dtype: dtype | None = None, **options: Any) -> Any:
-    return f"torch.quantized.{base.WORDS[self._dtype.name]}Tensor" if dtype is None else _to(self, dtype)
+    return f"torch.quantized.{base.WORDS[self._ms_dtype.name]}Tensor" if dtype is None else _to(self, dtype)
 
 
 FORMS: dict[str, Callable[..., Any]] = {

@@ -39,11 +39,11 @@ def _within(steps: Tensor, low: int, high: int) -> Tensor:
 
 def _wide(input: Tensor) -> Tensor:
     """Return the tensor in the dtype of the computation: float32 for half precision."""
-    return copying.to(input, float32) if input._dtype in (float16, bfloat16) else input
+    return copying.to(input, float32) if input._ms_dtype in (float16, bfloat16) else input
 
 
 def _back(values: Tensor, kind: dtype) -> Tensor:
-    return values if values._dtype is kind else copying.to(values, kind)
+    return values if values._ms_dtype is kind else copying.to(values, kind)
 
 
 def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: int, by_int64: bool) -> tuple[Any, Any]:
@@ -53,7 +53,7 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     """
     work = _wide(input)
     inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else float(np.float32(1) / np.float32(scale))
-    floating = by_int64 and point._dtype.is_floating_point
+    floating = by_int64 and point._ms_dtype.is_floating_point
     if floating:
         steps = math.round(elementwise.add(elementwise.mul(work, inverse), point))
     else:
@@ -64,9 +64,9 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     steps = _clamped(steps, low, high)
     # The last product is one of single precision, also where the tensor is of double; of double in the kernel by channels, where an
     # integer times a scale is rounded once in either.
-    last = float64 if floating or (by_int64 and input._dtype is float64) else float32
+    last = float64 if floating or (by_int64 and input._ms_dtype is float64) else float32
     found = elementwise.mul(elementwise.sub(_back(steps, last), point), scale)
-    return _back(found, input._dtype), inside
+    return _back(found, input._ms_dtype), inside
 
 
 class _Straight(Function):
@@ -93,8 +93,8 @@ def _check_range(low: int, high: int) -> None:
 
 
 def _check_floating(input: Tensor, kernel: str) -> None:
-    if input._dtype not in (float16, bfloat16, float32, float64):
-        raise not_for(kernel, input._dtype.name)
+    if input._ms_dtype not in (float16, bfloat16, float32, float64):
+        raise not_for(kernel, input._ms_dtype.name)
 
 
 def _single(value: Any) -> Tensor:
@@ -142,10 +142,10 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     """Run ``fake_quantize_per_tensor_affine`` with a scale and a zero point for each slice along ``axis``."""
     scale, zero_point = views.detach(scale), views.detach(zero_point)
     own, scales, points = shape_of(input), shape_of(scale), shape_of(zero_point)
-    if scale._dtype not in (float32, bfloat16):
-        raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale._dtype)}")
-    if zero_point._dtype not in (int32, float32, float16):
-        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {type_word(zero_point._dtype)}")
+    if scale._ms_dtype not in (float32, bfloat16):
+        raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale._ms_dtype)}")
+    if zero_point._ms_dtype not in (int32, float32, float16):
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {type_word(zero_point._ms_dtype)}")
     if len(scales) != 1:
         raise RuntimeError("scale should be a 1-D tensor")
     if len(points) != 1:
@@ -156,7 +156,7 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     if scales[0] != own[axis]:
         raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
     _check_range(quant_min, quant_max)
-    if zero_point._dtype is int32 and points[0]:
+    if zero_point._ms_dtype is int32 and points[0]:
         least, greatest = (part.item() for part in reduce.aminmax(zero_point))
         if least < quant_min or greatest > quant_max:
             raise RuntimeError(_WRONG_POINT)
@@ -215,9 +215,9 @@ def _qparams(input: Tensor, scale: Tensor, point: Tensor, axis: int | None, low:
 
 def _check_learnable(input: Any, scale: Any, point: Any, low: int, high: int) -> None:
     for name, tensor in (("Scale", scale), ("Zero-point", point), ("`self`", input)):
-        if tensor._dtype is not float32:
-            raise RuntimeError(f"{name} must be Float, found {type_word(tensor._dtype)}" if name[0] != "`" else
-                               f"`self` must be of type Float, found {type_word(tensor._dtype)}")  # fmt: skip
+        if tensor._ms_dtype is not float32:
+            raise RuntimeError(f"{name} must be Float, found {type_word(tensor._ms_dtype)}" if name[0] != "`" else
+                               f"`self` must be of type Float, found {type_word(tensor._ms_dtype)}")  # fmt: skip
     if not low <= 0 <= high:
         raise RuntimeError("`quant_min` should be less than or equal to `quant_max`, and the quantization range should include 0.")
 
@@ -299,7 +299,7 @@ def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: flo
             qparams[1].resize_(count)
         bounds = reduce.aminmax(views.reshape(views.movedim(input, axis, 0), (count, -1)), dim=1)
     for running, now in zip((running_min, running_max), bounds):
-        now = views.reshape(copying.to(now, running._dtype), shape_of(running))
+        now = views.reshape(copying.to(now, running._ms_dtype), shape_of(running))
         moved = elementwise.add(running, elementwise.mul(elementwise.sub(now, running), share))
         running.copy_(compare.where(compare.isinf(running), now, moved))
 

@@ -39,7 +39,7 @@ _EXACT = 256
 def _differences(tensor: Any) -> Tensor:
     """Return a quantized tensor's integers minus its zero point, in float32, which represents them exactly."""
     own = tensor._quantizer
-    point = own.point if own.axis is None else own.shaped(len(tensor._shape))[1]
+    point = own.point if own.axis is None else own.shaped(len(tensor._ms_shape))[1]
     return copying.to(elementwise.sub(copying.to(integers_of(tensor), int32), point), float32)
 
 
@@ -67,8 +67,8 @@ def _check_input(name: str, input: Tensor, kind: dtype | None = None) -> None:
     if is_quantized(input) is (kind is None):
         place, word = ("QuantizedCPU", "floating") if kind is None else ("CPU", "quantized")
         raise NotImplementedError(f"Could not run 'quantized::{name}' with arguments from the '{place}' backend. It takes a {word} tensor.")
-    if kind is not None and input._dtype is not kind:
-        raise RuntimeError(f"Expected input data type {WORDS[kind.name]} but got {WORDS[input._dtype.name]}")
+    if kind is not None and input._ms_dtype is not kind:
+        raise RuntimeError(f"Expected input data type {WORDS[kind.name]} but got {WORDS[input._ms_dtype.name]}")
 
 
 def _check_rows(input: Tensor, weight: Tensor) -> None:
@@ -87,8 +87,8 @@ def linear_dynamic(X: Tensor, W_prepack: ScriptObject, reduce_range: bool = Fals
 def _linear_dynamic(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tensor:
     weight, bias = unpacked(packed)
     _check_input("linear_dynamic", X)
-    if X._dtype is not float32:
-        raise RuntimeError(f"expected scalar type Float but found {type_word(X._dtype)}")
+    if X._ms_dtype is not float32:
+        raise RuntimeError(f"expected scalar type Float but found {type_word(X._ms_dtype)}")
     _check_rows(X, weight)
     own = shape_of(X)
     rows = views.reshape(views.detach(X), (-1, own[-1]))
@@ -126,7 +126,7 @@ def linear_relu_dynamic_fp16(X: Any, W_prepack: ScriptObject) -> Any:
 
 def relu6(qx: Any, inplace: bool = False) -> Tensor:
     """Return the values clamped to [0, 6], with the same quantizer."""
-    own, (low, high) = qx._quantizer, RANGES[qx._dtype]
+    own, (low, high) = qx._quantizer, RANGES[qx._ms_dtype]
     most = min(high, own.point + int(np.rint(6.0 / own.scale)))
     found = compare.clamp(integers_of(qx), max(low, own.point), most)
     if inplace:
@@ -241,7 +241,7 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
             found = compute(dequantize(qa), dequantize(qb))
             if positive:
                 found = compare.clamp_min(found, 0)
-            return quantized(integers_for(found, own, qa._dtype), own)
+            return quantized(integers_for(found, own, qa._ms_dtype), own)
 
     function.__name__ = name
     return function
@@ -250,7 +250,7 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
 def _add_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
     """Add a number: where the integers fit they are kept, and only the zero point changes."""
     b = b.item() if isinstance(b, TensorBase) else b
-    own, (low, high) = qa._quantizer, RANGES[qa._dtype]
+    own, (low, high) = qa._quantizer, RANGES[qa._ms_dtype]
     shift = int(np.rint(float(b) / own.scale))
     point = own.point - shift
     if low <= point <= high:
@@ -261,14 +261,14 @@ def _add_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
         scale = (high - point if edge == low else point - low) / (high - low) * own.scale
         made = Quantizer(per_tensor_affine, float(scale), edge)
         steps = elementwise.sub(copying.to(integers_of(qa), int32), point)
-        found = quantized(integers_for(elementwise.mul(copying.to(steps, float32), float(np.float32(own.scale))), made, qa._dtype), made)
+        found = quantized(integers_for(elementwise.mul(copying.to(steps, float32), float(np.float32(own.scale))), made, qa._ms_dtype), made)
     return _positive(found) if positive else found
 
 
 def _mul_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
     """Multiply by a number: the integers are kept, or mirrored if the number is negative, and the scale changes."""
     b = float(b.item() if isinstance(b, TensorBase) else b)
-    own, (low, high) = qa._quantizer, RANGES[qa._dtype]
+    own, (low, high) = qa._quantizer, RANGES[qa._ms_dtype]
     if b > 0:
         found = quantized(copying.clone(integers_of(qa)), own._replace(scale=own.scale * b))
     elif b == 0:
@@ -276,7 +276,7 @@ def _mul_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
     else:
         mirrored = elementwise.rsub(copying.to(integers_of(qa), int32), low + high)
         made = own._replace(scale=own.scale * -b, point=high - (own.point - low))
-        found = quantized(copying.to(mirrored, INTEGERS[qa._dtype]), made)
+        found = quantized(copying.to(mirrored, INTEGERS[qa._ms_dtype]), made)
     return _positive(found) if positive else found
 
 
@@ -294,7 +294,7 @@ def _cat(qx: Any, dim: int, scale: float | None = None, zero_point: int | None =
     first = qx[0]._quantizer
     own = first._replace(scale=first.scale if scale is None else float(scale), point=first.point if zero_point is None else int(zero_point))
     with without_grad():
-        return quantized(integers_for(join.cat([dequantize(item) for item in qx], dim), own, qx[0]._dtype), own)
+        return quantized(integers_for(join.cat([dequantize(item) for item in qx], dim), own, qx[0]._ms_dtype), own)
 
 
 def _batch_norm(rank: int, positive: bool) -> Callable[..., Any]:
@@ -308,7 +308,7 @@ def _batch_norm(rank: int, positive: bool) -> Callable[..., Any]:
             shift = shift if bias is None else elementwise.add(shift, views.detach(bias))
             found = elementwise.add(elementwise.mul(dequantize(qx), views.reshape(slope, shape)), views.reshape(shift, shape))
             found = compare.clamp_min(found, 0) if positive else found
-            return quantized(integers_for(found, own, qx._dtype), own)
+            return quantized(integers_for(found, own, qx._ms_dtype), own)
 
     return function
 

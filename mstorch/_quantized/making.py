@@ -52,8 +52,8 @@ def _check(name: str, input: Tensor, kind: dtype) -> None:
     if kind not in INTEGERS:
         word = type_word(kind) if kind.name not in WORDS else WORDS[kind.name]
         raise RuntimeError(f"ScalarType {word} is not supported in new_qtensor.")
-    if input._dtype is not float32:
-        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input._dtype)}")
+    if input._ms_dtype is not float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input._ms_dtype)}")
 
 
 def _check_point(name: str, point: int, kind: dtype) -> None:
@@ -72,7 +72,7 @@ def _one(input: Tensor, scale: float, point: int, kind: dtype) -> Tensor:
 
 def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
     """Return the integers densely in memory: channels last if the input is, else row-major."""
-    return integers if integers._stride is None or integers.is_contiguous() else copying.clone(integers)
+    return integers if integers._ms_stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
 def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype) -> Any:
@@ -104,7 +104,7 @@ def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Seq
         raise RuntimeError(f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {len(shape)})")
     if shape_of(scales)[0] != shape[axis]:
         raise RuntimeError(f"length of scales must equal to channel, expected {shape[axis]} got, {shape_of(scales)[0]}")
-    floating = zero_points._dtype.is_floating_point
+    floating = zero_points._ms_dtype.is_floating_point
     kinds = (float32, float32) if floating else (float64, int64)
     scale, point = (copying.clone(copying.to(views.detach(part), kind)) for part, kind in zip((scales, zero_points), kinds))
     return Quantizer(per_channel_affine_float_qparams if floating else per_channel_affine, scale, point, axis)
@@ -180,11 +180,11 @@ def empty_quantized(
     """Return an uninitialized quantized tensor with another's quantizer."""
     if not is_quantized(qtensor):
         return _refuse_empty(size, qtensor)
-    return _empty(size, qtensor._quantizer, qtensor._dtype, device or qtensor.device, memory_format)
+    return _empty(size, qtensor._quantizer, qtensor._ms_dtype, device or qtensor.device, memory_format)
 
 
 def _of_integers(input: Tensor, own: Quantizer) -> Tensor:
-    if input._dtype not in OF_INTEGERS:
+    if input._ms_dtype not in OF_INTEGERS:
         raise RuntimeError(_NEEDS_KIND)
     return quantized(copying.clone(input), own)
 

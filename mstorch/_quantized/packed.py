@@ -90,9 +90,9 @@ def linear_prepack(W: Tensor, B: Tensor | None = None) -> ScriptObject:
         raise NotImplementedError(
             "Could not run 'quantized::linear_prepack' with arguments from the 'CPU' backend. It takes a quantized tensor."
         )
-    if W._dtype is not qint8:
-        raise RuntimeError(f"expected scalar type QInt8 but found {WORDS[W._dtype.name]}")
-    if len(W._shape) != 2:
+    if W._ms_dtype is not qint8:
+        raise RuntimeError(f"expected scalar type QInt8 but found {WORDS[W._ms_dtype.name]}")
+    if len(W._ms_shape) != 2:
         raise RuntimeError("The weight tensor for quantized::linear_prepack (fbgemm) should be 2-dimensional.")
     return _made(LINEAR, (W, B))
 

@@ -106,7 +106,7 @@ def _layers(
 
 def _layer(step: Step, two: bool) -> Callable[..., Any]:
     def function(*given: Any, dtype: dtype | None = None, use_dynamic: bool = False) -> Any:
-        packed = len(given[1]._shape) == 1 if not isinstance(given[1], (tuple, list)) else False
+        packed = len(given[1]._ms_shape) == 1 if not isinstance(given[1], (tuple, list)) else False
         if packed:
             data, batch_sizes, hx, params, _, num_layers, dropout, train, bidirectional = given
             sizes, rows, batch_first = [int(size) for size in batch_sizes.tolist()], data, False

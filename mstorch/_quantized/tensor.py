@@ -73,7 +73,7 @@ class QuantizedTensor(Tensor):
 
     def numpy(self, *, force: bool = False) -> Array:
         """Raise TypeError: NumPy has no quantized dtype; use ``int_repr()`` or ``dequantize()`` first."""
-        raise TypeError(f"Got unsupported ScalarType {WORDS[self._dtype.name]}")
+        raise TypeError(f"Got unsupported ScalarType {WORDS[self._ms_dtype.name]}")
 
     def __array__(self, dtype: dtype | None = None, copy: bool | None = None) -> Array:
         return self.numpy()
@@ -84,20 +84,20 @@ class QuantizedTensor(Tensor):
 
     def item(self) -> float:
         """Return the only element, dequantized, as a Python number."""
-        if views.numel_of(self._shape) != 1:
-            raise RuntimeError(f"a Tensor with {views.numel_of(self._shape)} elements cannot be converted to Scalar")
+        if views.numel_of(self._ms_shape) != 1:
+            raise RuntimeError(f"a Tensor with {views.numel_of(self._ms_shape)} elements cannot be converted to Scalar")
         return dequantize(self).item()
 
     def __bool__(self) -> bool:
-        if views.numel_of(self._shape) != 1:
-            many = "more than one value" if views.numel_of(self._shape) else "no values"
+        if views.numel_of(self._ms_shape) != 1:
+            many = "more than one value" if views.numel_of(self._ms_shape) else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
         return bool(self.item())
 
     def __len__(self) -> int:
-        if not self._shape:
+        if not self._ms_shape:
             raise TypeError("len() of a 0-d tensor")
-        return self._shape[0]
+        return self._ms_shape[0]
 
     def __iter__(self) -> Any:
         return (self[place] for place in range(len(self)))
@@ -147,7 +147,7 @@ class QuantizedTensor(Tensor):
 def _text(tensor: Any) -> str:
     """Return the repr: the dequantized values, and the quantizer."""
     own, prefix = tensor._quantizer, "tensor("
-    suffixes = [f"size={tuple(tensor._shape)}", f"dtype={tensor._dtype}", f"quantization_scheme={own.scheme}"]
+    suffixes = [f"size={tuple(tensor._ms_shape)}", f"dtype={tensor._ms_dtype}", f"quantization_scheme={own.scheme}"]
     if tensor.device.type != "cpu":
         suffixes.insert(0, f"device='{tensor.device}'")
     suffixes += [f"scale={own.scale}", f"zero_point={own.point}"] + ([] if own.axis is None else [f"axis={own.axis}"])
@@ -173,8 +173,8 @@ def is_quantized(value: Any) -> bool:
 
 def integers_of(tensor: Tensor) -> Any:
     """Return the stored integers as a tensor over the same memory."""
-    made = window(tensor._storage, INTEGERS[tensor._dtype], tensor._shape, tensor._stride, tensor._offset)
-    made._counter = tensor._counter
+    made = window(tensor._ms_storage, INTEGERS[tensor._ms_dtype], tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
+    made._ms_counter = tensor._ms_counter
     return made
 
 
@@ -183,12 +183,12 @@ def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) ->
     made: Any = object.__new__(QuantizedTensor)
     for name in TensorBase.__slots__[:-2]:
         setattr(made, name, getattr(integers, name))
-    made._dtype = kind or OF_INTEGERS[integers._dtype]
-    made._array = made._raw = made._at = made._node = made._auto = None
-    made._number = 0
+    made._ms_dtype = kind or OF_INTEGERS[integers._ms_dtype]
+    made._ms_array = made._ms_raw = made._ms_at = made._ms_node = made._ms_auto = None
+    made._ms_number = 0
     made._quantizer = quantizer
-    if made._counter is not made._storage and not isinstance(made._counter, Counter):
-        made._counter = made._storage
+    if made._ms_counter is not made._ms_storage and not isinstance(made._ms_counter, Counter):
+        made._ms_counter = made._ms_storage
     return made
 
 
@@ -204,8 +204,8 @@ def same_quantizer(one: Quantizer, other: Quantizer) -> bool:
 def dequantize(tensor: Any) -> Tensor:
     """Return a quantized tensor's values as float32."""
     integers, own = integers_of(tensor), tensor._quantizer
-    scale, point = own.shaped(len(tensor._shape))
-    if tensor._dtype is qint32:
+    scale, point = own.shaped(len(tensor._ms_shape))
+    if tensor._ms_dtype is qint32:
         steps = copying.to(elementwise.sub(copying.to(integers, int64), point), float32)
     elif own.scheme is per_channel_affine_float_qparams:
         steps = elementwise.sub(copying.to(integers, float32), point)
@@ -218,7 +218,7 @@ def _scaled_on_host(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Ten
     """Multiply in float64 and round once, as torch's per-channel kernel does."""
     if own.scheme is not per_channel_affine:
         return None
-    shape = [-1 if place == own.axis else 1 for place in range(len(steps._shape))]
+    shape = [-1 if place == own.axis else 1 for place in range(len(steps._ms_shape))]
     return tensor_of((array_of(steps) * array_of(own.scale).reshape(shape)).astype(np.float32))
 
 
@@ -229,7 +229,7 @@ def _scaled(steps: Tensor, scale: Tensor | float, own: Quantizer) -> Tensor:
 
 def integers_for(values: Any, quantizer: Quantizer, kind: dtype) -> Any:
     """Quantize float values to integers of a dtype."""
-    scale, point = quantizer.shaped(len(values._shape))
+    scale, point = quantizer.shaped(len(values._ms_shape))
     low, high = RANGES[kind]
     values = views.detach(values)
     inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else _inverse(scale)

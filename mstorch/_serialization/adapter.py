@@ -290,7 +290,7 @@ class TensorParts:
 
 def tensor_parts(tensor: Tensor) -> TensorParts:
     """Return the TensorParts of a tensor."""
-    cell = tensor._storage.inner if isinstance(tensor._storage, Mirror) else tensor._storage
+    cell = tensor._ms_storage.inner if isinstance(tensor._ms_storage, Mirror) else tensor._ms_storage
     return TensorParts(
         cell=cell,
         dtype_name=tensor.dtype.name,
@@ -378,9 +378,9 @@ def build_tensor(
     base = storage.bases.get(dtype)
     if base is None:
         base = storage.bases[dtype] = _base(storage, dtype, (storage.nbytes() // ITEMSIZE[dtype],))
-    tensor = tensor_base.window(base._storage, base._dtype, size, tuple(stride), offset)
+    tensor = tensor_base.window(base._ms_storage, base._ms_dtype, size, tuple(stride), offset)
     # As in torch, setting the tensor up counts as a write, and tensors of one storage count apart.
-    tensor._counter = Counter(1)
+    tensor._ms_counter = Counter(1)
     return tensor.requires_grad_() if requires_grad else tensor
 
 

@@ -109,12 +109,12 @@ class Unpickler:
             raise UnpicklingError("pickle data was truncated")
         return data[:-1].decode("utf-8", "backslashreplace")
 
-    def _number(self, form: str) -> Any:
+    def _ms_number(self, form: str) -> Any:
         return struct.unpack(form, self._read(struct.calcsize(form)))[0]
 
     def _sized(self, form: str) -> bytes:
         # Read in pieces, so that a length which the file does not hold reserves no memory.
-        left = self._number(form)
+        left = self._ms_number(form)
         if left < 0:
             raise UnpicklingError("a string in the pickle has a negative length")
         pieces = []
@@ -322,10 +322,10 @@ _HANDLERS: dict[int, Any] = {
         pickle.NONE: _pushes(lambda self: None),
         pickle.NEWTRUE: _pushes(lambda self: True),
         pickle.NEWFALSE: _pushes(lambda self: False),
-        pickle.BININT: _pushes(lambda self: self._number("<i")),
-        pickle.BININT1: _pushes(lambda self: self._number("<B")),
-        pickle.BININT2: _pushes(lambda self: self._number("<H")),
-        pickle.BINFLOAT: _pushes(lambda self: self._number(">d")),
+        pickle.BININT: _pushes(lambda self: self._ms_number("<i")),
+        pickle.BININT1: _pushes(lambda self: self._ms_number("<B")),
+        pickle.BININT2: _pushes(lambda self: self._ms_number("<H")),
+        pickle.BINFLOAT: _pushes(lambda self: self._ms_number(">d")),
         pickle.LONG1: _pushes(lambda self: decode_long(self._sized("<B"))),
         pickle.LONG4: _pushes(lambda self: decode_long(self._sized("<i"))),
         pickle.BINUNICODE: _text("<I"),
@@ -337,10 +337,10 @@ _HANDLERS: dict[int, Any] = {
         pickle.BYTEARRAY8: _pushes(lambda self: bytearray(self._sized("<Q"))),
         pickle.SHORT_BINSTRING: lambda self: self._byte_string("<B"),
         pickle.BINSTRING: lambda self: self._byte_string("<i"),
-        pickle.BINGET: _pushes(lambda self: self._memo[self._number("<B")]),
-        pickle.LONG_BINGET: _pushes(lambda self: self._memo[self._number("<I")]),
-        pickle.BINPUT: lambda self: self._put(self._number("<B")),
-        pickle.LONG_BINPUT: lambda self: self._put(self._number("<I")),
+        pickle.BINGET: _pushes(lambda self: self._memo[self._ms_number("<B")]),
+        pickle.LONG_BINGET: _pushes(lambda self: self._memo[self._ms_number("<I")]),
+        pickle.BINPUT: lambda self: self._put(self._ms_number("<B")),
+        pickle.LONG_BINPUT: lambda self: self._put(self._ms_number("<I")),
         pickle.MEMOIZE: lambda self: self._put(len(self._memo)),
     }.items()
 }  # fmt: skip

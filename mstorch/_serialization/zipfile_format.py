@@ -51,19 +51,19 @@ class ZipWriter:
     def __init__(self, file: Any, archive_name: str):
         self._file = file
         self._archive = archive_name
-        self._at = 0
+        self._ms_at = 0
         self._central: list[bytes] = []
         self._names: list[str] = []
         self._checks = 0
 
     def _write(self, data: Array | bytes) -> None:
         write_all(self._file, data)
-        self._at += len(data)
+        self._ms_at += len(data)
 
     def record(self, name: str, data: Any, skip: bool = False) -> None:
         """Write a record; with ``skip``, zeros of its size."""
         raw = f"{self._archive}/{name}".encode()
-        size, start = len(data), self._at
+        size, start = len(data), self._ms_at
         crc = zlib.crc32(data) if OPTIONS.compute_crc32 and not skip else 0
         wide = b""
         if size >= _MAX32:
@@ -97,9 +97,9 @@ class ZipWriter:
         self.record("version", _WRITTEN_VERSION)
         names = hashlib.blake2b("\n".join(self._names).encode(), digest_size=8).digest()
         self.record(".data/serialization_id", b"%020d%020d" % (int.from_bytes(names, "little"), self._checks))
-        begin, count = self._at, len(self._central)
+        begin, count = self._ms_at, len(self._central)
         self._write(b"".join(self._central))
-        size, end = self._at - begin, self._at
+        size, end = self._ms_at - begin, self._ms_at
         self._write(struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 0x031E, 45, 0, 0, count, count, size, begin))
         self._write(struct.pack("<4sIQI", b"PK\x06\x07", 0, end, 1))
         self._write(

@@ -59,11 +59,11 @@ class SparseTensor(Tensor):
     _coalesced: bool
     _kept: Any
 
-    _sparse = True
+    _ms_sparse = True
     __torch_function__ = disabled
-    _shape = _refused("shape in memory")
-    _storage = _refused("memory")
-    _array = _refused("elements in memory")
+    _ms_shape = _refused("shape in memory")
+    _ms_storage = _refused("memory")
+    _ms_array = _refused("elements in memory")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("sparse tensors are made by torch.sparse_coo_tensor and the like")
@@ -179,7 +179,7 @@ class SparseTensor(Tensor):
 
     def sparse_dim(self) -> int:
         """Return the number of sparse dimensions."""
-        return self._index[0]._shape[0] if self._layout is sparse_coo else 2
+        return self._index[0]._ms_shape[0] if self._layout is sparse_coo else 2
 
     def dense_dim(self) -> int:
         """Return the number of dense dimensions, those of each specified element."""
@@ -211,7 +211,7 @@ class SparseTensor(Tensor):
         """Set requires_grad of a leaf; return the tensor."""
         if requires_grad == is_tracked(self):
             return self
-        if requires_grad and self._dtype.is_integral:
+        if requires_grad and self._ms_dtype.is_integral:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not requires_grad and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
@@ -222,7 +222,7 @@ class SparseTensor(Tensor):
 
     def _made_by(self, node: Node, number: int) -> None:
         """Make the tensor output ``number`` of the autograd node ``node``."""
-        self._node, self._number = node, number
+        self._ms_node, self._ms_number = node, number
 
     def detach(self) -> Any:
         """Return a sparse tensor of the same elements, detached from the autograd graph."""
@@ -244,10 +244,10 @@ class SparseTensor(Tensor):
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )
-        own = self._node, self._number
+        own = self._ms_node, self._ms_number
         replace(self, new)
-        self._node, self._number = own
-        self._counter.version -= 1
+        self._ms_node, self._ms_number = own
+        self._ms_counter.version -= 1
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
@@ -288,18 +288,18 @@ def sparse(kind: layout, index: Sequence[Any], values: Tensor, size: Sequence[in
             key="sparse compressed tensors",
         )  # fmt: skip
     tensor: Any = object.__new__(SparseTensor)
-    tensor._dtype = values._dtype
-    tensor._raw = tensor._at = tensor._node = None
-    tensor._number = 0
-    tensor._auto = Auto()
+    tensor._ms_dtype = values._ms_dtype
+    tensor._ms_raw = tensor._ms_at = tensor._ms_node = None
+    tensor._ms_number = 0
+    tensor._ms_auto = Auto()
     tensor._kept = values.detach() if is_tracked(values) else values
-    tensor._counter = Counter()
-    tensor._stride = (0,) * len(size)
-    tensor._offset = 0
+    tensor._ms_counter = Counter()
+    tensor._ms_stride = (0,) * len(size)
+    tensor._ms_offset = 0
     tensor._layout = kind
     # Indices are where the values are; a device keeps what they were made of, so that reading them waits for nothing.
-    beside = not ON_CPU and values._storage.__class__ is DeviceMemory or is_meta(values)
-    tensor._index = tuple(part.to(values.device) if beside and part._storage.__class__ is Storage else part for part in index)
+    beside = not ON_CPU and values._ms_storage.__class__ is DeviceMemory or is_meta(values)
+    tensor._index = tuple(part.to(values.device) if beside and part._ms_storage.__class__ is Storage else part for part in index)
     tensor._size = tuple(int(length) for length in size)
     if math.prod(tensor._size) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
@@ -317,8 +317,8 @@ def like(input: Any, values: Any, index: tuple[Tensor, ...] | None = None) -> An
 
 def replace(tensor: Tensor, other: Tensor) -> Tensor:
     """Replace a sparse tensor's contents by another's, as in-place operations do, and return it."""
-    tensor._counter.version += 1
-    for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_kept", "_node", "_number"):
+    tensor._ms_counter.version += 1
+    for name in ("_ms_dtype", "_ms_stride", "_ms_offset", "_layout", "_index", "_size", "_coalesced", "_kept", "_ms_node", "_ms_number"):
         setattr(tensor, name, getattr(other, name))
     return tensor
 

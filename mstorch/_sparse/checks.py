@@ -61,8 +61,8 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
     """Return the row offsets of ``size`` rows for ascending row indices, with the number of elements at the end."""
     if input.dim() != 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
-    if input._dtype.category != 1:
-        raise not_for("convert_indices_from_coo_to_csr_cpu", input._dtype.name)
+    if input._ms_dtype.category != 1:
+        raise not_for("convert_indices_from_coo_to_csr_cpu", input._ms_dtype.name)
     starts = np.searchsorted(host(input), np.arange(size + 1))
     return input.new_tensor(starts, dtype=int32 if out_int32 else int64)
 

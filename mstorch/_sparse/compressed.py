@@ -104,7 +104,7 @@ def _inferred(kind: Layout, compressed: Tensor, plain: Tensor, values: Tensor) -
 def check(kind: Layout, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]) -> None:
     """Raise torch's error for inconsistent parts."""
     first, second = NAMES[kind]
-    if compressed._dtype is not plain._dtype:
+    if compressed._ms_dtype is not plain._ms_dtype:
         raise RuntimeError(
             f"{first}_indices and {second}_indices must have the same dtype, bot got {_word(compressed)} and {_word(plain)}, "
             "respectively"
@@ -157,7 +157,7 @@ def _other(lines: str) -> str:
 
 
 def _word(tensor: Any) -> str:
-    return type_word(tensor._dtype)
+    return type_word(tensor._ms_dtype)
 
 
 def places(self: Any) -> tuple[Array, Any]:

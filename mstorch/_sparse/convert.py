@@ -30,10 +30,10 @@ def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None 
         return self if dtype is None else self.to(dtype)
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
-    if self._layout is sparse_coo and self._dtype is complex32:
+    if self._layout is sparse_coo and self._ms_dtype is complex32:
         raise not_for("cpublas_axpy_impl", "complex32")
     if self.is_meta and self._layout is not sparse_coo:
-        return zeros(self._size, dtype=self._dtype, device=self.device)
+        return zeros(self._size, dtype=self._ms_dtype, device=self.device)
     where, values = where_of(self)
     count = where.shape[0]
     summed = added(values, flat(where, self._size), views.numel_of(self._size[:count]))
@@ -177,7 +177,7 @@ def _compressed(self: Any, kind: layout, batch: int, trailing: int, block: tuple
         raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
     found = _grouped(source, kind, batch, block, name)
     if is_sparse(self) and self._layout in COMPRESSED:
-        found._index = tuple(part.to(self._index[0]._dtype) for part in found._index)  # int32 indices stay int32
+        found._index = tuple(part.to(self._index[0]._ms_dtype) for part in found._index)  # int32 indices stay int32
     return found
 
 

@@ -47,7 +47,7 @@ def part(data: Any, kind: dtype | None = None, device: device | str | int | None
     """Convert user data to the indices or the values of a sparse tensor; a tensor is used as it is, so that gradients flow to it."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
-        return there if kind is None or there._dtype is kind else there.to(kind)
+        return there if kind is None or there._ms_dtype is kind else there.to(kind)
     return tensor(data, dtype=kind, device=device)
 
 
@@ -55,7 +55,7 @@ def with_leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
     """Return the new tensor, made a leaf if ``requires_grad``."""
     if not requires_grad:
         return tensor
-    if tensor._dtype.is_integral:
+    if tensor._ms_dtype.is_integral:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return tensor.detach().requires_grad_()
 
@@ -78,7 +78,7 @@ def sparse_coo_tensor(
         invariants_checked(check_invariants)
         return with_leaf(nothing(lengths, dtype, device=device), requires_grad)
     places = part(indices, None if isinstance(indices, TensorBase) else int64, device)
-    if places._dtype is not int64:
+    if places._ms_dtype is not int64:
         places = places.to(int64)
     given = part(values, dtype, device)
     if given.dim() == 0:
@@ -160,7 +160,7 @@ def added(values: Tensor, group: Array, count: int) -> Tensor:
     base = values.new_zeros((count, *values.shape[1:]))
     if not values.numel():
         return base
-    if values._dtype is bool_:
+    if values._ms_dtype is bool_:
         return index_add(base.to(int64), 0, index_tensor(group, values), values.to(int64)) != 0
     return index_add(base, 0, index_tensor(group, values), values)
 
@@ -222,7 +222,7 @@ def values(self: Any) -> Any:
     if self._layout is sparse_coo and not self._coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
     found = self._values_part
-    return found if found._node is not None or found._is_view() else views.alias(found)
+    return found if found._ms_node is not None or found._is_view() else views.alias(found)
 
 
 def raw_indices(self: Any) -> Tensor:

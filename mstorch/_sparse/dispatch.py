@@ -52,7 +52,7 @@ def _empty_like(
         return elementwise.like(input, values, index).requires_grad_(requires_grad)
     if input._layout is sparse_coo or options.get("memory_format") is not None:
         return shape.empty_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad, **options)
-    return pieces.empty_like_compressed(input, dtype or input._dtype, layout, requires_grad)
+    return pieces.empty_like_compressed(input, dtype or input._ms_dtype, layout, requires_grad)
 
 
 # The sparse forms of functions, and of methods of the same name.
@@ -214,7 +214,7 @@ def _named(kind: str) -> dtype:
 def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> Tensor:
     """Return a sparse tensor of the same dtype: empty, of a size, or from indices and values."""
     if len(args) > 1 and isinstance(args[0], Tensor):
-        return coo.sparse_coo_tensor(*args, dtype=self._dtype, check_invariants=coo.is_checking())
+        return coo.sparse_coo_tensor(*args, dtype=self._ms_dtype, check_invariants=coo.is_checking())
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
         raise TypeError(
             "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and "
@@ -223,16 +223,16 @@ def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> 
     size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
     if not isinstance(size, (list, tuple)):
         raise TypeError(f"new() received an invalid combination of arguments - got ({type(size).__name__}), but expected one of:")
-    return coo.nothing(size, self._dtype, device=self.device)
+    return coo.nothing(size, self._ms_dtype, device=self.device)
 
 
 def _kept_methods() -> dict[str, Function]:
     """Return the methods of sparse tensors that are derived from their values."""
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
     kept.update({name: elementwise.conversion(name) for name in ("cpu", "cuda", "npu")}, to=elementwise.to)
-    kept["type_as"] = lambda self, other: self.to(other._dtype)
+    kept["type_as"] = lambda self, other: self.to(other._ms_dtype)
     kept["new_zeros"] = kept["new_empty"] = lambda self, *size, dtype=None, device=None, **options: coo.nothing(
-        size[0] if len(size) == 1 and not isinstance(size[0], int) else size, dtype or self._dtype, device=device or self.device
+        size[0] if len(size) == 1 and not isinstance(size[0], int) else size, dtype or self._ms_dtype, device=device or self.device
     )
     kept["is_nonzero"] = _is_nonzero
     kept["new"] = _new

@@ -44,9 +44,9 @@ def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
     """Return the result, copied to ``out`` if given; unless ``checked``, in any dtype."""
     if out is None or not is_sparse(out) or not is_sparse(found):
         return finish(found, out)
-    if checked and not can_cast(found._dtype, out._dtype):
-        raise RuntimeError(f"result type {type_word(found._dtype)} can't be cast to the desired output type {type_word(out._dtype)}")
-    return replace(out, found if found._dtype is out._dtype else found.to(out._dtype))
+    if checked and not can_cast(found._ms_dtype, out._ms_dtype):
+        raise RuntimeError(f"result type {type_word(found._ms_dtype)} can't be cast to the desired output type {type_word(out._ms_dtype)}")
+    return replace(out, found if found._ms_dtype is out._ms_dtype else found.to(out._ms_dtype))
 
 
 def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,30 +74,30 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
         if _takes_coalesced(function.__name__) and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
             raise RuntimeError(f"{operation_of(function.__name__)}_ requires coalesced input")
         found = function(_as_it_was(self), *args, **kwargs)
-        lossy = not can_cast(found._dtype, self._dtype)
+        lossy = not can_cast(found._ms_dtype, self._ms_dtype)
         if lossy and (function in (add, sub) or function is mul and is_sparse(args[0])):
             word = "mul" if function is mul and is_sparse(self) else "add"
-            words = type_word(found._dtype), type_word(self._dtype)
+            words = type_word(found._ms_dtype), type_word(self._ms_dtype)
             raise RuntimeError("Can't convert result type {} to output {} in {} operation".format(*words, word))
         if not is_sparse(self):
             return self.copy_(to_dense(found))
-        if not can_cast(found._dtype, self._dtype):
+        if not can_cast(found._ms_dtype, self._ms_dtype):
             raise RuntimeError(
-                f"result type {type_word(found._dtype)} can't be cast to the desired output type {type_word(self._dtype)}"
+                f"result type {type_word(found._ms_dtype)} can't be cast to the desired output type {type_word(self._ms_dtype)}"
             )
         if modes.grad and is_tracked(self) and self.is_leaf:
             check_writable(self)
-        return replace(self, found if found._dtype is self._dtype else found.to(self._dtype))
+        return replace(self, found if found._ms_dtype is self._ms_dtype else found.to(self._ms_dtype))
 
     return apply
 
 
 def _as_it_was(tensor: Any) -> Tensor:
     """Return a tensor that keeps an operation's result, before that is overwritten in place."""
-    if not is_sparse(tensor) or tensor._node is None:
+    if not is_sparse(tensor) or tensor._ms_node is None:
         return tensor
     kept = tensor.detach()
-    kept._made_by(tensor._node, tensor._number)
+    kept._made_by(tensor._ms_node, tensor._ms_number)
     return kept
 
 
@@ -135,7 +135,7 @@ def _added(input: Any, other: Any, alpha: Number) -> Tensor:
         if kind is bool_ and is_sparse(input):
             raise not_for("cadd_sparse", "bool")
         alpha = bool(alpha) if kind is bool_ else alpha
-        scaled = mul(other if other._dtype is kind else other.to(kind), alpha)
+        scaled = mul(other if other._ms_dtype is kind else other.to(kind), alpha)
     if not is_sparse(input):
         own = tuple(input.shape) if isinstance(input, TensorBase) else ()
         if own != other._size:
@@ -267,7 +267,7 @@ def _factors(gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Any, Any]
 
 
 def _conjugated(value: Tensor | complex) -> Tensor | Number:
-    if not isinstance(value, TensorBase) or not value._dtype.is_complex:
+    if not isinstance(value, TensorBase) or not value._ms_dtype.is_complex:
         return value.conjugate() if isinstance(value, complex) else value
     operand: Any = value
     return like(operand, operand._values_part.conj_physical()) if is_sparse(operand) else operand.conj()
@@ -410,10 +410,10 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     if layout_word(self) in _COMPRESSED:
         # As in torch, it keeps its own size.
         index = tuple(part.clone() for part in src._index)
-        return replace(self, sparse(self._layout, index, src._values_part.to(self._dtype).clone(), self._size, True))
+        return replace(self, sparse(self._layout, index, src._values_part.to(self._ms_dtype).clone(), self._size, True))
     if self._size != src._size:
         self.sparse_resize_(src._size, src.sparse_dim(), src.dense_dim())  # raises where it may not become of that size
-    return replace(self, clone(src) if src._dtype is self._dtype else clone(src).to(self._dtype))
+    return replace(self, clone(src) if src._ms_dtype is self._ms_dtype else clone(src).to(self._ms_dtype))
 
 
 _COMPRESSED = ("SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc")
@@ -447,5 +447,5 @@ def _check_copy(self: Any, src: Any) -> None:
 
 
 def _type(tensor: Tensor) -> str:
-    word = {"float32": "Float", "float64": "Double"}.get(tensor._dtype.name, type_word(tensor._dtype))
+    word = {"float32": "Float", "float64": "Double"}.get(tensor._ms_dtype.name, type_word(tensor._ms_dtype))
     return f"torch.{'sparse.' if is_sparse(tensor) else ''}{word}Tensor"

@@ -51,7 +51,7 @@ def values_at(source: Any, target: Any) -> Any:
     hit = have[order][place] == wanted
     found = taken(values, order[place])
     if not hit.all():
-        found = found * beside(made(hit.astype(found._dtype.np).reshape(-1, *([1] * (found.dim() - 1)))), found)
+        found = found * beside(made(hit.astype(found._ms_dtype.np).reshape(-1, *([1] * (found.dim() - 1)))), found)
     return found.reshape(target._values_part.shape)
 
 
@@ -87,13 +87,13 @@ def _places(label: str, tensor: Tensor, edge: Any, function: Callable[..., Any])
 def follow_values(tensor: Any, values: Tensor) -> None:
     """Record a new tensor so that its gradient flows to the values from which it was constructed."""
     label = "SparseCooTensorWithDimsAndTensors" if tensor._layout is sparse_coo else "SparseCompressedTensor"
-    tensor._node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
+    tensor._ms_node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
 
 
 def recorded_values(tensor: Any) -> TensorBase:
     """Return the values of a sparse tensor that autograd tracks, so that gradients of the values flow to the tensor."""
     values = bare_twin(tensor._kept)
-    values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
+    values._ms_node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
     return values
 
 
@@ -107,7 +107,7 @@ class SparseAccumulate(Accumulate):
         tensor, gradient = self.tensor, dressed(gradients[0])
         if not is_tracked(tensor):
             return ()
-        auto = tensor._auto
+        auto = tensor._ms_auto
         held = auto.grad
         if held is None:
             auto.grad = gradient.clone()  # which may be another leaf's as well
@@ -133,7 +133,7 @@ class End:
         if found is None:
             found = SparseAccumulate(self.tensor())
             self.node = weakref.ref(found)  # type: ignore[assignment]
-            hooks = found.tensor._auto.hooks
+            hooks = found.tensor._ms_auto.hooks
             if hooks:
                 found.pre = {0: hooks}
         return found

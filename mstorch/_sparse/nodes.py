@@ -27,7 +27,7 @@ class _Kept:
     __slots__ = ("tensor", "version", "unpack")
 
     def __init__(self, tensor: Any) -> None:
-        self.version = tensor._counter.version
+        self.version = tensor._ms_counter.version
         self.tensor, self.unpack = tensor, None
         if modes.saved_hooks:
             pack, self.unpack = modes.saved_hooks[-1]
@@ -43,10 +43,10 @@ class _Kept:
                 found = found.detach()
                 found._made_by(*edge)
             return found
-        if self.tensor._counter.version != self.version:
+        if self.tensor._ms_counter.version != self.version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{self.tensor.type()} {list(self.tensor._size)}] is at version {self.tensor._counter.version}; expected version "
+                f"[{self.tensor.type()} {list(self.tensor._size)}] is at version {self.tensor._ms_counter.version}; expected version "
                 f"{self.version} instead."
             )
         return self.tensor
@@ -78,9 +78,9 @@ def _fitted(node: Node, place: int, gradient: Any, kind: dtype, layout: layout, 
                 f"{WORDS.get(layout, 'Strided')} but got {layout_word(gradient)}"
             )
         gradient = gradient.to_dense() if inner else gradient
-    if gradient._dtype is kind:
+    if gradient._ms_dtype is kind:
         return gradient
-    if gradient._dtype.is_complex and not kind.is_complex:
+    if gradient._ms_dtype.is_complex and not kind.is_complex:
         gradient = gradient.real
     return gradient.to(kind)
 
@@ -101,10 +101,12 @@ def record(label: str, tensors: Sequence[Any], compute: Callable[[], Any], rule:
     edges = [None if part is None else edge_of(part) for part in parts]
     node: Any = named(_Operation, f"{label}Backward0")(edges)
     node.rule = rule
-    node.kinds = [None if part is None else (part._dtype, part.layout, not is_sparse(part) and part._node is not None) for part in parts]
+    node.kinds = [
+        None if part is None else (part._ms_dtype, part.layout, not is_sparse(part) and part._ms_node is not None) for part in parts
+    ]
     node.saved = [_saved(item) for item in saved]
     if isinstance(result, SparseTensor):
         result._made_by(node, 0)
     else:
-        result._node = node
+        result._ms_node = node
     return result

@@ -88,9 +88,9 @@ def triangular_solve(
         raise ValueError("triangular_solve: unsupported sparse layout.")
     if is_sparse(b):
         raise RuntimeError("torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size [0]")
-    if b.dtype is not A._dtype:
+    if b.dtype is not A._ms_dtype:
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {type_word(b.dtype)} and A of type {type_word(A._dtype)} "
+            f"Expected b and A to have the same dtype, but found b of type {type_word(b.dtype)} and A of type {type_word(A._ms_dtype)} "
             "instead."
         )
     if b.shape[-2] != A._size[-2]:

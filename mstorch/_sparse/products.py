@@ -40,17 +40,17 @@ def _times_dense(input: Any, dense: Tensor) -> Tensor:
                 f"mat1 and mat2 shapes cannot be multiplied ({input._size[0]}x{input._size[1]} and {dense.shape[0]}x{dense.shape[1]})"
             )
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {input._size[1]}, got {dense.shape[0]}")
-    expect_dtype(input._dtype, dense)
+    expect_dtype(input._ms_dtype, dense)
     where, values = where_of(input)
     flat(where, input._size)  # refuses indices outside
     if not where.shape[1]:
         return (dense[:0].sum(0, keepdim=True) * 0).expand(input._size[0], dense.shape[1]).clone()
-    kind = dense._dtype
+    kind = dense._ms_dtype
     if kind in (float16, bfloat16):  # many small terms: added up in float32, as torch does, backward too
         dense, values = dense.to(float32), values.to(float32)
     rows = index_select(dense, 0, index_tensor(where[1]))
     found = added(values.unsqueeze(1) * rows, where[0], input._size[0])
-    return found if found._dtype is kind else found.to(kind)
+    return found if found._ms_dtype is kind else found.to(kind)
 
 
 def _times_sparse(first: Any, second: Any) -> Tensor:
@@ -59,7 +59,7 @@ def _times_sparse(first: Any, second: Any) -> Tensor:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({first._size[0]}x{first._size[1]} and {second._size[0]}x{second._size[1]})"
         )
-    expect_dtype(first._dtype, second)
+    expect_dtype(first._ms_dtype, second)
     left, right = coalesce(to_sparse_coo(first)), coalesce(to_sparse_coo(second))
     (a, x), (b, y) = where_of(left), where_of(right)
     starts = np.searchsorted(b[0], np.arange(second._size[0] + 1))
@@ -126,7 +126,7 @@ def bmm(input: Any, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     count, rows, inner = input._size
     if mat2.shape[0] != count or mat2.shape[1] != inner:
         raise RuntimeError("bmm_sparse: 'self.size(0) == mat2.size(0) and self.size(2) == mat2.size(1)' is not satisfied")
-    expect_dtype(input._dtype, mat2)
+    expect_dtype(input._ms_dtype, mat2)
     where, values = where_of(input)
     picked = index_select(mat2.reshape(count * inner, mat2.shape[2]), 0, index_tensor(where[0] * inner + where[2]))
     summed = added(values.unsqueeze(1) * picked, where[0] * rows + where[1], count * rows)

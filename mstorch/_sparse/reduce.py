@@ -46,8 +46,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     if not kept:
         if not keepdim or not gone:
             found: Any = values.sum(0) if gone else values
-            return found.to(values._dtype) if not keepdim else found.reshape([1 if d in dims else source._size[d] for d in range(rank)])
-        total = values.sum(0, keepdim=True).to(values._dtype)
+            return found.to(values._ms_dtype) if not keepdim else found.reshape([1 if d in dims else source._size[d] for d in range(rank)])
+        total = values.sum(0, keepdim=True).to(values._ms_dtype)
         return _spread(total, source, dims)
     where = host(source._index[0])
     found = coalesce(sparse(sparse_coo, (index_tensor(where[kept]),), values, size, not gone and source._coalesced))
@@ -124,8 +124,8 @@ def _normalized(input: Any, dim: int, dtype: dtype | None, name: str) -> Tensor:
     source = coalesce(input if dtype is None else like(input, input._values_part.to(dtype)))
     dim = wrap_dim(dim, source.dim())
     values, count = source._values_part, source.sparse_dim()
-    if not values._dtype.is_floating_point:
-        raise not_for(name, values._dtype.name)
+    if not values._ms_dtype.is_floating_point:
+        raise not_for(name, values._ms_dtype.name)
     if dim >= count:
         return like(source, getattr(values, name)(dim - count + 1))
     group, groups = _grouped(source, dim)

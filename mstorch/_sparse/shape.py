@@ -85,8 +85,8 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 
 def shown(found: Any, input: Any) -> Any:
     """Return a tensor over another's indices and values, known as a view of it."""
-    base = input._auto.base
-    found._auto.base = input if base is None else base
+    base = input._ms_auto.base
+    found._ms_auto.base = input if base is None else base
     return found
 
 
@@ -215,7 +215,7 @@ def _selected(input: Any, dim: int, at: int) -> Any:
     rows = np.flatnonzero(where[dim] == at)
     values = taken(source._values_part, rows)
     if count == 1:
-        return values.sum(0).to(input._dtype)
+        return values.sum(0).to(input._ms_dtype)
     rest = np.delete(where, dim, axis=0)[:, rows]
     return sparse(sparse_coo, (index_tensor(rest),), values, size, source._coalesced)
 
@@ -275,7 +275,7 @@ def getitem(self: Tensor, index: int | slice[Any, Any, Any] | tuple[Any, ...] | 
             if dim >= found.dim():
                 raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
             found = select(found, dim, item) if is_sparse(found) else found.select(dim, item)
-        elif hasattr(item, "dim") and len(items) == 1 and item.dim() == 1 and item._dtype.name == "int64":
+        elif hasattr(item, "dim") and len(items) == 1 and item.dim() == 1 and item._ms_dtype.name == "int64":
             return index_select(self, 0, item)
         else:
             raise NotImplementedError(f"mstorch: a sparse tensor cannot be indexed with {type(item).__name__}; use to_dense()")
@@ -393,7 +393,7 @@ def empty_like(
     if memory_format is not None and layout is not strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is strided:
-        return zeros(input._size, dtype=dtype or input._dtype, requires_grad=requires_grad)
+        return zeros(input._size, dtype=dtype or input._ms_dtype, requires_grad=requires_grad)
     return zeros_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad)
 
 
@@ -402,7 +402,7 @@ def zeros_like(
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return a tensor of the same size and layout without specified elements."""
-    kind = dtype or input._dtype
+    kind = dtype or input._ms_dtype
     if input._layout is sparse_coo:
         return nothing(input._size, kind, input.sparse_dim(), input.device if device is None else device).requires_grad_(requires_grad)
     batch = input._index[0].dim() - 1
@@ -445,7 +445,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Ten
     if self._nnz():
         _refuse_resizing(self, size, sparse_dim, dense_dim)
     if not self._nnz():
-        return replace(self, nothing(size, self._dtype, sparse_dim, self.device))
+        return replace(self, nothing(size, self._ms_dtype, sparse_dim, self.device))
     values = self._values_part
     if size[sparse_dim:] != self._size[sparse_dim:]:
         grown = values.new_zeros((values.shape[0], *size[sparse_dim:]))
@@ -457,7 +457,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Ten
 def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Resize the tensor and remove all specified elements."""
     _check_numbers(size, sparse_dim, dense_dim)
-    return replace(self, nothing(tuple(size), self._dtype, sparse_dim, self.device))
+    return replace(self, nothing(tuple(size), self._ms_dtype, sparse_dim, self.device))
 
 
 def _check_numbers(size: tuple[int, int], sparse_dim: int, dense_dim: int) -> None:
@@ -491,7 +491,7 @@ def _resize_compressed(input: Any, template: Any) -> Tensor:
             f"({layout_word(input)}) and source ({layout_word(template)})"
         )
     index = tuple(
-        part.to(own._dtype) if own._dtype is not part._dtype else part.clone() for own, part in zip(input._index, template._index)
+        part.to(own._ms_dtype) if own._ms_dtype is not part._ms_dtype else part.clone() for own, part in zip(input._index, template._index)
     )
     values = input._values_part.new_zeros(tuple(template._values_part.shape))
     return replace(input, sparse(input._layout, index, values, template._size, True))

@@ -15,7 +15,7 @@ from .._tensor import Tensor
 
 def _numbers(tensor: Tensor, indent: int) -> str:
     array = np.asarray(array_of(tensor))
-    if tensor._dtype.name == "bfloat16":
+    if tensor._ms_dtype.name == "bfloat16":
         array = array.astype(np.float32)
     text = _tensor_str.values_text(array, indent)
     if tensor.numel() == 0:
@@ -33,8 +33,8 @@ def text(self: Any, names: tuple[str, ...]) -> str:
     suffixes = [f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
     default = get_default_dtype().name
     usual = (default, "complex128" if default == "float64" else "complex64", "int64", "bool")
-    if self._dtype.name not in usual:
-        suffixes.append(f"dtype=torch.{self._dtype.name}")
+    if self._ms_dtype.name not in usual:
+        suffixes.append(f"dtype=torch.{self._ms_dtype.name}")
     suffixes.append(f"layout=torch.{self._layout.name}")
     maker = shown_name(self)
     if maker is not None:

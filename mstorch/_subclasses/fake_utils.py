@@ -31,7 +31,7 @@ def _tensors(value: Any) -> list[Any]:
 
 
 def _memory(tensor: Tensor) -> int:
-    return id((tensor._held if isinstance(tensor, FakeTensor) else tensor)._storage)
+    return id((tensor._held if isinstance(tensor, FakeTensor) else tensor)._ms_storage)
 
 
 def _sharing(results: list[Any], given: list[Any]) -> list[bool]:

@@ -178,15 +178,15 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     arrays: list[Any] = []
     followed, alone = False, True
     for item in inputs if modes.native is None else _ELSEWHERE:
-        if isinstance(item, TensorBase) and item._storage.__class__ is Storage:
-            array = item._array
-            arrays.append(array_of(item) if array is None or item._storage.moved else array)
-            followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+        if isinstance(item, TensorBase) and item._ms_storage.__class__ is Storage:
+            array = item._ms_array
+            arrays.append(array_of(item) if array is None or item._ms_storage.moved else array)
+            followed = followed or item._ms_node is not None or (item._ms_auto is not None and is_tracked(item))
             continue
         alone = False
         if item.__class__ is np.ndarray or item is None:  # None: a bias that is not there
             arrays.append(item)
-        elif item.__class__ is list and all(isinstance(part, TensorBase) and part._storage.__class__ is Storage for part in item):
+        elif item.__class__ is list and all(isinstance(part, TensorBase) and part._ms_storage.__class__ is Storage for part in item):
             arrays.append(tuple([array_of(part) for part in item]))
             followed = followed or any(map(is_tracked, item))
         else:
@@ -236,14 +236,14 @@ def _computed_elsewhere(
     there = ours
     for item in inputs:
         if isinstance(item, TensorBase):
-            place = item._storage.kind
+            place = item._ms_storage.kind
             mirrored = place == "mirrored"
             there = there and place == "device"
-            followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+            followed = followed or item._ms_node is not None or (item._ms_auto is not None and is_tracked(item))
         else:
             alone, mirrored, there = False, False, there and item.__class__ is list
             for part in item if item.__class__ is list else ():
-                place = part._storage.kind
+                place = part._ms_storage.kind
                 mirrored = mirrored or place == "mirrored"
                 there = there and place == "device"
                 followed = followed or is_tracked(part)
@@ -267,16 +267,16 @@ pushed: list[Callable[..., None]] = []  # what forward mode, which stands above 
 
 def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
     """Fast path of ``apply`` for one row-major tensor."""
-    if modes.native is not None or x._storage.__class__ is not Storage:
+    if modes.native is not None or x._ms_storage.__class__ is not Storage:
         return apply(op, kind, (x,))
-    array = x._array
-    if array is None or x._storage.moved:
+    array = x._ms_array
+    if array is None or x._ms_storage.moved:
         array = array_of(x)
     try:
         tensor = fresh(op.host[kind.name](array))
     except MemoryError as error:
         raise no_memory(error) from None
-    if modes.grad and (x._node is not None or (x._auto is not None and is_tracked(x))):
+    if modes.grad and (x._ms_node is not None or (x._ms_auto is not None and is_tracked(x))):
         _record_tensors(op, kind, (x,), (), tensor)
     if LEVELS:
         pushed[0](op, kind, (x,), (), tensor)
@@ -288,19 +288,19 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool
 
     ``same``: the operands and the result have the same shape and dtype.
     """
-    if modes.native is not None or x._storage.__class__ is not Storage or y._storage.__class__ is not Storage:
+    if modes.native is not None or x._ms_storage.__class__ is not Storage or y._ms_storage.__class__ is not Storage:
         return apply(op, kind, (x, y))
-    a, b = x._array, y._array
-    if a is None or x._storage.moved:
+    a, b = x._ms_array, y._ms_array
+    if a is None or x._ms_storage.moved:
         a = array_of(x)
-    if b is None or y._storage.moved:
+    if b is None or y._ms_storage.moved:
         b = array_of(y)
     try:
-        tensor = fresh(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
+        tensor = fresh(op.host[kind.name](a, b), kind, x._ms_shape) if same else fresh(op.host[kind.name](a, b))
     except MemoryError as error:
         raise no_memory(error) from None
-    followed = x._node is not None or y._node is not None
-    if not followed and (x._auto is not None or y._auto is not None):
+    followed = x._ms_node is not None or y._ms_node is not None
+    if not followed and (x._ms_auto is not None or y._ms_auto is not None):
         followed = is_tracked(x) or is_tracked(y)
     if followed and modes.grad:
         _record_pair(op, kind, x, y, tensor)
@@ -311,7 +311,7 @@ def apply_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, same: bool
 
 def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase) -> None:
     """Add an operation to the autograd graph whose inputs are all tensors and which has one result; ``_record`` is the general form."""
-    if result._dtype.is_integral:
+    if result._ms_dtype.is_integral:
         _refuse_integers(op, inputs, result)
         return
     derivative = RULES.get(op.op)
@@ -326,8 +326,8 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     node.kind = kind
     node.results = 0
     node.marks = None
-    node.shapes = [item._shape for item in inputs]
-    result._node = node
+    node.shapes = [item._ms_shape for item in inputs]
+    result._ms_node = node
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, (result,))
     else:
@@ -337,12 +337,12 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: TensorBase) -> None:
     """Fast path of ``_record_tensors`` for exactly two inputs."""
     derivative = RULES.get(op.op)
-    if derivative is None or result._dtype.is_integral:
+    if derivative is None or result._ms_dtype.is_integral:
         _record_tensors(op, kind, (x, y), (), result)
         return
     node: Any = _new(derivative.node)
-    first = edge_of(x) if x._auto is not None else None if x._node is None else (x._node, x._number)
-    second = edge_of(y) if y._auto is not None else None if y._node is None else (y._node, y._number)
+    first = edge_of(x) if x._ms_auto is not None else None if x._ms_node is None else (x._ms_node, x._ms_number)
+    second = edge_of(y) if y._ms_auto is not None else None if y._ms_node is None else (y._ms_node, y._ms_number)
     node.edges = edges = first, second
     node.sequence = next_number()
     node.rule = derivative.rule
@@ -350,8 +350,8 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
     node.kind = kind
     node.results = 0
     node.marks = None
-    node.shapes = x._shape, y._shape
-    result._node = node
+    node.shapes = x._ms_shape, y._ms_shape
+    result._ms_node = node
     if not derivative.keeps:
         node.saved = ()
     elif derivative.factors and not modes.saved_hooks:
@@ -362,13 +362,13 @@ def _record_pair(op: Kernel, kind: dtype, x: TensorBase, y: TensorBase, result: 
 
 def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> None:
     """Raise torch's error if an input is an integer tensor that autograd tracks because a differentiable tensor was written into it."""
-    if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.is_integral and is_tracked(item) for item in inputs):
-        refuse_history(result._dtype)
+    if op.op in RULES and any(isinstance(item, TensorBase) and item._ms_dtype.is_integral and is_tracked(item) for item in inputs):
+        refuse_history(result._ms_dtype)
 
 
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
-    if not any(isinstance(item, TensorBase) and not item._dtype.is_integral for item in results):
+    if not any(isinstance(item, TensorBase) and not item._ms_dtype.is_integral for item in results):
         _refuse_integers(op, inputs[0] if inputs[0].__class__ is list else inputs, results[0])
         return
     derivative = RULES.get(op.op)
@@ -383,11 +383,11 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     node.args = args
     node.kind = kind
     node.results = len(results) if len(results) > 1 else 0
-    node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
+    node.shapes = [item._ms_shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
     for number, item in enumerate(results):
-        if isinstance(item, TensorBase) and not item._dtype.is_integral:
-            item._node = node
-            item._number = number
+        if isinstance(item, TensorBase) and not item._ms_dtype.is_integral:
+            item._ms_node = node
+            item._ms_number = number
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, results)
     elif args and not derivative.tables and _have_arrays(args):
@@ -411,14 +411,14 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
         item = inputs[place]
         if not isinstance(item, TensorBase):
             saved.append(Constant(item))
-        elif place in derivative.windows and keep is SavedInput and item._storage.__class__ in (Storage, DeviceMemory):
+        elif place in derivative.windows and keep is SavedInput and item._ms_storage.__class__ in (Storage, DeviceMemory):
             saved.append(SavedWindow(item))
         else:
             saved.append(keep(item))
     for number in derivative.results:
         saved.append(Saved(results[number], True))
     if derivative.watch:
-        node = next(item._node for item in results if item._node is not None)
+        node = next(item._ms_node for item in results if item._ms_node is not None)
         node.watched = [Watched(inputs[place]) for place in derivative.watch if isinstance(inputs[place], TensorBase)]
         if not saved:
             saved.append(None)
@@ -429,8 +429,8 @@ def of_sizes(result: TensorBase) -> TensorBase:
     """Mark the result's node as saving only index tensors that depend on sizes, so that backward may run through the node again; return the
     result.
     """
-    if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
-        result._node.saved, result._node.watched = (), None
+    if result._ms_node is not None and getattr(result._ms_node, "saved", None) is USED_UP:
+        result._ms_node.saved, result._ms_node.watched = (), None
     return result
 
 

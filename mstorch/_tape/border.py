@@ -54,11 +54,11 @@ def tape_value(gradient: Array) -> Raw:
 
 def to_mindspore(tensor: TensorBase) -> Raw:
     """Return a mindspore.Tensor that shares the tensor's memory; if autograd tracks the tensor, gradients flow back into it."""
-    storage = tensor._storage
+    storage = tensor._ms_storage
     raw = value_of(tensor)
     if modes.native is not None or storage.__class__ not in _HELD:
         return raw
-    if storage.parameter is not None and tuple(storage.parameter.shape) == tensor._shape:
+    if storage.parameter is not None and tuple(storage.parameter.shape) == tensor._ms_shape:
         return storage.parameter
     if modes.grad and is_tracked(tensor):
         ends = _native_ends(tensor)
@@ -114,7 +114,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
         return value_of(bare_twin(tensor))
 
     def backward(ctx: Any, gradient: Raw) -> Any:
-        seed = gradient.asnumpy() if tensor._storage.__class__ is Storage else gradient
+        seed = gradient.asnumpy() if tensor._ms_storage.__class__ is Storage else gradient
         found = engine.run([(edge_of(tensor), seed)], True, False, [(node, 0) for _, node in ends])  # type: ignore[list-item]
         raws = [from_numpy(np.zeros(raw.shape, NP_DTYPE[NAME_OF[raw.dtype]])) if g is None else g if isinstance(g, Raw) else face(g)
                 for g, (raw, _) in zip(found, ends)]  # fmt: skip
@@ -130,9 +130,9 @@ def from_mindspore(raw: Raw) -> Any:
         return wrap(raw)
     made = wrap(raw)
     if isinstance(raw, Parameter):
-        made._storage.share_with(raw)
+        made._ms_storage.share_with(raw)
         share(raw, made)
-        if raw.requires_grad and not made._dtype.is_integral:
+        if raw.requires_grad and not made._ms_dtype.is_integral:
             made.requires_grad_()
         ENDS.add(raw, weakref.ref(made))
         return made
@@ -146,8 +146,8 @@ def from_mindspore(raw: Raw) -> Any:
             edges: list[Edge | None] = [edge_of(tensor) for _, tensor in pairs]
             node: Any = named(_Crossing, "MindSporeBackward")(edges)
             node.raw, node.ends = raw, [end for end, _ in pairs]
-            node.hosts = [tensor._storage.__class__ is Storage for _, tensor in pairs]
-            made._node = node
+            node.hosts = [tensor._ms_storage.__class__ is Storage for _, tensor in pairs]
+            made._ms_node = node
     return made
 
 

@@ -45,13 +45,13 @@ class _Like:
     __slots__ = ("shape", "dtype", "there")
 
     def __init__(self, tensor: TensorBase) -> None:
-        self.shape, self.dtype, self.there = tensor._shape, tensor._dtype, tensor._storage.__class__ is DeviceMemory
+        self.shape, self.dtype, self.there = tensor._ms_shape, tensor._ms_dtype, tensor._ms_storage.__class__ is DeviceMemory
 
     def value(self, node: Composite, recorded: bool) -> TensorBase:
         """Return expanded zeros, which occupy one element, on the device of the input."""
         if self.there:
             zero = on_device(full((), 0, self.dtype.name))
-            return window(zero._storage, self.dtype, self.shape, (0,) * len(self.shape), 0)
+            return window(zero._ms_storage, self.dtype, self.shape, (0,) * len(self.shape), 0)
         return dressed(np.broadcast_to(np.zeros((), self.dtype.np), self.shape))
 
 
@@ -76,11 +76,11 @@ def refuse(
             f"Trying to use forward AD with {op} that does not support it because it has not been implemented yet."
         )
     if modes.grad and modes.native is None and any(map(is_tracked, inputs)):
-        if error is None and all(item._dtype.is_integral for item in inputs):
-            refuse_history(result._dtype)
+        if error is None and all(item._ms_dtype.is_integral for item in inputs):
+            refuse_history(result._ms_dtype)
         node: Any = named(Refused, label)([edge_of(item) for item in inputs])
         node.error = error or NotImplementedError(f"the derivative for '{op}' is not implemented.")
-        result._node, result._number = node, 0
+        result._ms_node, result._ms_number = node, 0
     return result
 
 
@@ -88,7 +88,7 @@ def fitted(gradient: TensorBase, like: Any) -> TensorBase | None:
     """Sum a gradient to the shape of its tensor, and take its real part if the tensor is real."""
     if gradient is None:
         return None
-    if gradient._dtype.is_complex and not like._dtype.is_complex:
+    if gradient._ms_dtype.is_complex and not like._ms_dtype.is_complex:
         gradient = gradient.real
     if tuple(gradient.shape) != tuple(like.shape):
         gradient = gradient.sum_to_size(tuple(like.shape))
@@ -128,7 +128,7 @@ def _attach(
 ) -> None:  # fmt: skip
     node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])
     for number, item in enumerate(results):
-        if not item._dtype.is_integral:
-            item._node, item._number = node, number
+        if not item._ms_dtype.is_integral:
+            item._ms_node, item._ms_number = node, number
     outputs = (Saved(item, True) if number in needed else None for number, item in enumerate(results))
     node.saved = [*outputs, *(Saved(item) if kept is None or number in kept else _Like(item) for number, item in enumerate(inputs))]

@@ -22,21 +22,21 @@ zeros_for: list[Callable[[Any], Any]] = []
 
 def tangent_of(tensor: TensorBase, level: int) -> Any:
     """Return the tangent of a tensor at a level, or None. The tangent of a view is a view of its base's tangent."""
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is None:
         return None
     if auto.tangents is not None and level in auto.tangents:
         return auto.tangents[level]
     base = auto.base
-    if base is None or base._auto is None or not base._auto.tangents or level not in base._auto.tangents:
+    if base is None or base._ms_auto is None or not base._ms_auto.tangents or level not in base._ms_auto.tangents:
         return None
     with below(level):
-        return same_view[0](tensor, base._auto.tangents[level])
+        return same_view[0](tensor, base._ms_auto.tangents[level])
 
 
 def give(tensor: TensorBase, level: int, tangent: TensorBase) -> None:
     """Set the tangent of a tensor; the tangent is copied if its strides differ from the tensor's."""
-    if tangent._stride != tensor._stride:
+    if tangent._ms_stride != tensor._ms_stride:
         with below(level):
             tangent = relaid[0](tangent, tensor)
     keep(auto_of(tensor), level, tangent)
@@ -50,7 +50,7 @@ def carry(source: TensorBase, made: TensorBase) -> None:
 
 def mapped(source: TensorBase, made: TensorBase, function: Callable[[Any], Any]) -> None:
     """Set the tangents of a linear function's result, by applying the function to the tangents of its input."""
-    if not made._dtype.is_integral:
+    if not made._ms_dtype.is_integral:
         for level in levels_of(source):
             with below(level):
                 tangent = function(tangent_of(source, level))
@@ -68,8 +68,8 @@ def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[An
 
 def offset_in(tangent: TensorBase, source: TensorBase, offset: int, kind: dtype | None = None) -> int:
     """Return the storage offset in the tangent that corresponds to ``offset`` in the tensor's storage."""
-    size = source._dtype.itemsize if kind is None else kind.itemsize
-    return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)
+    size = source._ms_dtype.itemsize if kind is None else kind.itemsize
+    return int(offset + (tangent._ms_offset - source._ms_offset) * source._ms_dtype.itemsize // size)
 
 
 def write(target: TensorBase, made: Any | None) -> None:
@@ -83,7 +83,7 @@ def write_parts(target: TensorBase, source: Any | None, put: Callable[[Any, Any]
     An existing tangent is written in place, so that its views change too; otherwise a tangent of the base is created.
     """
     levels = levels_of_all((target, source))
-    if not levels or target._dtype.is_integral:
+    if not levels or target._ms_dtype.is_integral:
         return
     refuse(target, source)
     for level in levels:
@@ -101,7 +101,7 @@ def write_parts(target: TensorBase, source: Any | None, put: Callable[[Any, Any]
 
 def _whole(target: TensorBase, level: int) -> Any:
     """Return the tensor that holds the tangent: the base of a view, unless the view has a tangent of its own at this level."""
-    auto = target._auto
+    auto = target._ms_auto
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 
 

@@ -394,10 +394,10 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
 def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     """Accumulate a gradient into a leaf, and run the leaf's post-accumulate hooks."""
     tensor = node.tensor
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if not auto.leaf and not is_tracked(tensor):
         return  # it was detached in place since
-    gradient = to_meta(tensor) if tensor._storage.__class__ is not Storage and is_meta(tensor) else gradient
+    gradient = to_meta(tensor) if tensor._ms_storage.__class__ is not Storage and is_meta(tensor) else gradient
     if node.marks is not None and node.before:
         given = (dressed(gradient),)
         for hook in list(node.before.values()):
@@ -405,15 +405,15 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             if changed is not None:
                 given = all_replaced(hook, given, changed)
         gradient = bare_of(given[0], recorded)
-        auto = tensor._auto
+        auto = tensor._ms_auto
     if gradient.__class__ is np.ndarray:
         if gradient.shape != node.shape:
             check_fit(node, gradient.shape, node.shape)
             gradient = bare_of(tensor_of(gradient).sum_to_size(node.shape), False)
             steps = zip(node.shape, contiguous_strides(node.shape), strides_of(tensor))
             if auto.grad is None and any(length != 1 and step != own for length, step, own in steps):
-                gradient = np.array(np.broadcast_to(gradient, tensor._shape))  # torch copies it into the leaf's order, and size
-        elif gradient.shape != tensor._shape and auto.grad is None:
+                gradient = np.array(np.broadcast_to(gradient, tensor._ms_shape))  # torch copies it into the leaf's order, and size
+        elif gradient.shape != tensor._ms_shape and auto.grad is None:
             gradient = _in_leafs_order(gradient, tensor)
     elif isinstance(gradient, TensorBase):
         if type(gradient) not in PLAIN and dispatches(type(gradient)):
@@ -435,14 +435,14 @@ def _in_leafs_order(gradient: Array, leaf: TensorBase) -> Array:
     """Return the gradient of a leaf whose shape has changed since forward, copied if its strides differ from the leaf's."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
-    if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
+    if dense_order(leaf._ms_shape, own) is None:  # beside gaps or shared places only rows will do
         own = contiguous_strides(gradient.shape)
     steps = zip(gradient.shape, given, own)
     if all(length == 1 or step == wanted for length, step, wanted in steps):
         return gradient
-    wide = broadcast_shape(leaf._shape, gradient.shape)
-    if wide != leaf._shape:
-        raise RuntimeError(f"output with shape {list(leaf._shape)} doesn't match the broadcast shape {list(wide)}")
+    wide = broadcast_shape(leaf._ms_shape, gradient.shape)
+    if wide != leaf._ms_shape:
+        raise RuntimeError(f"output with shape {list(leaf._ms_shape)} doesn't match the broadcast shape {list(wide)}")
     return np.array(np.broadcast_to(gradient, wide))
 
 
@@ -452,7 +452,7 @@ def _fit(node: Node, gradients: list[Any]) -> None:
     if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or is_sparse(gradient):
         node.fit(gradients)
         return
-    own = gradient.shape if isinstance(gradient, np.ndarray) else gradient._shape
+    own = gradient.shape if isinstance(gradient, np.ndarray) else gradient._ms_shape
     if own != node.shape:
         check_fit(node, own, node.shape)
         fitted = dressed(gradient).sum_to_size(node.shape)
@@ -499,24 +499,24 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
             auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
-            kept = gradient.clone() if recorded or not gradient._sparse else gradient.detach()
-            auto.grad = _in_order_of(kept, tensor) if recorded and not gradient._sparse else kept
+            kept = gradient.clone() if recorded or not gradient._ms_sparse else gradient.detach()
+            auto.grad = _in_order_of(kept, tensor) if recorded and not gradient._ms_sparse else kept
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
             auto.grad = _own_on_device(gradient, tensor)
     elif not recorded and is_sparse(gradient):
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
-    elif not recorded and gradient.__class__ is Raw and not held._sparse and tuple(gradient.shape) != held._shape:
+    elif not recorded and gradient.__class__ is Raw and not held._ms_sparse and tuple(gradient.shape) != held._ms_shape:
         held.add_(dressed(gradient))  # which raises
-    elif recorded or held._sparse or gradient.__class__ is not np.ndarray:
+    elif recorded or held._ms_sparse or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
-        if not (recorded or held._sparse) and held._storage.__class__ in NATIVE and held._auto is held._node is None:
+        if not (recorded or held._ms_sparse) and held._ms_storage.__class__ in NATIVE and held._ms_auto is held._ms_node is None:
             put_raw(held, value_of(total), True)  # the same tensor goes on
         else:
             auto.grad = total
-    elif held._auto is held._node is None and held._storage.__class__ is Storage and (
-        gradient.dtype == held._dtype.np and gradient.shape == held._shape  # a leaf that changed shape meanwhile gets torch's error
+    elif held._ms_auto is held._ms_node is None and held._ms_storage.__class__ is Storage and (
+        gradient.dtype == held._ms_dtype.np and gradient.shape == held._ms_shape  # a leaf that changed shape meanwhile gets torch's error
     ):
         array = array_of(held)
         if array.dtype == BFLOAT16:
@@ -525,7 +525,7 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
             silent.add(array, gradient, out=array)
         touch(held)
     else:
-        held._array = None if held._storage.moved else held._array
+        held._ms_array = None if held._ms_storage.moved else held._ms_array
         held.add_(tensor_of(gradient))
 
 
@@ -540,19 +540,19 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
 
 def _like_leaf(gradient: Array, tensor: TensorBase) -> Array:
     """Return a copy in the memory order of the leaf."""
-    if tensor._stride is None or gradient.shape != tensor._shape or not _is_dense(tensor):
+    if tensor._ms_stride is None or gradient.shape != tensor._ms_shape or not _is_dense(tensor):
         return np.array(gradient, order="C")
-    order = np.argsort([-step for step in tensor._stride], kind="stable")
+    order = np.argsort([-step for step in tensor._ms_stride], kind="stable")
     return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
 
 
 def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     """Return a new gradient in the leaf's memory order; row-major if the leaf is not dense."""
-    strides = leaf._stride
-    if gradient._stride == strides or gradient._shape != leaf._shape:
+    strides = leaf._ms_stride
+    if gradient._ms_stride == strides or gradient._ms_shape != leaf._ms_shape:
         return gradient
-    if strides is None or dense_order(leaf._shape, strides) is None:
-        strides = contiguous_strides(leaf._shape)
+    if strides is None or dense_order(leaf._ms_shape, strides) is None:
+        strides = contiguous_strides(leaf._ms_shape)
     return in_order(gradient, strides)
 
 
@@ -562,11 +562,11 @@ def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
         gradient = _clone[NAME_OF[gradient.dtype]](gradient)
-    return wrap(gradient, tensor._stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._shape else None)
+    return wrap(gradient, tensor._ms_stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._ms_shape else None)
 
 
 def _is_dense(leaf: TensorBase) -> bool:
-    return leaf._stride is not None and dense_order(leaf._shape, leaf._stride) is not None
+    return leaf._ms_stride is not None and dense_order(leaf._ms_shape, leaf._ms_stride) is not None
 
 
 def _references(value: Any) -> int:
@@ -586,9 +586,9 @@ def _alone(gradient: Array, tensor: TensorBase) -> bool:
         base.__class__ is not np.ndarray or base.base is not None or base.nbytes != gradient.nbytes or sys.getrefcount(base) > 3
     ):
         return False
-    if tensor._stride is None:
+    if tensor._ms_stride is None:
         return gradient.flags.c_contiguous
-    return tuple(step // gradient.itemsize for step in gradient.strides) == tensor._stride
+    return tuple(step // gradient.itemsize for step in gradient.strides) == tensor._ms_stride
 
 
 def next_callback(function: Callable[[], None]) -> None:

@@ -96,7 +96,7 @@ class Call:
 
     def shape(self) -> tuple[int, ...]:
         """Return the shape of the result."""
-        return tuple(self.results[0]._shape)
+        return tuple(self.results[0]._ms_shape)
 
     def zeros(self, place: int) -> Any:
         """Return zeros like the input at ``place``."""
@@ -145,7 +145,7 @@ def applied_node(
     node: Any = derivative.node([SOMEWHERE if one else None for one in has])
     node.rule, node.args, node.kind = derivative.rule, args, kind
     node.results = len(results) if len(results) > 1 else 0
-    node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
+    node.shapes = [item._ms_shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
     node.saved = [Held(inputs[place]) for place in derivative.keep] + [Held(results[number]) for number in derivative.results]
     return node
 
@@ -198,7 +198,7 @@ def _apart(found: Operand, tangents: list[Any]) -> Operand | None:
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
         return np.array(found, order="C") if shared and not repeats(found) else found
-    if isinstance(found, TensorBase) and any(one is not None and one._storage is found._storage for one in tangents):
+    if isinstance(found, TensorBase) and any(one is not None and one._ms_storage is found._ms_storage for one in tangents):
         return linear(found, _COPIED, _COPIED, "CloneBackward0")
     return found
 
@@ -290,27 +290,27 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
         for item, tangent in zip(results, found):
             if tangent is not None and _inexact(item):
                 tangent = dressed(tangent)
-                if tangent._shape != item._shape:
-                    raise NotImplementedError(f"mstorch: a tangent of shape {tangent._shape} for a result of shape {item._shape}")
+                if tangent._ms_shape != item._ms_shape:
+                    raise NotImplementedError(f"mstorch: a tangent of shape {tangent._ms_shape} for a result of shape {item._ms_shape}")
                 give(item, level, tangent)
     for item in results if modes.grad else ():
-        node = item._node if isinstance(item, TensorBase) else None
+        node = item._ms_node if isinstance(item, TensorBase) else None
         for kept in (node.saved or ()) if node is not None else ():
-            if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._number:
+            if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._ms_number:
                 carry(item, kept.tensor)  # what backward keeps of the result is another tensor
 
 
 def _inexact(item: TensorBase) -> bool:
-    return isinstance(item, TensorBase) and not item._dtype.is_integral
+    return isinstance(item, TensorBase) and not item._ms_dtype.is_integral
 
 
 def _tangent(item: TensorBase, level: int, kind: dtype | None) -> TensorBase | None:
-    auto = item._auto if isinstance(item, TensorBase) else None
+    auto = item._ms_auto if isinstance(item, TensorBase) else None
     if auto is None:
         return None
     found = tangent_of(item, level)
-    wanted = kind or item._dtype
-    return found if found is None or found._dtype is wanted else _in_kind(found, wanted)
+    wanted = kind or item._ms_dtype
+    return found if found is None or found._ms_dtype is wanted else _in_kind(found, wanted)
 
 
 def _cast(array: Array, kind: np.dtype[Any]) -> Array:
@@ -325,9 +325,9 @@ def _plain(items: Sequence[Any]) -> bool:
     for item in items:
         if not isinstance(item, TensorBase):
             continue
-        if item._storage.__class__ is not Storage:
+        if item._ms_storage.__class__ is not Storage:
             return False
-        if recorded and (item._node is not None or (item._auto is not None and is_tracked(item))):
+        if recorded and (item._ms_node is not None or (item._ms_auto is not None and is_tracked(item))):
             return False
     return True
 
@@ -365,9 +365,9 @@ def _transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], pro
                 )
             continue
         edge = edge_of(gradient)
-        if tangent._shape != gradient._shape:
+        if tangent._ms_shape != gradient._ms_shape:
             raise NotImplementedError(f"mstorch: {node.name()} has a gradient of another shape than its input")
-        tangent = _in_kind(tangent, gradient._dtype)
+        tangent = _in_kind(tangent, gradient._ms_dtype)
         roots.append((edge, tangent))
     follow = (recorded and any(is_tracked(tangent) for _, tangent in roots)) or (recorded and _keeps_tracked(node))
     dress = follow or on()
@@ -393,12 +393,12 @@ def _own(value: Operand) -> TensorBase:
 
 
 def _in_kind(tangent: TensorBase, kind: dtype) -> TensorBase:
-    if tangent._dtype is kind:
+    if tangent._ms_dtype is kind:
         return tangent
-    source, target = tangent._dtype.np, kind.np
+    source, target = tangent._ms_dtype.np, kind.np
     return linear(
         tangent, Move(lambda array: _cast(array, target), casting(kind.name)),
-        Move(lambda array: _cast(array, source), casting(tangent._dtype.name)), "ToCopyBackward0",
+        Move(lambda array: _cast(array, source), casting(tangent._ms_dtype.name)), "ToCopyBackward0",
     )  # fmt: skip
 
 
@@ -414,10 +414,10 @@ def _seed(result: TensorBase, probe: bool) -> TensorBase:
     tangents.
     """
     if is_meta(result):
-        return meta_tensor(result._shape, result._dtype, None, True)
-    kind, count = result._dtype.np, int(np.prod(result._shape))
-    seed = tensor_of((np.linspace(0.5, 1.5, count).astype(kind) if probe else np.zeros(count, kind)).reshape(result._shape))
-    if result._storage.__class__ in NATIVE:
+        return meta_tensor(result._ms_shape, result._ms_dtype, None, True)
+    kind, count = result._ms_dtype.np, int(np.prod(result._ms_shape))
+    seed = tensor_of((np.linspace(0.5, 1.5, count).astype(kind) if probe else np.zeros(count, kind)).reshape(result._ms_shape))
+    if result._ms_storage.__class__ in NATIVE:
         seed = on_device(from_numpy(array_of(seed)))
     auto_of(seed).leaf = True
     return seed
@@ -428,10 +428,10 @@ def _seed(result: TensorBase, probe: bool) -> TensorBase:
 
 def _zeros_for(like: TensorBase) -> TensorBase:
     """Return detached zeros with the shape, dtype and strides of a tensor."""
-    shape, kind, strides = like._shape, like._dtype, like._stride
+    shape, kind, strides = like._ms_shape, like._ms_dtype, like._ms_stride
     if is_meta(like):
         return meta_tensor(shape, kind, strides)
-    if like._storage.__class__ in NATIVE:
+    if like._ms_storage.__class__ in NATIVE:
         dense = strides is not None and dense_order(shape, strides) is not None
         return on_device(from_numpy(np.zeros(shape, kind.np)), strides if dense else None)
     if strides is None or dense_order(shape, strides) is not None:
@@ -441,21 +441,21 @@ def _zeros_for(like: TensorBase) -> TensorBase:
 
 def _in_gaps(shape: tuple[int, ...], kind: dtype, strides: Any) -> Any:
     span = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, strides))
-    return window(tensor_of(np.zeros(span, kind.np))._storage, kind, shape, strides, 0)
+    return window(tensor_of(np.zeros(span, kind.np))._ms_storage, kind, shape, strides, 0)
 
 
 def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
     """Return a tangent in the memory order of a tensor."""
-    strides = like._stride
-    if strides is None or dense_order(like._shape, strides) is not None:
+    strides = like._ms_stride
+    if strides is None or dense_order(like._ms_shape, strides) is not None:
         copy = linear(tangent, _COPIED, _COPIED, "CloneBackward0")
         return in_order(copy, strides_of(like)) if strides is not None else copy
-    if any(length > 1 and step == 0 for length, step in zip(like._shape, strides)):
+    if any(length > 1 and step == 0 for length, step in zip(like._ms_shape, strides)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() "
             "the tensor before performing the operation."
         )
-    made = _in_gaps(like._shape, tangent._dtype, strides)
+    made = _in_gaps(like._ms_shape, tangent._ms_dtype, strides)
     write_into[0](made, tangent)
     return made
 
@@ -469,8 +469,8 @@ _COPIED = Move(_copied, cloned)
 
 def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
     """Return a tangent as large as the tensor's whole storage, at the same offset, because views may exceed the tensor."""
-    whole = tensor_of(np.zeros(like._storage.nbytes // like._dtype.itemsize, tangent._dtype.np))
-    made = window(whole._storage, tangent._dtype, like._shape, like._stride, like._offset)
+    whole = tensor_of(np.zeros(like._ms_storage.nbytes // like._ms_dtype.itemsize, tangent._ms_dtype.np))
+    made = window(whole._ms_storage, tangent._ms_dtype, like._ms_shape, like._ms_stride, like._ms_offset)
     write_into[0](made, tangent)
     return made
 

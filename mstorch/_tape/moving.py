@@ -45,24 +45,24 @@ class _Moved(Node):
 
 def moved(tensor: TensorBase, home: bool) -> TensorBase:
     """Return a copy of a tensor on the host (``home``) or on the accelerator, with the same strides; autograd tracks it."""
-    strides = None if tensor._stride is None else strides_of(tensor)
+    strides = None if tensor._ms_stride is None else strides_of(tensor)
     if home:
-        made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._dtype.np)), strides if _dense(tensor) else None)
+        made = laid_out(copied(tensor, typed(_to_host(bare(tensor)), tensor._ms_dtype.np)), strides if _dense(tensor) else None)
     else:
         array = array_of(tensor)
-        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None, tensor._dtype)
-        if (tensor._dtype.is_integral or array.size == 1) and made._stride is None:
-            made._storage.shadow = np.array(array, order="C")
+        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None, tensor._ms_dtype)
+        if (tensor._ms_dtype.is_integral or array.size == 1) and made._ms_stride is None:
+            made._ms_storage.shadow = np.array(array, order="C")
     if modes.grad and is_tracked(tensor):
         node: Any = named(_Moved, "ToCopyBackward0")((edge_of(tensor),))
         node.back = _to_accelerator if home else _to_host
-        made._node = node
+        made._ms_node = node
     return made
 
 
 def _dense(tensor: TensorBase) -> bool:
-    count = int(np.prod(tensor._shape))
-    return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
+    count = int(np.prod(tensor._ms_shape))
+    return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._ms_shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
 
 
 def brought(tensor: TensorBase, place: device) -> TensorBase:
@@ -70,8 +70,8 @@ def brought(tensor: TensorBase, place: device) -> TensorBase:
     if is_meta(tensor) and place is not devices.META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if place is devices.META:
-        return tensor if is_meta(tensor) else meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
-    if ON_CPU or (tensor._storage.__class__ in NATIVE) == (place.type != "cpu"):
+        return tensor if is_meta(tensor) else meta_tensor(tensor._ms_shape, tensor._ms_dtype, tensor._ms_stride)
+    if ON_CPU or (tensor._ms_storage.__class__ in NATIVE) == (place.type != "cpu"):
         return tensor
     if modes.native is not None:
         refuse_cpu_in_trace("a tensor is copied between the CPU and the device")
@@ -82,14 +82,14 @@ def brought(tensor: TensorBase, place: device) -> TensorBase:
 def beside(constant: TensorBase, like: Any) -> Any:
     """Return a constant made on the host, on the device of a tensor."""
     if modes.native is None and is_meta(like):
-        return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
-    if ON_CPU or modes.native is not None or like._storage.__class__ not in NATIVE or constant._storage.__class__ in NATIVE:
+        return constant if is_meta(constant) else meta_tensor(constant._ms_shape, constant._ms_dtype)
+    if ON_CPU or modes.native is not None or like._ms_storage.__class__ not in NATIVE or constant._ms_storage.__class__ in NATIVE:
         return constant
     return moved(constant, False)
 
 
 def stays_readable(made: TensorBase, source: TensorBase, kind: dtype) -> None:
     """Mark integers cast on a device as readable without a transfer if their source is."""
-    storage = made._storage
-    if storage.__class__ is DeviceMemory and source._storage.reads_are_free:
+    storage = made._ms_storage
+    if storage.__class__ is DeviceMemory and source._ms_storage.reads_are_free:
         storage.shadow = numpy_cast(array_of(source), kind.np)

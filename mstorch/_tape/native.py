@@ -118,7 +118,7 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
 
 
 def _unwrapped(raw: Raw, tensors: list[Any]) -> Array:
-    return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
+    return raw.asnumpy().copy() if tensors[0]._ms_storage.__class__ is Storage else raw
 
 
 def refuse_trained(what: str) -> None:
@@ -191,10 +191,10 @@ def through(
 def _attach(
     label: str, function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], flat: list[Any], results: Sequence[Any]
 ) -> None:
-    edges = [edge_of(item) if not item._dtype.is_integral else None for item in flat]
+    edges = [edge_of(item) if not item._ms_dtype.is_integral else None for item in flat]
     node = native_node(label, edges, function, given, args, [saved_input(item) for item in flat], results)
     for number in node.outputs:
-        results[number]._node, results[number]._number = node, number
+        results[number]._ms_node, results[number]._ms_number = node, number
 
 
 def native_node(
@@ -207,7 +207,7 @@ def native_node(
     node.places = [i for i, edge in enumerate(edges) if edge is not None]
     node.count = len(edges)
     node.saved = saved
-    node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and not item._dtype.is_integral]
+    node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and not item._ms_dtype.is_integral]
     if len(results) > 1:
         node.width = len(results)
     return node

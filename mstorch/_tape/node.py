@@ -187,7 +187,7 @@ class Accumulate(Node):
         super().__init__(())
         self.tensor = tensor
         # Which gradients must fit for as long as this node lives.
-        self.shape = tuple(tensor.shape) if tensor._sparse else tensor._shape
+        self.shape = tuple(tensor.shape) if tensor._ms_sparse else tensor._ms_shape
         self.sequence = _LAST
 
     @property
@@ -201,10 +201,10 @@ _LAST = 1 << 62
 
 def edge_of(tensor: TensorBase) -> Edge | None:
     """Return the edge along which a tensor's gradients flow; None if the tensor does not require grad."""
-    auto = tensor._auto
-    node = tensor._node if auto is None else node_of(tensor)
+    auto = tensor._ms_auto
+    node = tensor._ms_node if auto is None else node_of(tensor)
     if node is not None:
-        return node, tensor._number
+        return node, tensor._ms_number
     if auto is None or not auto.leaf:
         return None
     found = None if auto.accumulator is None else auto.accumulator()
@@ -218,40 +218,40 @@ def edge_of(tensor: TensorBase) -> Edge | None:
 
 def node_of(tensor: TensorBase) -> Node | None:
     """Return the node that made a tensor (torch's ``grad_fn``); it is recomputed for a view whose base was modified in place."""
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is not None and auto.base is not None:
-        version = tensor._counter.version
+        version = tensor._ms_counter.version
         if auto.seen != version:
             _look_again(tensor, auto, version)
-    return tensor._node
+    return tensor._ms_node
 
 
 def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
     base = auto.base
-    if tensor._node is None and auto.pending is None and not is_tracked(base):
+    if tensor._ms_node is None and auto.pending is None and not is_tracked(base):
         return
     if auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto, True))
     pending, auto.pending = auto.pending, None
-    if pending is not None and pending[1] == version and base._node is None:
+    if pending is not None and pending[1] == version and base._ms_node is None:
         made = _cut_off(tensor, base, pending[0])
     else:
         made = _look[0](tensor)
     if auto.hooked is not None:  # what ``retain_grad`` asked for
-        if tensor._node is not None and tensor._node.retained:
-            tensor._node.retained.pop(tensor._number, None)
-        made._node.retained = {**(made._node.retained or {}), made._number: auto.hooked}
-    tensor._node, tensor._number = made._node, made._number
+        if tensor._ms_node is not None and tensor._ms_node.retained:
+            tensor._ms_node.retained.pop(tensor._ms_number, None)
+        made._ms_node.retained = {**(made._ms_node.retained or {}), made._ms_number: auto.hooked}
+    tensor._ms_node, tensor._ms_number = made._ms_node, made._ms_number
     auto.seen = version
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
     """Return an alias of a view with the node of its last write, if the base has been detached since then, which versions do not show."""
-    base._node, base._number = node, 0
+    base._ms_node, base._ms_number = node, 0
     try:
         return _look[0](tensor)
     finally:
-        base._node = None
+        base._ms_node = None
 
 
 _look: list[Callable[[Any], Any]] = []  # filled by the room of windows, which stands above
@@ -289,23 +289,23 @@ class SavedInput:
     unpack = None
 
     def __init__(self, tensor: TensorBase) -> None:
-        auto = tensor._auto
+        auto = tensor._ms_auto
         if auto is not None and auto.inference:
             raise RuntimeError(_INFERENCE)
         self.tensor = tensor
-        self.version = tensor._counter.version
+        self.version = tensor._ms_counter.version
 
     def value(self, node: Node, recorded: bool) -> Any:
         """Return the saved value: as a tensor if ``recorded``, else as a raw array."""
         tensor = self.tensor
-        if tensor._counter.version != self.version:
+        if tensor._ms_counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
-        if tensor._node is None and tensor._auto is not None and tensor._auto.cut > node.sequence:
+        if tensor._ms_node is None and tensor._ms_auto is not None and tensor._ms_auto.cut > node.sequence:
             raise RuntimeError(_CUT)
         if recorded:
             return tensor
-        array = tensor._array
-        return array if array is not None and not tensor._storage.moved else bare(tensor)
+        array = tensor._ms_array
+        return array if array is not None and not tensor._ms_storage.moved else bare(tensor)
 
 
 USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes through once
@@ -314,19 +314,20 @@ USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes t
 class Watched:
     """Version of a tensor that torch saves but mstorch's gradient does not read; kept, as in torch, until backward is done."""
 
-    __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
+    __slots__ = ("_ms_counter", "_ms_dtype", "_ms_shape", "_ms_node", "_ms_number", "version", "own")
 
     def __init__(self, tensor: TensorBase, own: bool = False) -> None:
-        auto = tensor._auto
+        auto = tensor._ms_auto
         if auto is not None and auto.inference:
             raise RuntimeError(_INFERENCE)
-        self._counter, self._dtype, self._shape, self._number = tensor._counter, tensor._dtype, tensor._shape, tensor._number
-        self._node = None if own else tensor._node
-        self.version, self.own = tensor._counter.version, own
+        self._ms_counter, self._ms_dtype = tensor._ms_counter, tensor._ms_dtype
+        self._ms_shape, self._ms_number = tensor._ms_shape, tensor._ms_number
+        self._ms_node = None if own else tensor._ms_node
+        self.version, self.own = tensor._ms_counter.version, own
 
     def check(self, node: Node) -> None:
         """Raise torch's error if the tensor was modified in place."""
-        if self._counter.version != self.version:
+        if self._ms_counter.version != self.version:
             raise RuntimeError(changed_text(self, self.version, node if self.own else None))
 
 
@@ -334,7 +335,7 @@ def watch(result: TensorBase, *tensors: TensorBase | float | None) -> TensorBase
     """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
     in place.
     """
-    node = result._node
+    node = result._ms_node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
         node.watched = [*(node.watched or ()), *found]
@@ -350,19 +351,19 @@ class SavedWindow(SavedInput):
 
     def __init__(self, tensor: TensorBase) -> None:
         super().__init__(tensor)
-        self.storage, self.array, self.counter = tensor._storage, bare(tensor), tensor._counter
+        self.storage, self.array, self.counter = tensor._ms_storage, bare(tensor), tensor._ms_counter
 
     def value(self, node: Applied, recorded: bool) -> Operand:
         """Return the value as it was saved, from the old memory if the tensor has other memory now."""
         tensor = self.tensor
-        if tensor._storage is self.storage:
+        if tensor._ms_storage is self.storage:
             return super().value(node, recorded)
         if self.counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version))
         if not recorded:
             return self.array
         made = dressed(self.array)
-        made._node = Passed((edge_of(tensor),))
+        made._ms_node = Passed((edge_of(tensor),))
         return made
 
 
@@ -380,8 +381,8 @@ class Saved:
     def __init__(self, tensor: TensorBase, output: bool = False) -> None:
         # An output refers to its node; a twin without one keeps the two from keeping each other alive.
         self.output = output
-        self.number = tensor._number if output else 0
-        self.version = tensor._counter.version
+        self.number = tensor._ms_number if output else 0
+        self.version = tensor._ms_counter.version
         self.unpack = None
         if modes.saved_hooks:
             pack, self.unpack = modes.saved_hooks[-1]
@@ -398,7 +399,7 @@ class Saved:
     @property
     def changed(self) -> bool:
         """Whether the tensor was modified in place after it was saved."""
-        return self.unpack is None and self.tensor._counter.version != self.version
+        return self.unpack is None and self.tensor._ms_counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Operand:
         """Return the saved value: as a tensor in the autograd graph if ``recorded``, else as a raw array."""
@@ -410,43 +411,43 @@ class Saved:
             if recorded:
                 made = bare_twin(tensor)
                 if self.output:
-                    made._node, made._number = node, self.number
+                    made._ms_node, made._ms_number = node, self.number
                 elif self.tensor is not None:
                     kept = self.tensor
                     if isinstance(kept, tuple):
-                        made._node, made._number = kept
+                        made._ms_node, made._ms_number = kept
                     else:
-                        return kept if made._storage is kept._storage else _as_leaf(made, kept)
+                        return kept if made._ms_storage is kept._ms_storage else _as_leaf(made, kept)
                 return made
         else:
             tensor = self.tensor
-            if tensor._counter.version != self.version:
+            if tensor._ms_counter.version != self.version:
                 raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
             if recorded:
                 if self.output:
                     tensor = bare_twin(tensor)
-                    tensor._node, tensor._number = node, self.number
+                    tensor._ms_node, tensor._ms_number = node, self.number
                 return tensor
         return bare(tensor)
 
 
 def _history_of(tensor: TensorBase) -> Any:
-    if tensor._node is None:
-        return tensor if tensor._auto is not None and tensor._auto.leaf else None
-    return tensor._node, tensor._number
+    if tensor._ms_node is None:
+        return tensor if tensor._ms_auto is not None and tensor._ms_auto.leaf else None
+    return tensor._ms_node, tensor._ms_number
 
 
 def _as_leaf(made: Any, leaf: Any) -> Any:
     edge = edge_of(leaf)
     if edge is not None:
-        made._node, made._number = edge
+        made._ms_node, made._ms_number = edge
     return made
 
 
 def bare_twin(tensor: TensorBase) -> TensorBase:
     """Return a detached alias of the tensor: same storage, shape and strides."""
     made = twin(tensor)
-    made._node, made._number = None, 0
+    made._ms_node, made._ms_number = None, 0
     if LEVELS:
         carry(tensor, made)
     return made
@@ -478,13 +479,13 @@ def plain_name(node: Node) -> str:
 
 def changed_text(tensor: TensorBase | Watched, version: int, maker: Node | None = None) -> str:
     """Return torch's message for a saved tensor that was modified in place."""
-    kind = type_text(tensor._dtype)
-    node = maker or tensor._node
-    where = f"is at version {tensor._counter.version}; expected version {version} instead"
-    which = f", which is output {tensor._number} of {plain_name(node)}," if node is not None else ""
+    kind = type_text(tensor._ms_dtype)
+    node = maker or tensor._ms_node
+    where = f"is at version {tensor._ms_counter.version}; expected version {version} instead"
+    which = f", which is output {tensor._ms_number} of {plain_name(node)}," if node is not None else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(tensor._shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "
+        f"[{kind} {list(tensor._ms_shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "
         "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
@@ -496,7 +497,7 @@ def bare(tensor: TensorBase) -> Array | Raw:
 
 def on_host(tensor: TensorBase) -> bool:
     """Return whether the tensor is in host memory."""
-    return tensor._storage.__class__ is Storage
+    return tensor._ms_storage.__class__ is Storage
 
 
 def dressed(value: TensorBase | Array) -> Any:
@@ -522,13 +523,13 @@ def _expanded(array: Array) -> TensorBase:
     """Return a tensor that stays expanded, as torch's gradient of a sum does."""
     if not array.size:
         one = tensor_of(np.array(array.base, array.dtype).reshape(1))
-        return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
+        return window(one._ms_storage, one._ms_dtype, array.shape, (0,) * array.ndim, 0)
     if array.size == 1:
         one = tensor_of(np.array(array.reshape(1), order="C"))
-        return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
+        return window(one._ms_storage, one._ms_dtype, array.shape, (0,) * array.ndim, 0)
     once = tensor_of(np.array(array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)], order="C"))
     strides = [0 if step == 0 else own for step, own in zip(array.strides, strides_of(once))]
-    return window(once._storage, once._dtype, array.shape, tuple(strides), once._offset)
+    return window(once._ms_storage, once._ms_dtype, array.shape, tuple(strides), once._ms_offset)
 
 
 def _expanded_raw(raw: Any) -> TensorBase:
@@ -541,15 +542,15 @@ def _expanded_raw(raw: Any) -> TensorBase:
         if below is None or below.size != 1:
             return wrap(raw)
         once = wrap(primitive_window(below, (1,), (1,), 0))
-        return window(once._storage, once._dtype, shape, (0,) * len(shape), 0)
+        return window(once._ms_storage, once._ms_dtype, shape, (0,) * len(shape), 0)
     once = wrap(primitive_window(raw, tuple(1 if step == 0 else n for n, step in zip(shape, steps)), steps, 0))
     strides = tuple(0 if step == 0 else own for step, own in zip(steps, strides_of(once)))
-    return window(once._storage, once._dtype, shape, strides, 0)
+    return window(once._ms_storage, once._ms_dtype, shape, strides, 0)
 
 
 def bare_of(value: TensorBase | None, recorded: bool) -> Any:
     """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
-    if recorded or not isinstance(value, TensorBase) or value._sparse or is_meta(value):
+    if recorded or not isinstance(value, TensorBase) or value._ms_sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):
         return value  # and one whose class computes

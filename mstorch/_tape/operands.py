@@ -73,7 +73,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if inner is None:
                 return None
             found.append(inner)
-        elif isinstance(arg, TensorBase) and arg._storage.__class__ is Storage:
+        elif isinstance(arg, TensorBase) and arg._ms_storage.__class__ is Storage:
             found.append(array_of(arg))
         else:
             return None
@@ -93,7 +93,7 @@ def as_array(item: TensorBase | bool | Array) -> Any:
 def as_raw(item: float | Operand | Sequence[TensorBase | Raw | int] | None) -> Any:
     """Return a tensor or array, or a sequence of these, as MindSpore tensors; other values unchanged."""
     if isinstance(item, TensorBase):
-        if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
+        if not ON_CPU and not item._ms_shape and item._ms_storage.__class__ is Storage and modes.native is None:
             return constant_of(array_of(item))
         return value_of(item)
     if item.__class__ is np.ndarray:
@@ -116,7 +116,7 @@ def in_order_of_memory(function: Callable[..., Any], name: str, inputs: Sequence
     """Run an elementwise device kernel so that its result has the given strides: the operands are permuted to that memory order."""
     shape: tuple[int, ...] = ()
     for item in inputs:
-        shape = broadcast_shape(shape, item._shape if isinstance(item, TensorBase) else np.shape(item))
+        shape = broadcast_shape(shape, item._ms_shape if isinstance(item, TensorBase) else np.shape(item))
     order = dense_order(shape, strides)
     assert order is not None, "the result of an operation is dense"
     raw = function(*[_in_order(item, name, len(shape), order) for item in inputs])
@@ -130,11 +130,11 @@ def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) 
     if not isinstance(item, TensorBase):
         array = np.asarray(item)
         return constant_of(array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(order)) if array.ndim else constant_of(array)
-    lead = rank - len(item._shape)
-    if lead == rank or item._storage.__class__ is not DeviceMemory:  # a number, of the CPU perhaps
+    lead = rank - len(item._ms_shape)
+    if lead == rank or item._ms_storage.__class__ is not DeviceMemory:  # a number, of the CPU perhaps
         return value_of(item)
-    shape, steps = (1,) * lead + item._shape, (0,) * lead + strides_of(item)
-    return item._storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._offset)
+    shape, steps = (1,) * lead + item._ms_shape, (0,) * lead + strides_of(item)
+    return item._ms_storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._ms_offset)
 
 
 def wrapped(value: Any, strides: tuple[int, ...] | None = None) -> Any:
@@ -175,10 +175,10 @@ def _of_shapes(
 def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> Any:
     """Return an operand as a device kernel takes it; 0-d CPU tensors may be combined with any device."""
     if isinstance(item, TensorBase):
-        at, storage = item._at, item._storage
+        at, storage = item._ms_at, item._ms_storage
         if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
-            return item._raw
-        if storage.__class__ is Storage and item._shape:
+            return item._ms_raw
+        if storage.__class__ is Storage and item._ms_shape:
             raise elsewhere(inputs)
     elif item.__class__ is list:
         return tuple([_raw_of(part, inputs) for part in item])
@@ -207,8 +207,8 @@ def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> A
     """Return kernel results with each byte tensor viewed as the dtype that it encodes."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
-    if isinstance(value, TensorBase) and value._dtype is uint8:
-        value._dtype = kind
+    if isinstance(value, TensorBase) and value._ms_dtype is uint8:
+        value._ms_dtype = kind
     return value
 
 
@@ -252,4 +252,4 @@ def compute(
 
 def computed(kernel_: Kernel, *operands: Any) -> Any:
     """Run a kernel on tensors of one dtype and further arguments; return detached tensors on the device of the first."""
-    return compute(kernel_, operands[0]._dtype.name, operands)[0]
+    return compute(kernel_, operands[0]._ms_dtype.name, operands)[0]

@@ -19,7 +19,7 @@ def kind_among(inputs: Sequence[Any]) -> str:
     found = "host"
     for item in inputs:
         if isinstance(item, TensorBase):
-            kind = item._storage.kind
+            kind = item._ms_storage.kind
         elif isinstance(item, (list, tuple)) and item:
             kind = kind_among(item)
         else:
@@ -52,7 +52,7 @@ def without_memory(inputs: Sequence[Any]) -> bool:
 def without_values(gradients: Iterable[Any]) -> bool:
     """Return True if one of the gradients is on the meta device."""
     for item in gradients:
-        if item.__class__ is not np.ndarray and isinstance(item, TensorBase) and not item._sparse and is_meta(item):
+        if item.__class__ is not np.ndarray and isinstance(item, TensorBase) and not item._ms_sparse and is_meta(item):
             return True
     return False
 
@@ -63,7 +63,7 @@ _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv
 
 def check_places(op: str, inputs: Sequence[Any]) -> None:
     """Raise torch's error if meta tensors are combined with others; 0-d CPU tensors are allowed."""
-    placed = [item for item in _flat(inputs) if is_meta(item) or item._shape]
+    placed = [item for item in _flat(inputs) if is_meta(item) or item._ms_shape]
     if op in _LENIENT and is_meta(placed[0]):
         return
     for item in placed:
@@ -97,14 +97,14 @@ def shaped(value: Array) -> Any:
 
 def onto_meta(value: TensorBase | float) -> TensorBase | float | str:
     """Return a tensor as a meta tensor; other values unchanged."""
-    if isinstance(value, TensorBase) and value._storage.__class__ in (Storage, DeviceMemory):
-        return meta_tensor(value._shape, value._dtype)
+    if isinstance(value, TensorBase) and value._ms_storage.__class__ in (Storage, DeviceMemory):
+        return meta_tensor(value._ms_shape, value._ms_dtype)
     return value
 
 
 def check_copy(source: TensorBase, target: TensorBase) -> None:
     """Raise torch's error if only one of source and target is on the meta device."""
-    if (source._storage.__class__ is Absent) is not (target._storage.__class__ is Absent):
+    if (source._ms_storage.__class__ is Absent) is not (target._ms_storage.__class__ is Absent):
         raise RuntimeError(
             f"Attempting to copy from device {source.device} to device {target.device}, but cross-device copies are not allowed!"
         )

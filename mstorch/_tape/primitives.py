@@ -39,7 +39,7 @@ class Primitive:
             count = 1
             while count < len(args) and isinstance(args[count], TensorBase):
                 count += 1
-            return self.recorded(first._dtype, args[:count], args[count:])
+            return self.recorded(first._ms_dtype, args[:count], args[count:])
         return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
@@ -54,10 +54,10 @@ def elementwise(op: str) -> Primitive:
 
 def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
     """Return the strides of an elementwise result, so that gradients are laid out like values, as in torch."""
-    if all(operand._stride is None for operand in operands):
+    if all(operand._ms_stride is None for operand in operands):
         return None
-    shape = np.broadcast_shapes(*[operand._shape for operand in operands])
-    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
+    shape = np.broadcast_shapes(*[operand._ms_shape for operand in operands])
+    return elementwise_strides(shape, [(operand._ms_shape, strides_of(operand)) for operand in operands])
 
 
 def dtype_name(value: Operand) -> str:
@@ -65,13 +65,13 @@ def dtype_name(value: Operand) -> str:
     if value.__class__ is Raw:
         return NAME_OF[value.dtype]
     if isinstance(value, TensorBase):
-        return value._dtype.name
+        return value._ms_dtype.name
     return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
 
 
 def shape_of(value: Operand) -> tuple[int, ...]:
     """Return the shape of a raw array or a tensor."""
-    return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
+    return value._ms_shape if isinstance(value, TensorBase) else tuple(value.shape)
 
 
 _HALVES = frozenset(("float16", "bfloat16"))
@@ -80,7 +80,8 @@ _HALVES = frozenset(("float16", "bfloat16"))
 def factor(number: float, like: Operand) -> Any:
     """Return a 0-d constant factor for a value; in single precision for half precision on the host."""
     name = dtype_name(like)
-    if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
+    of_host = isinstance(like, TensorBase) and like._ms_storage.__class__ is Storage
+    if name not in _HALVES or not (like.__class__ is np.ndarray or of_host):
         return constant(number, like)
     array = np.asarray(number, np.float32)
     return array if like.__class__ is np.ndarray else _wrapped_number(array)

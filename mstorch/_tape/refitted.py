@@ -50,12 +50,12 @@ class Refitted(Node):
 
 def refit(tensor: TensorBase, shape: tuple[int, ...], kind: dtype) -> None:
     """Insert a node that converts the gradients of a tensor whose shape or dtype has changed since its node was made."""
-    node = tensor._node
-    if node is None or shape == tensor._shape and kind is tensor._dtype or isinstance(node, Refitted):
+    node = tensor._ms_node
+    if node is None or shape == tensor._ms_shape and kind is tensor._ms_dtype or isinstance(node, Refitted):
         return
-    made: Any = named(Refitted, type(node).label)([(node, tensor._number)])
-    made.shape, made.kind, made.recorded, made.number = shape, kind, node, tensor._number
-    tensor._node = made
+    made: Any = named(Refitted, type(node).label)([(node, tensor._ms_number)])
+    made.shape, made.kind, made.recorded, made.number = shape, kind, node, tensor._ms_number
+    tensor._ms_node = made
 
 
-on_resize.append(lambda tensor, shape: refit(tensor, shape, tensor._dtype))
+on_resize.append(lambda tensor, shape: refit(tensor, shape, tensor._ms_dtype))

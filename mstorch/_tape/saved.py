@@ -24,20 +24,20 @@ class SavedTensor:
     """Saved tensor of a node, to which pack and unpack hooks can be attached."""
 
     def __init__(self, node: Any, kept: list[Any], place: int) -> None:
-        self._node, self._kept, self._place = node, kept, place
+        self._ms_node, self._kept, self._place = node, kept, place
 
     @property
     def data(self) -> Any:
         """The saved tensor, detached if the node saves it detached; None once the graph has been freed."""
-        if self._node.saved is None:
+        if self._ms_node.saved is None:
             return None
         item = self._kept[self._place]
-        return None if item is None else dressed(item.value(self._node, not item.output and item.unpack is None))
+        return None if item is None else dressed(item.value(self._ms_node, not item.output and item.unpack is None))
 
     def unpack(self) -> Any:
         """Return the saved tensor that backward uses."""
         item = self._kept[self._place]
-        return None if item is None else item.value(self._node, True)
+        return None if item is None else item.value(self._ms_node, True)
 
     def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
         """Register a pair of hooks: the first packs the saved tensor, the second unpacks it."""
@@ -46,7 +46,7 @@ class SavedTensor:
                 "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
                 "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None"
             )
-        if self._node.saved is None:
+        if self._ms_node.saved is None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
                 "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
@@ -62,7 +62,7 @@ class SavedTensor:
             )
         modes.saved_hooks.append(hooks)
         try:
-            self._kept[self._place] = Saved(item.value(self._node, True), item.output)
+            self._kept[self._place] = Saved(item.value(self._ms_node, True), item.output)
         finally:
             modes.saved_hooks.pop()
 

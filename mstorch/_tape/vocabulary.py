@@ -70,7 +70,7 @@ def mapped(value: Operand, forward: Any, back: Any, label: str, raw: Any = None,
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
     if isinstance(value, TensorBase):
-        if raw is not None and value._storage.__class__ in NATIVE:
+        if raw is not None and value._ms_storage.__class__ in NATIVE:
             forward, back = Move(forward, raw), Move(back, raw_back)
         return linear(value, forward, back, label)
     return movement.apply_map(forward, value) if raw is None else raw(value)
@@ -201,7 +201,7 @@ def where(condition: Any, first: float | Operand, second: float | Operand) -> An
     if isinstance(like, TensorBase):
         if not isinstance(condition, TensorBase):
             condition = dressed(condition) if condition.__class__ is Raw else tensor_beside(np.asarray(condition), like)
-        return _where.recorded(like._dtype, (condition, first, second))
+        return _where.recorded(like._ms_dtype, (condition, first, second))
     name = dtype_name(like)
     if like.__class__ is np.ndarray:
         return _where.kernel.host[name](condition, first, second)
@@ -257,7 +257,7 @@ def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
 
 def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
     """Return an array as a constant tensor on the device of ``like``."""
-    return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
+    return on_device(from_numpy(np.array(array, order="C"))) if like._ms_storage.__class__ in NATIVE else tensor_of(array)
 
 
 _scatter, _index_write, _index_placed = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
@@ -379,7 +379,7 @@ def cat(values: Sequence[Any], axis: int) -> Operand:
     axis %= len(shape_of(values[0]))
     if values[0].__class__ is Raw:
         return movement.joined(values, axis)
-    return apply(_cat, values[0]._dtype, (list(values),), (axis,))
+    return apply(_cat, values[0]._ms_dtype, (list(values),), (axis,))
 
 
 _cat = kernel("cat")
@@ -446,7 +446,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def computed(*values: Any) -> Any:
         first = values[0]
-        if not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ in NATIVE:
+        if not isinstance(first, TensorBase) or first._ms_dtype.itemsize != 2 or first._ms_storage.__class__ in NATIVE:
             return in_one_step(*values)
         return _with_values(function(*values), in_one_step(*[bare(value) if isinstance(value, TensorBase) else value for value in values]))
 
@@ -500,9 +500,9 @@ def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
         return like(np.zeros(shape, NP_DTYPE[dtype_name(g)]), g)
     if g.__class__ is np.ndarray:
         return np.zeros_like(g)
-    if not isinstance(g, TensorBase) or g._storage.__class__ in NATIVE:
+    if not isinstance(g, TensorBase) or g._ms_storage.__class__ in NATIVE:
         return like(np.zeros(own, NP_DTYPE[dtype_name(g)]), g)
-    return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
+    return laid_out(np.zeros(own, g._ms_dtype.np), preserved_strides(own, strides_of(g)))
 
 
 def flat_in(found: Operand, value: Any) -> Any:
@@ -511,7 +511,7 @@ def flat_in(found: Operand, value: Any) -> Any:
     """
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
-    shape, name = value._shape, value._dtype.name
+    shape, name = value._ms_shape, value._ms_dtype.name
 
     def nothing(_: Array) -> Array:
         return np.zeros(shape, NP_DTYPE[name])
@@ -519,4 +519,4 @@ def flat_in(found: Operand, value: Any) -> Any:
     def nothing_raw(_: Raw) -> Raw:
         return movement.zeros(shape, name)
 
-    return add(found, fit(mapped(value, nothing, nothing, "ZerosLikeBackward0", nothing_raw, nothing_raw), found._shape))
+    return add(found, fit(mapped(value, nothing, nothing, "ZerosLikeBackward0", nothing_raw, nothing_raw), found._ms_shape))

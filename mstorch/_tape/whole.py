@@ -62,7 +62,7 @@ def apart(tensor: TensorBase, edge: Edge | None) -> TensorBase:
     """
     made = bare_twin(tensor)
     if edge is not None:
-        made._node = Passed((edge,))
+        made._ms_node = Passed((edge,))
     return made
 
 
@@ -71,7 +71,7 @@ def in_one_piece(tensors: Sequence[Any]) -> bool:
     if modes.native is not None or modes.saved_hooks:
         return False
     for tensor in tensors:
-        if tensor._storage.__class__ is not Storage:
+        if tensor._ms_storage.__class__ is not Storage:
             return False
     return not (LEVELS and levels_of_all(tensors))
 
@@ -96,7 +96,7 @@ def record(
     node: Any = named(_Whole, label)([edge_of(tensor) for tensor in tensors])
     node.slope, node.composed, node.direct = slope, composed, direct
     node.saved = [saved_input(tensor) for tensor in tensors]
-    result._node = node
+    result._ms_node = node
     node.result = Saved(result, True) if unchanged else None
     return result
 

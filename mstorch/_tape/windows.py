@@ -61,7 +61,7 @@ class Linear(Node):
             except ValueError as error:
                 raise does_not_fit(self, error) from error
         if not gradient.numel() and type(self).label == "AsStridedBackward0":
-            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._dtype.np)),)  # torch's lead nowhere
+            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._ms_dtype.np)),)  # torch's lead nowhere
         if type(self).label in _PASSING and on_host(gradient):
             value = array_of(gradient)
             if np.shape(self.back(value)) == value.shape:
@@ -79,26 +79,26 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
             found = np.asarray(forward(array_of(tensor)))
         result = meta_tensor(found.shape, OF_NP[found.dtype])
         if modes.grad and is_tracked(tensor):
-            result._node = linear_node(tensor, forward, back, label)
+            result._ms_node = linear_node(tensor, forward, back, label)
         return result
     value = bare(tensor)
     made = map_bare(forward, value)
     if made.__class__ is np.ndarray and _owner(made) is _owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
-        if made.size == 1 and tensor._stride is not None and not any(tensor._stride):
+        if made.size == 1 and tensor._ms_stride is not None and not any(tensor._ms_stride):
             strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
         elif not made.size and label == "ViewBackward0" and made.shape != value.shape:
             strides = contiguous_strides(made.shape)  # nor of those of what is empty and reshaped
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
-            start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
+            start = tensor._ms_offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
-    if label == "ToCopyBackward0" and value.size < 2 and tensor._stride is not None and value.__class__ is np.ndarray:
-        result._stride, result._array = tensor._stride, None  # a conversion keeps them, where they say nothing, too
+    if label == "ToCopyBackward0" and value.size < 2 and tensor._ms_stride is not None and value.__class__ is np.ndarray:
+        result._ms_stride, result._ms_array = tensor._ms_stride, None  # a conversion keeps them, where they say nothing, too
     if modes.grad and is_tracked(tensor):
-        result._node = linear_node(tensor, forward, back, label)
+        result._ms_node = linear_node(tensor, forward, back, label)
     if LEVELS:
         mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
@@ -136,9 +136,9 @@ def view(
         refuse(source)
         return made
     _enter_view(made, source, again)
-    if modes.grad and forward is not None and back is not None and is_tracked(source) and not made._auto.inference:  # type: ignore[union-attr]
-        refuse_history(made._dtype)
-        made._node = linear_node(source, forward, back, label)
+    if modes.grad and forward is not None and back is not None and is_tracked(source) and not made._ms_auto.inference:  # type: ignore[union-attr]
+        refuse_history(made._ms_dtype)
+        made._ms_node = linear_node(source, forward, back, label)
     if LEVELS and forward is not None:
         mapped(source, made, lambda tangent: view(
             tangent, label, shape, strides, offset_in(tangent, source, offset, kind), read, forward, back, kind, again
@@ -163,17 +163,17 @@ def sorted_view(
     argument: int | slice[Any, Any, Any] | tuple[Any, ...] | None
 ) -> TensorBase:
     """Return a view of ``source`` that autograd tracks: of the class ``sort``, with the argument ``argument``."""
-    if source._storage.__class__ is not Storage or modes.native is not None:
-        own, read = source._shape, sort.read(source._dtype.name, argument)
+    if source._ms_storage.__class__ is not Storage or modes.native is not None:
+        own, read = source._ms_shape, sort.read(source._ms_dtype.name, argument)
         forward, back = sort.maps(own, argument)
-        if source._storage.__class__ in NATIVE:
+        if source._ms_storage.__class__ in NATIVE:
             forward, back = Move(forward, read), Move(back, lambda raw: sort.back(raw, own, argument))
         return view(source, label, shape, strides, offset, read, forward, back)
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
-    if modes.grad and (source._node is not None or is_tracked(source)) and not made._auto.inference:  # type: ignore[union-attr]
-        refuse_history(made._dtype)
-        made._node = linear_node(source, *sort.maps(source._shape, argument), label)
+    if modes.grad and (source._ms_node is not None or is_tracked(source)) and not made._ms_auto.inference:  # type: ignore[union-attr]
+        refuse_history(made._ms_dtype)
+        made._ms_node = linear_node(source, *sort.maps(source._ms_shape, argument), label)
     if LEVELS:
         mapped(source, made, lambda tangent: sorted_view(
             tangent, label, shape, strides, offset_in(tangent, source, offset), sort, argument
@@ -208,10 +208,10 @@ PART = Sort(_no_value, _part_maps, lambda raw, own, key: movement.placed(raw, ke
 
 def _enter_view(made: TensorBase, source: TensorBase, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
     auto = auto_of(made)
-    above = source._auto
+    above = source._ms_auto
     if above is None and again is None and origin == DEFAULT:  # the common case
         auto.base = source
-        auto.seen = made._counter.version
+        auto.seen = made._ms_counter.version
         if not modes.grad:
             auto.origin = INFERENCE if modes.inference else WITHOUT_GRAD
         return
@@ -226,7 +226,7 @@ def _enter_view(made: TensorBase, source: TensorBase, again: Callable[[Any], Any
         auto.base = above.base
         before = above.again
         if again is not None:
-            auto.again = again if before is None and source._dtype is above.base._dtype else _chained(source, again)
+            auto.again = again if before is None and source._ms_dtype is above.base._ms_dtype else _chained(source, again)
         elif before is not None:
             auto.again = _chained(source, _window_again(made))
         if above.origin != DEFAULT and origin == DEFAULT:
@@ -234,30 +234,30 @@ def _enter_view(made: TensorBase, source: TensorBase, again: Callable[[Any], Any
     else:
         auto.base = source
         auto.again = again
-    auto.seen = made._counter.version
+    auto.seen = made._ms_counter.version
     if origin in (DEFAULT, MULTIPLE_OUTPUTS) and not modes.grad:
         origin = INFERENCE if modes.inference else WITHOUT_GRAD
     auto.origin = origin
 
 
 def _chained(source: Any, again: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    first = source._auto.again or _window_again(source)
+    first = source._ms_auto.again or _window_again(source)
     return lambda base: again(first(base))
 
 
 def _window_again(made: TensorBase) -> Callable[[Any], Any]:
-    shape, strides, offset = made._shape, strides_of(made), made._offset
+    shape, strides, offset = made._ms_shape, strides_of(made), made._ms_offset
     return lambda base: window_on(base, shape, strides, offset, "AsStridedBackward0")
 
 
 def _same_view(tensor: Any, base: TensorBase) -> TensorBase:
     """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
-    own = tensor._auto.base
-    if base._offset == own._offset:
-        return (tensor._auto.again or _window_again(tensor))(base)
-    if tensor._auto.again is None:
-        offset = offset_in(base, own, tensor._offset)
-        return window_on(base, tensor._shape, strides_of(tensor), offset, "AsStridedBackward0")
+    own = tensor._ms_auto.base
+    if base._ms_offset == own._ms_offset:
+        return (tensor._ms_auto.again or _window_again(tensor))(base)
+    if tensor._ms_auto.again is None:
+        offset = offset_in(base, own, tensor._ms_offset)
+        return window_on(base, tensor._ms_shape, strides_of(tensor), offset, "AsStridedBackward0")
     raise NotImplementedError("mstorch: the tangent of a view in another dtype, whose base's tangent lies elsewhere in its storage")
 
 
@@ -266,11 +266,11 @@ same_view.append(_same_view)
 
 def look_again(tensor: Any) -> TensorBase:
     """Return a new view of the modified base of a view, whose autograd node replaces the view's."""
-    base = tensor._auto.base
-    with grad_set_to(not tensor._dtype.is_integral and not base._dtype.is_integral):
-        made = (tensor._auto.again or _window_again(tensor))(base)
-    if made._node is None:
-        made._node = linear_node(base, _nowhere, _nowhere, "AsStridedBackward0")
+    base = tensor._ms_auto.base
+    with grad_set_to(not tensor._ms_dtype.is_integral and not base._ms_dtype.is_integral):
+        made = (tensor._ms_auto.again or _window_again(tensor))(base)
+    if made._ms_node is None:
+        made._ms_node = linear_node(base, _nowhere, _nowhere, "AsStridedBackward0")
     return made
 
 
@@ -288,7 +288,7 @@ def window_on(
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
-        return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
+        return _gather[base._ms_dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
 
     return view(base, label, shape, strides, offset, read, forward, back)
 
@@ -299,9 +299,9 @@ _gather = kernel("storage_gather")
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Array:
     """Return the positions of a strided view's elements among those of a tensor, in row-major order."""
     wanted = flat_index(shape, strides, offset)
-    if base._stride is None:
-        return np.ascontiguousarray(wanted - base._offset)
-    own = flat_index(base._shape, base._stride, base._offset).reshape(-1)
+    if base._ms_stride is None:
+        return np.ascontiguousarray(wanted - base._ms_offset)
+    own = flat_index(base._ms_shape, base._ms_stride, base._ms_offset).reshape(-1)
     order = np.argsort(own, kind="stable")
     place = np.minimum(np.searchsorted(own[order], wanted), max(own.size - 1, 0))
     return np.ascontiguousarray(order[place])
@@ -309,7 +309,7 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
 
 def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
     """Return the linear map from a tensor's elements to those of a strided view of the same storage, and the map's transpose."""
-    own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
+    own_shape, own_strides, own_offset = base._ms_shape, strides_of(base), base._ms_offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
     overlapping = may_overlap(shape, strides)
@@ -339,7 +339,7 @@ def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offs
             found = found / counts[places].astype(found.dtype)
         return np.array(found, order="K")  # as torch's, in the order of the tensor's own memory
 
-    if base._storage.__class__ in NATIVE:
+    if base._ms_storage.__class__ in NATIVE:
         own, other = (own_shape, own_strides, own_offset), (shape, strides, offset)
         return (
             Move(forward, lambda raw: movement.window(raw, own, other)),
@@ -356,7 +356,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 def no_view(tensor: Any) -> Any:
     """Clear the base of a composition's result: it is a view, but only of memory that nothing else refers to. Return the result."""
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
     return tensor
@@ -365,7 +365,7 @@ def no_view(tensor: Any) -> Any:
 def view_of_hidden(tensor: TensorBase) -> TensorBase:
     """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
     auto = auto_of(tensor)
-    auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
+    auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._ms_counter.version
     return tensor
 
 
@@ -390,7 +390,7 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     """Return zeros with the parts written in their places; autograd tracks the result if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
-        return meta_tensor(tuple(shape), first._dtype)
+        return meta_tensor(tuple(shape), first._ms_dtype)
     value = bare(first) if isinstance(first, TensorBase) else first
     if value.__class__ is Raw:
         bares = {number: bare(part) if isinstance(part, TensorBase) else part for number, part in given.items()}
@@ -409,7 +409,7 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     if modes.grad and tracked:
         node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])
         node.keys, node.shape = [keys[number] for number in tracked], shape
-        result._node = node
+        result._ms_node = node
     if LEVELS:
         for level in levels_of_all(list(given.values())):
             with below(level):
@@ -465,15 +465,15 @@ def views(
         refuse(source)
         return made
     node: Any = None
-    if modes.grad and is_tracked(source) and not (source._auto is not None and source._auto.inference):
-        refuse_history(source._dtype)
+    if modes.grad and is_tracked(source) and not (source._ms_auto is not None and source._ms_auto.inference):
+        refuse_history(source._ms_dtype)
         node = named(Parts, label)((edge_of(source),))
-        node.shape, node.keys, node.kind = source._shape, keys, source._dtype
+        node.shape, node.keys, node.kind = source._ms_shape, keys, source._ms_dtype
         node.width = len(keys)
     for number, part in enumerate(made):
         _enter_view(part, source, None, MULTIPLE_OUTPUTS)
         if node is not None:
-            part._node, part._number = node, number
+            part._ms_node, part._ms_number = node, number
     if LEVELS:
         mapped_apart(source, made, lambda tangent: views(
             tangent, label, [(shape, steps, offset_in(tangent, source, start), read) for shape, steps, start, read in parts], keys
@@ -484,11 +484,11 @@ def views(
 def set_apart(parts: Sequence[Any], label: str) -> Any:
     """Detach views from their base, so that each may be modified in place and has a version counter of its own."""
     for part in parts:
-        tangents = None if part._auto is None else part._auto.tangents
-        part._auto = None
+        tangents = None if part._ms_auto is None else part._ms_auto.tangents
+        part._ms_auto = None
         for level, tangent in (tangents or {}).items():
             keep(auto_of(part), level, tangent)
-        part._counter = Counter(part._counter.version)
-        if part._node is not None:
-            part._node.__class__ = named(Parts, label)
+        part._ms_counter = Counter(part._ms_counter.version)
+        if part._ms_node is not None:
+            part._ms_node.__class__ = named(Parts, label)
     return parts

@@ -103,7 +103,7 @@ class Ended(Node):
 
 def _zeros_like(gradient: Array) -> Array:
     if isinstance(gradient, TensorBase):
-        return dressed(np.zeros(tuple(gradient.shape), gradient._dtype.np))
+        return dressed(np.zeros(tuple(gradient.shape), gradient._ms_dtype.np))
     return np.zeros(gradient.shape, gradient.dtype) if isinstance(gradient, np.ndarray) else gradient * 0
 
 
@@ -130,7 +130,7 @@ _target = _Target()
 
 def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
     """Compute the result of an in-place operation; returns the target itself if a kernel wrote into the target (see ``change``)."""
-    if target._storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
+    if target._ms_storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
         return function()
@@ -152,12 +152,12 @@ def snapshot(target: TensorBase) -> TensorBase:
     if modes.grad:
         node_of(target)
     made = twin(target)
-    if target._node is not None and modes.grad and target._auto is not None and target._auto.base is not None and _marked(target):
+    if target._ms_node is not None and modes.grad and target._ms_auto is not None and target._ms_auto.base is not None and _marked(target):
         # A written view's history goes from its base to the part that was written, past the view and what users hang on it.
         seen = look_again(target)
-        made._node, made._number = seen._node, seen._number
-    if made._node is None and target._auto is not None and target._auto.leaf:
-        made._auto = None
+        made._ms_node, made._ms_number = seen._ms_node, seen._ms_number
+    if made._ms_node is None and target._ms_auto is not None and target._ms_auto.leaf:
+        made._ms_auto = None
     if LEVELS:
         for level in levels_of(target):
             with below(level):
@@ -171,7 +171,7 @@ def snapshot(target: TensorBase) -> TensorBase:
 
 def _marked(view: Any) -> bool:
     """Return whether a node between a view and its base has user hooks."""
-    node, end = view._node, view._auto.base._node
+    node, end = view._ms_node, view._ms_auto.base._ms_node
     while isinstance(node, Linear) and node is not end:
         if node.marks is not None:
             return True
@@ -188,10 +188,10 @@ _COPY = Move(_copy, cloned)
 
 def detach_snapshot(made: TensorBase) -> None:
     """Copy a saved snapshot into memory of its own, before the target that it shares memory with is modified."""
-    if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
-        version = made._counter.version
+    if on_host(made) or (modes.native is None and made._ms_storage.__class__ in NATIVE):
+        version = made._ms_counter.version
         become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
-        made._counter = Counter(version)
+        made._ms_counter = Counter(version)
 
 
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
@@ -199,13 +199,13 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
 
     ``given``: ``made`` is shared with others, so that a target outside host memory gets a copy.
     """
-    if target._auto is not None and target._auto.origin != DEFAULT and modes.grad and is_tracked(made):
+    if target._ms_auto is not None and target._ms_auto.origin != DEFAULT and modes.grad and is_tracked(made):
         check_view(target)
     if is_meta(target):
         touch(target)
     elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
-    elif target._storage.__class__ is DeviceMemory and modes.native is None:
+    elif target._ms_storage.__class__ is DeviceMemory and modes.native is None:
         put_raw(target, value_of(made), not given and _has_memory_alone(made))
     else:
         put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
@@ -217,15 +217,15 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
 
 def _has_memory_alone(made: TensorBase) -> bool:
     """Return whether no other tensor shares the memory of the device tensor."""
-    storage = made._storage
-    held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
+    storage = made._ms_storage
+    held = 1 + (made._ms_counter is storage) + (made._ms_at is not None and made._ms_at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
 
 
 def _own_value(made: TensorBase) -> Raw:
     if on_host(made):
         return from_numpy(np.array(array_of(made), order="C"))
-    return _clone[made._dtype.name](value_of(made))
+    return _clone[made._ms_dtype.name](value_of(made))
 
 
 write_into.append(assign)
@@ -238,62 +238,62 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
     if modes.native is not None:
         return  # MindSpore's tape sees to it
     edge = None if made is None else edge_of(made)
-    auto = target._auto
+    auto = target._ms_auto
     base = None if auto is None else auto.base
     if edge is None and not is_tracked(target if base is None else base):
         return
     if base is None:
         if edge is None:
             node, number = named(Ended, label)((edge_of(target),)), 0
-        elif copied or made._node is None:  # type: ignore[union-attr]  # a leaf: a target is none
+        elif copied or made._ms_node is None:  # type: ignore[union-attr]  # a leaf: a target is none
             node, number = named(Copied, label)((edge_of(target), edge)), 0
         else:
             node, number = edge
         _move_hooks(target, node, number)
-        target._node, target._number = node, number
+        target._ms_node, target._ms_number = node, number
         if auto is not None:
             auto.leaf = False
         return
-    if base._dtype is target._dtype:
-        forward, back = window_maps(base, target._shape, strides_of(target), target._offset)
+    if base._ms_dtype is target._ms_dtype:
+        forward, back = window_maps(base, target._ms_shape, strides_of(target), target._ms_offset)
     else:
         forward, back = _maps_by_bytes(base, target)
     written: Any = CopySlices((edge_of(base), edge))
-    written.forward, written.back, written.shape = forward, back, target._shape
-    written.same = base._dtype is target._dtype
+    written.forward, written.back, written.shape = forward, back, target._ms_shape
+    written.same = base._ms_dtype is target._ms_dtype
     _move_hooks(base, written, 0)
-    base._node, base._number = written, 0
-    if base._auto is not None:
-        base._auto.leaf = False
-    auto.seen, auto.pending = -1, (written, target._counter.version)
+    base._ms_node, base._ms_number = written, 0
+    if base._ms_auto is not None:
+        base._ms_auto.leaf = False
+    auto.seen, auto.pending = -1, (written, target._ms_counter.version)
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
     """Turn a tensor into a view of itself, in place: its ``grad_fn`` becomes the node of ``view``, which follows the old one."""
-    node, number = view._node, view._number
+    node, number = view._ms_node, view._ms_number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
-    shape, kind = target._shape, target._dtype
+    shape, kind = target._ms_shape, target._ms_dtype
     turn_into(target, view)
     for level, tangent in tangents.items():
         keep(auto_of(target), level, tangent)
-    auto = target._auto
+    auto = target._ms_auto
     if auto is not None and auto.base is not None:
-        auto.seen = target._counter.version if modes.grad else -1  # what autograd did not see, it looks up
+        auto.seen = target._ms_counter.version if modes.grad else -1  # what autograd did not see, it looks up
     elif node is not None:
         _move_hooks(target, node, number)
     if node is not None:
-        target._node, target._number = node, number
+        target._ms_node, target._ms_number = node, number
     elif auto is None or auto.base is None:
         refit(target, shape, kind)
 
 
 def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
     """Do what ``window_maps`` does if a real base is viewed as complex, or a complex base as real."""
-    own, kind = base._dtype.np, target._dtype.np
-    size, shape = kind.itemsize, target._shape
-    offset, steps = target._offset * size, [step * size for step in strides_of(target)]
-    own_shape, own_steps, own_offset = base._shape, [step * own.itemsize for step in strides_of(base)], base._offset * own.itemsize
-    total = base._storage.nbytes
+    own, kind = base._ms_dtype.np, target._ms_dtype.np
+    size, shape = kind.itemsize, target._ms_shape
+    offset, steps = target._ms_offset * size, [step * size for step in strides_of(target)]
+    own_shape, own_steps, own_offset = base._ms_shape, [step * own.itemsize for step in strides_of(base)], base._ms_offset * own.itemsize
+    total = base._ms_storage.nbytes
     if 0 in shape or 0 in own_shape:  # whose offsets and strides say nothing
         return lambda array: np.zeros(shape, kind), lambda array: np.zeros(own_shape, own)
 
@@ -312,10 +312,10 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
     """Move ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
-    auto = tensor._auto
+    auto = tensor._ms_auto
     if auto is None or auto.hooked is None:
         return
-    old = tensor._node
+    old = tensor._ms_node
     if old is not None and old.retained:
-        old.retained.pop(tensor._number, None)
+        old.retained.pop(tensor._ms_number, None)
     node.retained = {**(node.retained or {}), number: auto.hooked}

@@ -122,7 +122,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
     @functools.wraps(fwd)
     def decorate_fwd(*args: Any, **kwargs: Any) -> Any:
-        args[0]._dtype = _settings.get_autocast_dtype(device_type)
+        args[0]._ms_dtype = _settings.get_autocast_dtype(device_type)
         enabled = _settings.is_autocast_enabled(device_type)
         args[0]._fwd_used_autocast = enabled and cast_inputs is None
         if cast_inputs is None or not enabled:
@@ -141,7 +141,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
 
     @functools.wraps(bwd)
     def decorate_bwd(*args: Any, **kwargs: Any) -> Any:
-        with autocast(device_type=device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
+        with autocast(device_type=device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._ms_dtype):
             return bwd(*args, **kwargs)
 
     return decorate_bwd

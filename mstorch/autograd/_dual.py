@@ -18,15 +18,15 @@ MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, 
 
 def _same(tensor: Tensor) -> Any:
     """Return a view of all elements."""
-    return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, same, SAME, SAME)
+    return view(tensor, "ViewBackward0", tensor._ms_shape, strides_of(tensor), tensor._ms_offset, same, SAME, SAME)
 
 
 def check_sizes(primal: Tensor, tangent: Tensor) -> None:
     """Raise RuntimeError with torch's message if the tangent's shape differs from the primal's."""
-    if primal._shape != tangent._shape:
+    if primal._ms_shape != tangent._ms_shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-            f"Tensor is of size {list(primal._shape)} while the given forward gradient is of size {list(tangent._shape)}."
+            f"Tensor is of size {list(primal._ms_shape)} while the given forward gradient is of size {list(tangent._ms_shape)}."
         )
 
 
@@ -34,7 +34,7 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
     """Return a view of ``primal`` with a tangent at a level. Raise RuntimeError if the sizes differ."""
     check_sizes(primal, tangent)
     dual = _same(primal)
-    here, there = primal._storage, tangent._storage
+    here, there = primal._ms_storage, tangent._ms_storage
     if here.__class__ is there.__class__ is Storage and not _alike(primal, tangent):
         with below(level):
             tangent = in_storage(tangent, primal)
@@ -44,11 +44,11 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
 
 def _alike(primal: Tensor, tangent: Tensor) -> bool:
     """Return whether two tensors have the same layout, in storages of the same length."""
-    if 0 in primal._shape:
+    if 0 in primal._ms_shape:
         return True
-    if primal._offset != tangent._offset or primal._stride != tangent._stride:
-        return primal._stride is not None and 0 in primal._stride  # what is expanded is refused further on
-    return bool(primal._storage.nbytes // primal._dtype.itemsize == tangent._storage.nbytes // tangent._dtype.itemsize)
+    if primal._ms_offset != tangent._ms_offset or primal._ms_stride != tangent._ms_stride:
+        return primal._ms_stride is not None and 0 in primal._ms_stride  # what is expanded is refused further on
+    return bool(primal._ms_storage.nbytes // primal._ms_dtype.itemsize == tangent._ms_storage.nbytes // tangent._ms_dtype.itemsize)
 
 
 def apart(dual: Any, level: int) -> tuple[Any, Any]:
@@ -56,8 +56,8 @@ def apart(dual: Any, level: int) -> tuple[Any, Any]:
     tangent = tangent_of(dual, level) if seen(level) else None
     with without(level):
         primal = _same(dual)
-    if primal._node is not None:
-        primal._node.__class__ = named(Linear, "torch::autograd::Identity")
+    if primal._ms_node is not None:
+        primal._ms_node.__class__ = named(Linear, "torch::autograd::Identity")
     forget(auto_of(primal), level)
     return primal, tangent
 

@@ -35,7 +35,7 @@ def push(
                 )
             for position, (item, tangent) in enumerate(zip(outputs, found)):
                 _check(position, tangent)
-                if not isinstance(item, TensorBase) or item._dtype.is_integral or id(item) in plain:
+                if not isinstance(item, TensorBase) or item._ms_dtype.is_integral or id(item) in plain:
                     if tangent is not None:
                         raise RuntimeError(
                             f"Function's jvp returned a gradient at position {position}, but  the corresponding forward output is not "
@@ -45,14 +45,14 @@ def push(
                 _give(item, level, tangent, versions, id(item) in dirty)
         for kept in ctx._saved or ():
             for item in outputs:
-                if kept is not None and kept.output and kept.tensor is not None and kept.number == item._number:
+                if kept is not None and kept.output and kept.tensor is not None and kept.number == item._ms_number:
                     carry(item, kept.tensor)
     finally:
         ctx._forward_now = False
 
 
 def _tangent(tensor: Tensor, level: int, materialize: bool) -> Tensor | None:
-    if tensor is None or tensor._dtype.is_integral:
+    if tensor is None or tensor._ms_dtype.is_integral:
         return None
     found = tangent_of(tensor, level)
     return zeros_like(tensor.detach()) if found is None and materialize else found
@@ -71,12 +71,12 @@ def _give(item: Tensor, level: int, tangent: Tensor, versions: dict[int, int], d
                 "inplace, then the jvp function must modify the corresponding gradient inplace."
             )
         return
-    if tangent is None or tangent._dtype.is_integral:
+    if tangent is None or tangent._ms_dtype.is_integral:
         raise RuntimeError("Expected both tensor and its forward grad to be floating point or complex")
-    if tangent._shape != item._shape:
+    if tangent._ms_shape != item._ms_shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-            f"Tensor is of size {list(item._shape)} while the given forward gradient is of size {list(tangent._shape)}."
+            f"Tensor is of size {list(item._ms_shape)} while the given forward gradient is of size {list(tangent._ms_shape)}."
         )
     if _is_view(item) and not _is_view(tangent):
         raise RuntimeError(
@@ -86,4 +86,4 @@ def _give(item: Tensor, level: int, tangent: Tensor, versions: dict[int, int], d
 
 
 def _is_view(tensor: Tensor) -> bool:
-    return tensor._auto is not None and tensor._auto.base is not None
+    return tensor._ms_auto is not None and tensor._ms_auto.base is not None

@@ -37,7 +37,7 @@ class _AllowedMutations:
     def pack(self, tensor: Tensor) -> _Handle:
         """Return the handle of a tensor; tensors with the same elements and version share one."""
         place = _place(tensor)
-        key = (*place, tensor._shape, strides_of(tensor), tensor._offset, tensor._dtype)
+        key = (*place, tensor._ms_shape, strides_of(tensor), tensor._ms_offset, tensor._ms_dtype)
         self.sid_to_tid.setdefault(place, set()).add(key)
         handle = self.tid_to_weakhandle.get(key)
         if handle is None:
@@ -64,7 +64,7 @@ class _AllowedMutations:
 
 
 def _place(tensor: Tensor) -> tuple[int, int]:
-    return id(tensor._storage), tensor._counter.version
+    return id(tensor._ms_storage), tensor._ms_counter.version
 
 
 class allow_mutation_on_saved_tensors(Block):

@@ -72,17 +72,17 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                 continue
             if is_tracked(root) and root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if root._dtype.is_complex:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root._dtype}")
+            if root._ms_dtype.is_complex:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root._ms_dtype}")
             if engine.is_watched() or type(root) not in PLAIN and dispatches(type(root)):
                 found.append(engine.beginnings[0](root))
                 continue
             if is_meta(root):
                 ones = to_meta(root)
-            elif root._storage.__class__ in NATIVE:
-                ones = on_device(full(root._shape, 1, root._dtype.name))
+            elif root._ms_storage.__class__ in NATIVE:
+                ones = on_device(full(root._ms_shape, 1, root._ms_dtype.name))
             else:
-                ones = tensor_of(np.ones(root._shape, root._dtype.np))
+                ones = tensor_of(np.ones(root._ms_shape, root._ms_dtype.np))
             found.append(bare_of(ones, recorded))
             continue
         if not isinstance(gradient, TensorBase):
@@ -94,11 +94,11 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                     f"Mismatch in shape: grad_output[{len(found)}] has a shape of {gradient.shape} and output[{len(found)}] has a "
                     f"shape of {Size(shape)}."
                 )
-            if gradient._dtype is not kind:
-                if gradient._dtype.is_complex and not kind.is_complex:
+            if gradient._ms_dtype is not kind:
+                if gradient._ms_dtype.is_complex and not kind.is_complex:
                     raise RuntimeError(
                         "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                        f"grad_output[{len(found)}] has a dtype of {gradient._dtype} and output[{len(found)}] has a dtype of {kind}."
+                        f"grad_output[{len(found)}] has a dtype of {gradient._ms_dtype} and output[{len(found)}] has a dtype of {kind}."
                     )
                 gradient = cast_tensor(gradient, kind)
         layout = gradient._layout if is_sparse(gradient) else sparse_coo
@@ -114,7 +114,7 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
     """Return where backward starts in the usual case, one tensor whose gradient has the tensor's dtype and device; else None."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
-    shape, kind, place = root._shape, root._dtype, root._storage.__class__
+    shape, kind, place = root._ms_shape, root._ms_dtype, root._ms_storage.__class__
     if (place is not Storage and place is not DeviceMemory) or shape is None or not is_tracked(root):
         return None
     edge = edge_of(root)
@@ -125,8 +125,8 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
             return None
         return edge, np.ones(shape, kind.np) if place is Storage else full(shape, 1, kind.name)
     if (
-        gradient.__class__ not in PLAIN or not isinstance(gradient, TensorBase) or gradient._storage.__class__ is not place
-        or gradient._dtype is not kind or gradient._shape != shape
+        gradient.__class__ not in PLAIN or not isinstance(gradient, TensorBase) or gradient._ms_storage.__class__ is not place
+        or gradient._ms_dtype is not kind or gradient._ms_shape != shape
     ):  # fmt: skip
         return None
     return edge, array_of(gradient) if place is Storage else value_of(gradient)
@@ -148,7 +148,7 @@ def _like_at(root: Tensor | GradientEdge) -> tuple[Any, Any]:
     """Return the shape and dtype of a root; (None, None) for an edge whose node does not know them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
-    return root.shape, root._dtype
+    return root.shape, root._ms_dtype
 
 
 def _ones_at(edge: GradientEdge, recorded: bool) -> Array:
@@ -277,7 +277,7 @@ def grad(
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         for place in missing:
             like = wanted[place]
-            results[place] = tensor_of(np.zeros(like._shape, like._dtype.np)).requires_grad_(create_graph)
+            results[place] = tensor_of(np.zeros(like._ms_shape, like._ms_dtype.np)).requires_grad_(create_graph)
     elif missing and not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph. Set allow_unused=True if "
@@ -287,8 +287,8 @@ def grad(
 
 
 def _strided_edge(tensor: Tensor) -> Any:
-    """Return the edge of a strided tensor's gradient; for a sparse one ``_shape`` raises, so that its own implementation takes over."""
-    return edge_of(tensor) if tensor._shape is not None else None
+    """Return the edge of a strided tensor's gradient; for a sparse one ``_ms_shape`` raises, so that its own implementation takes over."""
+    return edge_of(tensor) if tensor._ms_shape is not None else None
 
 
 def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
@@ -302,10 +302,10 @@ def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
     if shared and not gradient.flags.writeable:
         return view_of_hidden(dressed(gradient))
     made = dressed(gradient)
-    if made._storage.__class__ not in NATIVE:
+    if made._ms_storage.__class__ not in NATIVE:
         return made
-    alone = made._shape == (1,) and getattr(gradient, "_shown", None) is not None  # one number, seen with a dimension
-    return view_of_hidden(made) if alone or (made._stride is not None and 0 in made._stride) else made
+    alone = made._ms_shape == (1,) and getattr(gradient, "_shown", None) is not None  # one number, seen with a dimension
+    return view_of_hidden(made) if alone or (made._ms_stride is not None and 0 in made._ms_stride) else made
 
 
 def _batched(

@@ -46,7 +46,7 @@ class FunctionCtx:
         self._saved: list[Any] | None = None
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
-        self._node: weakref.ref[Any] | None = None
+        self._ms_node: weakref.ref[Any] | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors (inputs, outputs, or None) for backward."""
@@ -68,7 +68,7 @@ class FunctionCtx:
             return self.saved_for_forward
         if self._saved is None:
             return self._to_save
-        node = None if self._node is None else self._node()
+        node = None if self._ms_node is None else self._ms_node()
         if node is not None and node.saved is None:
             raise RuntimeError(FREED)
         return tuple(None if item is None else item.value(node, True) for item in self._saved)
@@ -93,13 +93,13 @@ class FunctionCtx:
 
     def name(self) -> str:
         """Return the name of the node."""
-        node = None if self._node is None else self._node()
+        node = None if self._ms_node is None else self._ms_node()
         return type(self).__name__ if node is None else node.name()
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
         """The nodes that receive the gradients."""
-        node = None if self._node is None else self._node()
+        node = None if self._ms_node is None else self._ms_node()
         return () if node is None else node.next_functions
 
 
@@ -151,16 +151,16 @@ class _FunctionNode(Node):
         shape, kind = like
         if gradient.layout is not strided or shape is None:
             return gradient
-        if gradient._shape != shape:
+        if gradient._ms_shape != shape:
             try:
                 gradient = gradient.sum_to_size(shape)
             except RuntimeError:
                 raise RuntimeError(
-                    f"Function {self.name()} returned an invalid gradient at index {position} - got {list(gradient._shape)} but "
+                    f"Function {self.name()} returned an invalid gradient at index {position} - got {list(gradient._ms_shape)} but "
                     f"expected shape compatible with {list(shape)}"
                 ) from None
-        if gradient._dtype is not kind:
-            if gradient._dtype.is_complex and not kind.is_complex:
+        if gradient._ms_dtype is not kind:
+            if gradient._ms_dtype.is_complex and not kind.is_complex:
                 gradient = gradient.real
             gradient = gradient.to(kind)
         return gradient
@@ -314,8 +314,8 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
             return output
         if any(output is tensor for tensor in tensors):
             return output.view_as(output) if modes.grad else bare_twin(output)
-        if output._auto is not None and output._auto.base is not None:
-            output._auto.origin = OF_FUNCTION
+        if output._ms_auto is not None and output._ms_auto.base is not None:
+            output._ms_auto.origin = OF_FUNCTION
         return output
     if type(output) in (tuple, list):
         return tuple(_plain_output(tensors, item) for item in output)
@@ -331,7 +331,7 @@ def _native_output(cls: type[Function], output: Tensor) -> Any:
 
 def _like(tensor: Tensor) -> tuple[tuple[int, ...] | None, dtype | None]:
     """Return the shape and dtype that a tensor's gradient must match; (None, None) for a sparse tensor."""
-    return (tensor._shape, tensor._dtype) if tensor.layout is strided else (None, None)
+    return (tensor._ms_shape, tensor._ms_dtype) if tensor.layout is strided else (None, None)
 
 
 _VIEW_OF_SEVERAL = (
@@ -349,7 +349,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     node: Any = named(_FunctionNode, f"{cls.__name__}Backward")(edges)
     node.ctx, node.cls = ctx, cls
     node.likes = [None if tensor is None else _like(tensor) for tensor in tensors]
-    ctx._node = weakref.ref(node)
+    ctx._ms_node = weakref.ref(node)
     given = {id(tensor) for tensor in tensors if tensor is not None}
     dirty = _checked_dirty(ctx, given, outputs)
     replaced, shapes = _made_outputs(ctx, node, outputs, given, dirty)
@@ -404,21 +404,21 @@ def _made_outputs(
         replaced[id(item)] = position
         if first is not None and id(item) not in dirty:  # one tensor returned twice is one tensor
             outputs[position] = outputs[first]
-            outputs[position]._number = position
-            shapes.append((item._shape, item._dtype))
+            outputs[position]._ms_number = position
+            shapes.append((item._ms_shape, item._ms_dtype))
             continue
-        if id(item) in plain or item._dtype.is_integral:
-            shapes.append((item._shape, item._dtype) if ctx._materialize_non_diff_grads else None)
+        if id(item) in plain or item._ms_dtype.is_integral:
+            shapes.append((item._ms_shape, item._ms_dtype) if ctx._materialize_non_diff_grads else None)
             if id(item) in given and id(item) not in dirty:
                 outputs[position] = item.detach()
             continue
         if item.layout is not strided:
-            shapes.append((item.shape, item._dtype))
+            shapes.append((item.shape, item._ms_dtype))
             if id(item) in given:
                 item = outputs[position] = item.detach()
             item._made_by(node, position)
             continue
-        shapes.append((item._shape, item._dtype))
+        shapes.append((item._ms_shape, item._ms_dtype))
         outputs[position] = _made_by(item, node, position, id(item) in dirty, id(item) in given, len(outputs))
     return replaced, shapes
 
@@ -427,23 +427,23 @@ def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, cou
     """Turn a tensor into output ``position`` of a node: the tensor itself, a view of it, or a new tensor over its memory."""
     if dirty:
         check_history(item)
-        if item._auto is not None and item._auto.base is not None and count > 1:
+        if item._ms_auto is not None and item._ms_auto.base is not None and count > 1:
             raise RuntimeError(_VIEW_OF_SEVERAL)
         stand_in = bare_twin(item)
-        stand_in._node, stand_in._number = node, position
+        stand_in._ms_node, stand_in._ms_number = node, position
         settle(item, stand_in, node.name())
         return item
     if given:
         with no_grad():
             item = item.view_as(item)
-    elif item._node is not None or (item._auto is not None and item._auto.leaf):
+    elif item._ms_node is not None or (item._ms_auto is not None and item._ms_auto.leaf):
         item = bare_twin(item)
-    if item._auto is not None and item._auto.base is not None:
-        item._auto.origin = OF_FUNCTION
-        item._auto.seen = item._counter.version
+    if item._ms_auto is not None and item._ms_auto.base is not None:
+        item._ms_auto.origin = OF_FUNCTION
+        item._ms_auto.seen = item._ms_counter.version
     else:
-        item._auto = None
-    item._node, item._number = node, position
+        item._ms_auto = None
+    item._ms_node, item._ms_number = node, position
     return item
 
 
@@ -498,5 +498,5 @@ class _Once(Node):
 
 def _refuse_twice(tensor: Any) -> Any:
     made = bare_twin(tensor)
-    made._node = _Once((None,))
+    made._ms_node = _Once((None,))
     return made

@@ -27,7 +27,7 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
     if edge is None:
         return OrderedDict()
     node, number = edge
-    if tensor._node is None:
+    if tensor._ms_node is None:
         # The end of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
         auto = auto_of(tensor)
         auto.hooks = OrderedDict() if auto.hooks is None else auto.hooks
@@ -40,9 +40,9 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
 
 def hooks_of(tensor: Tensor) -> OrderedDict[int, Callable[..., Any]] | None:
     """Return the hooks at a tensor, None where there were never any."""
-    node, number = node_of(tensor), tensor._number
+    node, number = node_of(tensor), tensor._ms_number
     if node is None:
-        return None if tensor._auto is None else tensor._auto.hooks
+        return None if tensor._ms_auto is None else tensor._ms_auto.hooks
     return None if node.pre is None else node.pre.get(number)
 
 
@@ -86,10 +86,10 @@ def retain_grad(tensor: Any) -> None:
     def keep(gradient: Any) -> None:
         kept = owner()
         if kept is not None:
-            held = kept._auto.grad
-            kept._auto.grad = gradient.clone(memory_format=contiguous_format) if held is None else held + gradient
+            held = kept._ms_auto.grad
+            kept._ms_auto.grad = gradient.clone(memory_format=contiguous_format) if held is None else held + gradient
 
-    node.retained = {**(node.retained or {}), tensor._number: keep}
+    node.retained = {**(node.retained or {}), tensor._ms_number: keep}
     auto.hooked = keep
 
 
@@ -108,7 +108,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, number = edge_of(tensor)
-    node.likes_of = {**(node.likes_of or {}), number: (tensor._shape, tensor._dtype)}
+    node.likes_of = {**(node.likes_of or {}), number: (tensor._ms_shape, tensor._ms_dtype)}
     return GradientEdge(node, number)
 
 
@@ -215,7 +215,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Increment the version counter, for a write of which autograd does not know."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:
-        item._counter.version += 1
+        item._ms_counter.version += 1
 
 
 __all__ = [

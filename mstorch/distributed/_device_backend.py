@@ -38,9 +38,9 @@ def hccl_is_there() -> bool:
 
 def check_carried(what: str, tensor: Tensor) -> None:
     """Raise RuntimeError if HCCL cannot transfer, or cannot reduce, the tensor's dtype."""
-    if tensor._dtype.name not in (_COMBINED if what in _COMBINING else _CARRIED):
+    if tensor._ms_dtype.name not in (_COMBINED if what in _COMBINING else _CARRIED):
         raise RuntimeError(
-            f"HCCL: Unsupported data type torch.{tensor._dtype.name} in torch.distributed.{what}; bring it to another, or to the CPU"
+            f"HCCL: Unsupported data type torch.{tensor._ms_dtype.name} in torch.distributed.{what}; bring it to another, or to the CPU"
         )
 
 

@@ -46,7 +46,7 @@ class DeviceFlat(_Row):
     """
 
     def __init__(self, tensor: Tensor, kept: bool = False) -> None:
-        self._tensor, self._truths = tensor, tensor._dtype.name == "bool"
+        self._tensor, self._truths = tensor, tensor._ms_dtype.name == "bool"
         self._memory = None if kept or self._truths else _row_in_memory(tensor)
         if self._memory is not None:
             super().__init__(self._memory)
@@ -57,17 +57,17 @@ class DeviceFlat(_Row):
     def put_back(self) -> None:
         """Write a copy back to the tensor; if the memory was an alias, increment the tensor's version."""
         if self.raw is self._memory:
-            self._tensor._storage.shadow = None
+            self._tensor._ms_storage.shadow = None
             touch(self._tensor)
         elif self.size:
-            raw = collectives.shaped(self.raw, self._tensor._shape)
+            raw = collectives.shaped(self.raw, self._tensor._ms_shape)
             put_raw(self._tensor, cast(raw, "bool") if self._truths else raw)
 
 
 def _row_in_memory(tensor: Tensor) -> Raw | None:
     """Return the memory of a 1-d tensor that covers its whole storage, so that an operation may fill it; None for other tensors."""
-    storage = tensor._storage
-    if len(tensor._shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
+    storage = tensor._ms_storage
+    if len(tensor._ms_shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
         return None
     base = storage.base
     return base if base.size and len(base.shape) == 1 and is_dense(base) and memory_of(base) is base else None

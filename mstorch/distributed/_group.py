@@ -62,17 +62,17 @@ class _Flat:
 
     def __new__(cls, tensor: Any, kept: bool = False) -> Any:
         """Return a DeviceFlat for a device tensor."""
-        return object.__new__(cls) if tensor._storage.__class__ is Storage else flat_of_device(tensor, kept)
+        return object.__new__(cls) if tensor._ms_storage.__class__ is Storage else flat_of_device(tensor, kept)
 
     def __init__(self, tensor: Tensor, kept: bool = False) -> None:
-        self._array = array_of(tensor)
-        self.flat = np.ascontiguousarray(self._array).reshape(-1)
-        self._copied = bool(self.flat.size) and not np.may_share_memory(self.flat, self._array)
+        self._ms_array = array_of(tensor)
+        self.flat = np.ascontiguousarray(self._ms_array).reshape(-1)
+        self._copied = bool(self.flat.size) and not np.may_share_memory(self.flat, self._ms_array)
 
     def put_back(self) -> None:
         """Write a copy back to the tensor."""
         if self._copied:
-            self._array[...] = self.flat.reshape(self._array.shape)
+            self._ms_array[...] = self.flat.reshape(self._ms_array.shape)
 
 
 class ProcessGroup:
@@ -166,7 +166,7 @@ class ProcessGroup:
                 raise RuntimeError(f"No backend type associated with device type {kind}")
             if kind != "cpu":
                 check_carried(what, tensor)
-            elif tensor._dtype.name not in _CARRIED:
+            elif tensor._ms_dtype.name not in _CARRIED:
                 raise RuntimeError("Invalid scalar type")
 
     def _check_op(self, op: ReduceOp, tensor: Tensor) -> ReduceOp:
@@ -174,7 +174,7 @@ class ProcessGroup:
             raise TypeError(f"mstorch: a torch.distributed.ReduceOp is needed, got {op!r}")
         if op is ReduceOp.PREMUL_SUM:
             raise TypeError("(): incompatible function arguments. PREMUL_SUM needs a factor and the NCCL backend.")
-        kind = tensor._dtype
+        kind = tensor._ms_dtype
         if op is ReduceOp.AVG and kind.is_integral:
             raise RuntimeError(f"result type Float can't be cast to the desired output type {_TITLES[kind.name]}")
         if op.name.startswith("B") and not kind.is_integral:
@@ -183,7 +183,7 @@ class ProcessGroup:
 
     def _by(self, tensors: Sequence[Any]) -> Any:
         """Return the backend for the tensors: ``host`` for arrays, or the group's Carrier for device tensors."""
-        return host if not tensors or tensors[0]._storage.__class__ is Storage else carrier_of(self)
+        return host if not tensors or tensors[0]._ms_storage.__class__ is Storage else carrier_of(self)
 
     def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
         seconds = (self._timeout if timeout is None or timeout.total_seconds() < 0 else timeout).total_seconds()
@@ -259,7 +259,7 @@ class ProcessGroup:
                 )
             self._check("all_gather", *outputs, inputs[number])
             for place, output in enumerate(outputs):
-                if output._shape != inputs[number]._shape:
+                if output._ms_shape != inputs[number]._ms_shape:
                     raise RuntimeError(
                         f"ProcessGroupGloo::allgather: invalid tensor size at index {place} (expected "
                         f"{_sizes(inputs[number])}, got {_sizes(output)})"
@@ -279,7 +279,7 @@ class ProcessGroup:
 
     def _allgather_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Fill ``output`` with all ranks' inputs, concatenated."""
-        if output._dtype is not input._dtype:
+        if output._ms_dtype is not input._ms_dtype:
             raise TypeError("output tensor must have the same type as input tensor")
         if output.numel() != input.numel() * self.size():
             raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
@@ -338,7 +338,7 @@ class ProcessGroup:
 
     def _reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk."""
-        if output._dtype is not input._dtype:
+        if output._ms_dtype is not input._ms_dtype:
             raise TypeError("input tensor must be the same type as the output tensor.")
         if input.numel() != output.numel() * self.size():
             raise RuntimeError("input tensor must be the same size as output size times world size")
@@ -561,7 +561,7 @@ def _numbered(exchange: Begun | host.Exchange, number: int) -> Any:
 
 
 def _sizes(tensor: Tensor) -> str:
-    return str(list(tensor._shape))
+    return str(list(tensor._ms_shape))
 
 
 def _wrong_size(what: str, wanted: Any, given: Any) -> str:
@@ -570,7 +570,7 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
 
 def _lengths(tensor: Tensor, sizes: Any, members: int) -> list[int]:
     """Return the numbers of elements of each rank's chunk along dimension 0, of the given sizes or of equal ones."""
-    length = tensor._shape[0] if tensor._shape else 1
+    length = tensor._ms_shape[0] if tensor._ms_shape else 1
     if not sizes:
         if length % members:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")

@@ -53,16 +53,16 @@ class _NoMessage(Exception):
 class Message:
     """A received message: ``data`` views its bytes, until ``free`` is called."""
 
-    __slots__ = ("data", "_mesh", "_peer", "_number")
+    __slots__ = ("data", "_mesh", "_peer", "_ms_number")
 
     def __init__(self, data: Array, mesh: Mesh | None = None, peer: int = 0, number: int = 0) -> None:
-        self.data, self._mesh, self._peer, self._number = data, mesh, peer, number
+        self.data, self._mesh, self._peer, self._ms_number = data, mesh, peer, number
 
     def free(self) -> None:
         """Return the message's memory to the sender."""
         self.data = _NOTHING
         if self._mesh is not None:
-            self._mesh.give_back(self._peer, self._number)
+            self._mesh.give_back(self._peer, self._ms_number)
             self._mesh = None
 
 

@@ -77,7 +77,7 @@ class GradBucket:
 
 def _window(buffer: torch.Tensor, start: int, like: torch.Tensor) -> torch.Tensor:
     """Return a slice of a flat tensor with a parameter's shape and strides, as a tensor that autograd does not regard as a view."""
-    return window(buffer._storage, buffer._dtype, like.shape, torch.empty_like(like).stride(), start)
+    return window(buffer._ms_storage, buffer._ms_dtype, like.shape, torch.empty_like(like).stride(), start)
 
 
 def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[list[int]]:
@@ -203,7 +203,7 @@ class Reducer:
         with torch.no_grad():
             if parameter.grad is None:
                 view.zero_()
-            elif parameter.grad._storage is not view._storage:
+            elif parameter.grad._ms_storage is not view._ms_storage:
                 view.copy_(parameter.grad.detach())
         if self.as_view and parameter.grad is not None:
             parameter.grad = view

@@ -38,7 +38,8 @@ def holds(constraint: constraints.Constraint, value: Tensor) -> Any:
 
 
 def _array(value: Any) -> Array | None:
-    if type(value) in PLAIN and isinstance(value, TensorBase) and value._storage.__class__ is Storage and value._dtype.name in _DTYPES:
+    of_host = type(value) in PLAIN and isinstance(value, TensorBase) and value._ms_storage.__class__ is Storage
+    if of_host and value._ms_dtype.name in _DTYPES:
         return array_of(value)
     return None
 

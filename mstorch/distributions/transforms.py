@@ -262,20 +262,20 @@ class StickBreakingTransform(_OfVectors, _Alike):
     _grows = 1
 
     @staticmethod
-    def _offset(x: Tensor, length: int, width: int) -> Tensor:
+    def _ms_offset(x: Tensor, length: int, width: int) -> Tensor:
         return (length - x.new_ones(width).cumsum(-1)).log()
 
     def _call(self, x: Tensor) -> Tensor:
-        z = _clipped_sigmoid(x - self._offset(x, x.shape[-1] + 1, x.shape[-1]))
+        z = _clipped_sigmoid(x - self._ms_offset(x, x.shape[-1] + 1, x.shape[-1]))
         return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         shares = y[..., :-1]
         rest = torch.clamp(1 - shares.cumsum(-1), min=torch.finfo(y.dtype).tiny)
-        return shares.log() - rest.log() + self._offset(y, y.shape[-1], shares.shape[-1])
+        return shares.log() - rest.log() + self._ms_offset(y, y.shape[-1], shares.shape[-1])
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        x = x - self._offset(x, x.shape[-1] + 1, x.shape[-1])
+        x = x - self._ms_offset(x, x.shape[-1] + 1, x.shape[-1])
         return (-x + logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
 

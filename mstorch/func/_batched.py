@@ -105,44 +105,44 @@ class BatchedTensor(Tensor):
     # What a tensor is asked about itself
 
     @property
-    def _shape(self) -> tuple[int, ...]:
-        shape = self.value._shape
+    def _ms_shape(self) -> tuple[int, ...]:
+        shape = self.value._ms_shape
         return shape[: self.bdim] + shape[self.bdim + 1 :]
 
     @property
-    def _dtype(self) -> dtype:
-        return self.value._dtype
+    def _ms_dtype(self) -> dtype:
+        return self.value._ms_dtype
 
     # Autograd follows the values.
-    _node = _auto = property(lambda self: None)
-    _number = property(lambda self: 0)
+    _ms_node = _ms_auto = property(lambda self: None)
+    _ms_number = property(lambda self: 0)
 
     @property
-    def _storage(self) -> Any:
+    def _ms_storage(self) -> Any:
         raise NotImplementedError("mstorch: this function does not take the tensors of vmap")
 
-    _array = _raw = _counter = _offset = _stride = _storage
+    _ms_array = _ms_raw = _ms_counter = _ms_offset = _ms_stride = _ms_storage
 
     @property
     def shape(self) -> Size:
         """The shape without the batch dimension."""
-        return tuple.__new__(Size, self._shape)
+        return tuple.__new__(Size, self._ms_shape)
 
     @property
     def ndim(self) -> int:
         """The number of dimensions without the batch dimension."""
-        return len(self.value._shape) - 1
+        return len(self.value._ms_shape) - 1
 
     def dim(self) -> int:
         """Return the number of dimensions without the batch dimension."""
-        return len(self.value._shape) - 1
+        return len(self.value._ms_shape) - 1
 
     ndimension = dim
 
     @property
     def dtype(self) -> dtype:
         """The dtype."""
-        return self.value._dtype
+        return self.value._ms_dtype
 
     @property
     def device(self) -> Any:
@@ -165,9 +165,9 @@ class BatchedTensor(Tensor):
         if memory_format is not None and str(memory_format) != "torch.contiguous_format":
             raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
         step = 1
-        if 0 in self._shape:
+        if 0 in self._ms_shape:
             return True
-        for length, own in zip(reversed(self._shape), reversed(self.stride())):
+        for length, own in zip(reversed(self._ms_shape), reversed(self.stride())):
             if length != 1 and own != step:
                 return False
             step *= length
@@ -345,7 +345,7 @@ def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
     if is_of(tensor, last):
         return batched(everywhere(tensor.value, rest), tensor.bdim, last)
     with outside(last.depth):
-        spread = tensor.expand(last.size, *tensor._shape)
+        spread = tensor.expand(last.size, *tensor._ms_shape)
     return batched(everywhere(spread, rest), 0, last)
 
 
@@ -358,7 +358,7 @@ def aligned(tensor: Any, like: Tensor) -> Tensor:
         if is_of(tensor, map):
             value = tensor.value if tensor.bdim == like.bdim else tensor.value.movedim(tensor.bdim, like.bdim)
         else:
-            shape = tensor._shape
+            shape = tensor._ms_shape
             value = tensor.unsqueeze(like.bdim).expand(*shape[: like.bdim], map.size, *shape[like.bdim :])
     return batched(aligned(value, like.value), like.bdim, map)
 

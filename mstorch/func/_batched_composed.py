@@ -43,23 +43,23 @@ def _only(given: Given, *names: str) -> bool:
 @composed("vdot")
 def _vdot(op: Op, given: Given) -> Any:
     a, b = given["input"], given["other"]
-    return (a.conj_physical() * b).sum() if len(a._shape) == len(b._shape) == 1 and a._dtype is b._dtype else NotImplemented
+    return (a.conj_physical() * b).sum() if len(a._ms_shape) == len(b._ms_shape) == 1 and a._ms_dtype is b._ms_dtype else NotImplemented
 
 
 @composed("nn.functional.prelu prelu")
 def _prelu(op: Op, given: Given) -> Any:
     x, weight = given["input"], given["weight"]
-    rank = len(x._shape)
-    if len(weight._shape) != 1 or weight._shape[0] != 1 and (rank < 2 or weight._shape[0] != x._shape[1]):
+    rank = len(x._ms_shape)
+    if len(weight._ms_shape) != 1 or weight._ms_shape[0] != 1 and (rank < 2 or weight._ms_shape[0] != x._ms_shape[1]):
         return NotImplemented
-    weight = weight.reshape(*(1,) * min(rank, 1), -1, *(1,) * max(rank - 2, 0)) if weight._shape[0] != 1 else weight.reshape(())
+    weight = weight.reshape(*(1,) * min(rank, 1), -1, *(1,) * max(rank - 2, 0)) if weight._ms_shape[0] != 1 else weight.reshape(())
     return x.where(x > 0, x * weight)
 
 
 @composed("diag")
 def _diag(op: Op, given: Given) -> Any:
     x, offset = given["input"], given.get("diagonal", 0)
-    return x.diag_embed(offset) if len(x._shape) == 1 else x.diagonal(offset).clone() if len(x._shape) == 2 else NotImplemented
+    return x.diag_embed(offset) if len(x._ms_shape) == 1 else x.diagonal(offset).clone() if len(x._ms_shape) == 2 else NotImplemented
 
 
 @composed("functional.atleast_1d functional.atleast_2d functional.atleast_3d")
@@ -67,7 +67,7 @@ def _atleast(op: Op, given: Given) -> Any:
     if len(given.get("*", ())) != 1 or not isinstance(given["*"][0], TensorBase):
         return NotImplemented
     x = given["*"][0]
-    rank, wanted = len(x._shape), int(op.name[-2])
+    rank, wanted = len(x._ms_shape), int(op.name[-2])
     if rank >= wanted:
         return x
     if rank == 0:
@@ -80,7 +80,7 @@ def _broadcast_tensors(op: Op, given: Given) -> Any:
     tensors = given.get("*", ())
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
-    shape = public("broadcast_shapes")(*(tensor._shape for tensor in tensors))
+    shape = public("broadcast_shapes")(*(tensor._ms_shape for tensor in tensors))
     return tuple(tensor.expand(shape) for tensor in tensors)
 
 
@@ -94,10 +94,10 @@ def _meshgrid(op: Op, given: Given) -> Any:
     tensors, indexing = given.get("*", ()), given.get("indexing")
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
-    if indexing not in ("ij", "xy") or any(len(tensor._shape) > 1 for tensor in tensors):
+    if indexing not in ("ij", "xy") or any(len(tensor._ms_shape) > 1 for tensor in tensors):
         return NotImplemented
     tensors = [tensor.reshape(-1) for tensor in tensors]
-    shape = [tensor._shape[0] for tensor in tensors]
+    shape = [tensor._ms_shape[0] for tensor in tensors]
     if indexing == "xy" and len(shape) > 1:
         shape[:2] = shape[1::-1]
         order = [1, 0, *range(2, len(shape))]
@@ -110,24 +110,24 @@ def _meshgrid(op: Op, given: Given) -> Any:
 @composed("dist")
 def _dist(op: Op, given: Given) -> Any:
     a, b = given["input"], given["other"]
-    return (a - b).norm(given.get("p", 2)) if a._dtype is b._dtype and a._dtype.is_floating_point else NotImplemented
+    return (a - b).norm(given.get("p", 2)) if a._ms_dtype is b._ms_dtype and a._ms_dtype.is_floating_point else NotImplemented
 
 
 @composed("functional.tensordot tensordot")
 def _tensordot(op: Op, given: Given) -> Tensor:
     a, b, dims = given["input"], given["b"], given.get("dims", 2)
     if isinstance(dims, int):
-        dims = (tuple(range(len(a._shape) - dims, len(a._shape))), tuple(range(dims)))
+        dims = (tuple(range(len(a._ms_shape) - dims, len(a._ms_shape))), tuple(range(dims)))
     if not isinstance(dims, (tuple, list)) or len(dims) != 2 or not all(isinstance(part, (tuple, list)) for part in dims):
         return NotImplemented
-    first, second = ([dim % len(tensor._shape) for dim in part] for tensor, part in zip((a, b), dims))
+    first, second = ([dim % len(tensor._ms_shape) for dim in part] for tensor, part in zip((a, b), dims))
     letters = "abcdefghijklmnopqrstuvwxy"
-    left = list(letters[: len(a._shape)])
-    right = list(letters[len(a._shape) : len(a._shape) + len(b._shape)])
-    if len(first) != len(second) or len(left) + len(right) < len(a._shape) + len(b._shape):
+    left = list(letters[: len(a._ms_shape)])
+    right = list(letters[len(a._ms_shape) : len(a._ms_shape) + len(b._ms_shape)])
+    if len(first) != len(second) or len(left) + len(right) < len(a._ms_shape) + len(b._ms_shape):
         return NotImplemented
     for i, j in zip(first, second):
-        if a._shape[i] != b._shape[j]:
+        if a._ms_shape[i] != b._ms_shape[j]:
             return NotImplemented
         right[j] = left[i]
     out = [c for i, c in enumerate(left) if i not in first] + [c for j, c in enumerate(right) if j not in second]
@@ -138,7 +138,7 @@ def _tensordot(op: Op, given: Given) -> Tensor:
 def _bilinear(op: Op, given: Given) -> Any:
     x1, x2 = given["input"], given["input2"] if "input2" in given else given.get("input1")
     weight, bias = given["weight"], given.get("bias")
-    if x2 is None or len(x1._shape) != len(x2._shape) or not len(x1._shape) or len(weight._shape) != 3:
+    if x2 is None or len(x1._ms_shape) != len(x2._ms_shape) or not len(x1._ms_shape) or len(weight._ms_shape) != 3:
         return NotImplemented
     found = public("einsum")("...i,oij,...j->...o", x1, weight, x2)
     return found if bias is None else found + bias
@@ -147,11 +147,11 @@ def _bilinear(op: Op, given: Given) -> Any:
 @composed("linalg.solve")
 def _solve(op: Op, given: Given) -> Any:
     a, b = given["input"], given["B"] if "B" in given else given.get("other")
-    if b is None or not given.get("left", True) or len(a._shape) < 2 or not _only(given, "input", "B", "other", "left"):
+    if b is None or not given.get("left", True) or len(a._ms_shape) < 2 or not _only(given, "input", "B", "other", "left"):
         return NotImplemented
-    if len(b._shape) == 1 or len(b._shape) == len(a._shape) - 1 and b._shape == a._shape[:-1]:
+    if len(b._ms_shape) == 1 or len(b._ms_shape) == len(a._ms_shape) - 1 and b._ms_shape == a._ms_shape[:-1]:
         return op(a, b.unsqueeze(-1)).squeeze(-1)
-    if len(b._shape) < 2:
+    if len(b._ms_shape) < 2:
         return NotImplemented
     with outside(op.map.depth):
         return of_matrices(op, (a, b), {})
@@ -168,7 +168,7 @@ def linalg_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return vector or matrix norms."""
     given = bound(op, args, kwargs)
     tensor, order, dim = given.pop("input"), given.pop("ord", None), given.pop("dim", None)
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     if given.get("out") is not None or rank == 0:
         return by_slices(op, args, kwargs)
     value = front(tensor)
@@ -185,9 +185,9 @@ def linalg_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @ruled("trapezoid trapz cumulative_trapezoid")
 def trapezoid(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Integrate along a dimension with equal spacing."""
-    if len(args) > 1 or "x" in kwargs or not args[0]._shape:
+    if len(args) > 1 or "x" in kwargs or not args[0]._ms_shape:
         return by_slices(op, args, kwargs)
-    return batched(op(front(args[0]), **{**kwargs, "dim": shifted(op, kwargs.get("dim", -1), len(args[0]._shape))}), 0, op.map)
+    return batched(op(front(args[0]), **{**kwargs, "dim": shifted(op, kwargs.get("dim", -1), len(args[0]._ms_shape))}), 0, op.map)
 
 
 @ruled("quantile nanquantile")
@@ -196,12 +196,12 @@ def quantile(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     given = bound(op, args, kwargs)
     tensor, q, dim = given.pop("input"), given.pop("q"), given.pop("dim", None)
     keep = given.get("keepdim", False)
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     if not is_of(tensor, op.map) or is_of(q, op.map) or given.get("out") is not None or not rank or dim is None and keep:
         return by_slices(op, args, kwargs)
     value = front(tensor)
     found = op(value.flatten(1), q, 1, **given) if dim is None else op(value, q, shifted(op, dim, rank), **given)
-    return batched(found, 1 if isinstance(q, TensorBase) and q._shape else 0, op.map)
+    return batched(found, 1 if isinstance(q, TensorBase) and q._ms_shape else 0, op.map)
 
 
 @ruled("fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift")
@@ -209,7 +209,7 @@ def of_all_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor
     """Run a transform over all dimensions, or over the dimensions in ``dim``."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     if given.get("out") is not None or not rank:
         return by_slices(op, args, kwargs)
     dim, sizes = given.pop("dim", None), given.get("s")
@@ -224,7 +224,7 @@ def cosine_similarity(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """Return the cosine similarity along a dimension."""
     given = bound(op, args, kwargs)
     a, b = given.pop("input"), given.pop("x2")
-    rank = max(len(a._shape), len(b._shape))
+    rank = max(len(a._ms_shape), len(b._ms_shape))
     if not rank:
         return by_slices(op, args, kwargs)
     values = in_line(op, [a, b])
@@ -246,10 +246,10 @@ def row_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]
-    rank = len(given["input"]._shape)
+    rank = len(given["input"]._ms_shape)
     own = {"target": rank - 1} if op.name in ("cosine_embedding_loss", "multi_margin_loss") else {}
     odd = given.get("size_average") is not None or given.get("reduce") is not None or given.get("weight") is not None
-    if odd or rank not in (1, 2) or any(len(given[name]._shape) != own.get(name, rank) for name in named):
+    if odd or rank not in (1, 2) or any(len(given[name]._ms_shape) != own.get(name, rank) for name in named):
         return by_slices(op, args, kwargs)
     for name in named:
         value = expanded(given[name], op.map)
@@ -272,28 +272,28 @@ def _multi_head_attention(op: Op, given: Given) -> tuple[Tensor | None, ...]:
     dropout = given["dropout_p"] and given.get("training", True)
     masks = (given.get("key_padding_mask"), given.get("attn_mask"))
     odd = given["add_zero_attn"] or given.get("use_separate_proj_weight") or any(given.get(name) is not None for name in _ODD)
-    ranks = {len(item._shape) for item in (query, key, value)}
+    ranks = {len(item._ms_shape) for item in (query, key, value)}
     if dropout or odd or len(ranks) != 1 or ranks - {2, 3} or any(mask is not None and is_of(mask, op.map) for mask in masks):
         return NotImplemented
-    if masks[0] is not None or masks[1] is not None and len(masks[1]._shape) != 2:
+    if masks[0] is not None or masks[1] is not None and len(masks[1]._ms_shape) != 2:
         return NotImplemented
     single = ranks == {2}
     if single:
         query, key, value = (item.unsqueeze(1) for item in (query, key, value))
-    length, batch, width = query._shape
+    length, batch, width = query._ms_shape
     heads, weight, bias = given["num_heads"], given["in_proj_weight"], given["in_proj_bias"]
-    if width != given["embed_dim_to_check"] or width % heads or key._shape != value._shape:
+    if width != given["embed_dim_to_check"] or width % heads or key._ms_shape != value._ms_shape:
         return NotImplemented
     projected = []
     for place, item in enumerate((query, key, value)):
         part = item.matmul(weight[place * width : (place + 1) * width].t())
         part = part if bias is None else part + bias[place * width : (place + 1) * width]
-        projected.append(part.reshape(item._shape[0], batch, heads, width // heads).permute(1, 2, 0, 3))
+        projected.append(part.reshape(item._ms_shape[0], batch, heads, width // heads).permute(1, 2, 0, 3))
     q, k, v = projected
     scores = (q * math.sqrt(heads / width)).matmul(k.mT)
     mask = masks[1]
     if mask is not None:
-        scores = scores.masked_fill(mask, -math.inf) if mask._dtype.category == 0 else scores + mask.to(scores._dtype)
+        scores = scores.masked_fill(mask, -math.inf) if mask._ms_dtype.category == 0 else scores + mask.to(scores._ms_dtype)
     weights = scores.softmax(-1)
     mixed = weights.matmul(v).permute(2, 0, 1, 3).reshape(length, batch, width)
     out = mixed.matmul(given["out_proj_weight"].t())

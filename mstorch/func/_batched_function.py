@@ -168,7 +168,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
     """Run the Function's own methods on batched tensors, within a Function of the values."""
     values, in_dims = _values(map, args)
     dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
-    shapes = [leaf._shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
+    shapes = [leaf._ms_shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
     dims_out: list[Any] = []
     inner: list[Any] = []  # what stands for the context
 
@@ -210,7 +210,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
 
 def _fitted(gradient: Tensor | None, shape: tuple[int, ...] | None) -> Any:
     """Return a gradient reduced to the logical shape of the input."""
-    return gradient if gradient is None or shape is None or gradient._shape == shape else gradient.sum_to_size(shape)
+    return gradient if gradient is None or shape is None or gradient._ms_shape == shape else gradient.sum_to_size(shape)
 
 
 def _of_values(map: Map, gradient: Any, dim: int | None) -> Tensor | None:
@@ -223,7 +223,7 @@ def _of_values(map: Map, gradient: Any, dim: int | None) -> Tensor | None:
         return gradient.value.movedim(gradient.bdim, dim)
     if dim is None:
         return gradient
-    shape = gradient._shape
+    shape = gradient._ms_shape
     return gradient.unsqueeze(dim).expand(*shape[:dim], map.size, *shape[dim:])
 
 
@@ -262,7 +262,7 @@ def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
         if seed is None:
             if output.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            full.append(beside(tensor_of(np.ones(core(output)._shape, output._dtype.np)), core(output)))
+            full.append(beside(tensor_of(np.ones(core(output)._ms_shape, output._ms_dtype.np)), core(output)))
         else:
             full.append(core(aligned(seed, output)))
     found = op([core(output) for output in outputs], [core(tensor) for tensor in inputs], full, **given)

@@ -41,7 +41,7 @@ class Places:
             elif isinstance(item, TensorBase):
                 wide = _dims_of(item)
                 self.basic.extend([slice(None)] * wide)
-                if wide > 1 or item._dtype is bool_:
+                if wide > 1 or item._ms_dtype is bool_:
                     self.tensors.extend(item.nonzero().unbind(1))
                 else:
                     self.tensors.append(item)
@@ -61,9 +61,9 @@ class Places:
         if isinstance(item, (list, tuple, np.ndarray)):
             item = as_tensor(item)
         if isinstance(item, TensorBase):
-            if item._dtype in (bool_, uint8) and type(item) is BatchedTensor:
+            if item._ms_dtype in (bool_, uint8) and type(item) is BatchedTensor:
                 raise RuntimeError(NO_MASK)
-            if item._dtype is uint8:
+            if item._ms_dtype is uint8:
                 return item.bool()
         return item
 
@@ -88,8 +88,8 @@ def _dims_of(item: Any) -> int:
     """Return the number of dimensions that an index item consumes."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
-    if isinstance(item, TensorBase) and item._dtype is bool_:
-        return len(item._shape)
+    if isinstance(item, TensorBase) and item._ms_dtype is bool_:
+        return len(item._ms_shape)
     return 1
 
 
@@ -98,7 +98,7 @@ def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, in
     slice.
     """
     tensors = [item for item in places.tensors if item is not None]
-    wide = max(len(item._shape) for item in tensors)
+    wide = max(len(item._ms_shape) for item in tensors)
     lined = iter(_lined(op, tensors, wide))
     index = [slice(None) if item is None else next(lined) for item in places.tensors]
     at = places.chosen[0] if places.adjacent else 0
@@ -113,7 +113,7 @@ def _lined(op: Op, tensors: Sequence[Any], wide: int) -> list[Any]:
     for item in tensors:
         if is_of(item, op.map):
             value = front(item)
-            item = value.reshape(op.map.size, *(1,) * (wide - len(value._shape) + 1), *value._shape[1:])
+            item = value.reshape(op.map.size, *(1,) * (wide - len(value._ms_shape) + 1), *value._ms_shape[1:])
         found.append(item)
     return found
 
@@ -130,7 +130,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     mapped = is_of(tensor, op.map)
     if _has_places_in_slices(index, op):
         return by_slices(op, args, kwargs)
-    places = Places(index, len(tensor._shape))
+    places = Places(index, len(tensor._ms_shape))
     if places.refused:
         return by_slices(op, args, kwargs)
     if not mapped:
@@ -163,18 +163,18 @@ def _has_places_in_slices(index: Any, op: Op) -> bool:
 
 def _put(op: Op, target: Any, index: Any, value: Tensor | Number, accumulate: bool) -> None:
     """Write into an indexed part of a batched tensor."""
-    places = Places(index, len(target._shape))
+    places = Places(index, len(target._ms_shape))
     inner = front(target)[(slice(None), *places.basic)]
     if places.plain:
-        inner.copy_(_valued(op, value, len(inner._shape) - 1, inner))
+        inner.copy_(_valued(op, value, len(inner._ms_shape) - 1, inner))
         return
     found, wide, at = _found(op, inner, True, places)
-    rank = len(inner._shape) - 1 - len(places.chosen) + wide
+    rank = len(inner._ms_shape) - 1 - len(places.chosen) + wide
     value = _valued(op, value, rank, inner)
     if at and wide and isinstance(value, TensorBase):
-        lead = len(value._shape) - rank
+        lead = len(value._ms_shape) - rank
         if lead <= 0:
-            value = value.reshape((1,) * (rank - len(value._shape)) + value._shape)
+            value = value.reshape((1,) * (rank - len(value._ms_shape)) + value._ms_shape)
             lead = 0
         value = value.movedim(tuple(range(lead + at, lead + at + wide)), tuple(range(lead, lead + wide)))
     if accumulate:
@@ -186,11 +186,11 @@ def _put(op: Op, target: Any, index: Any, value: Tensor | Number, accumulate: bo
 def _valued(op: Op, value: Any, rank: int, like: Tensor) -> Any:
     """Return the value to write, with its dimensions aligned to the target's."""
     if not is_of(value, op.map):
-        return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._dtype)
+        return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._ms_dtype)
     found = front(value)
-    while len(found._shape) - 1 > rank and found._shape[1] == 1:
+    while len(found._ms_shape) - 1 > rank and found._ms_shape[1] == 1:
         found = found.squeeze(1)
-    return found.reshape(op.map.size, *(1,) * (rank - len(found._shape) + 1), *found._shape[1:])
+    return found.reshape(op.map.size, *(1,) * (rank - len(found._ms_shape) + 1), *found._ms_shape[1:])
 
 
 @ruled("Tensor.__setitem__")
@@ -198,13 +198,13 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write into an indexed part of a tensor. Raise RuntimeError if the target is not batched."""
     target, index, value = args
     if not is_of(target, op.map):
-        Places(index, len(target._shape))
+        Places(index, len(target._ms_shape))
         raise unmapped_error(op)
     items = index if isinstance(index, tuple) else (index,)
     if any(isinstance(item, bool) for item in items) or _has_places_in_slices(index, op):
         return by_slices(op, args, kwargs)
-    if any(type(item) is BatchedTensor and item._dtype in (bool_, uint8) for item in items):
-        if len(items) == 1 and not isinstance(value, TensorBase) and items[0]._shape == target._shape:
+    if any(type(item) is BatchedTensor and item._ms_dtype in (bool_, uint8) for item in items):
+        if len(items) == 1 and not isinstance(value, TensorBase) and items[0]._ms_shape == target._ms_shape:
             raise RuntimeError(NO_MASK)
     _put(op, target, index, value, False)
     return None
@@ -230,8 +230,8 @@ def index_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Select slices at indices along a dimension."""
     given = bound(op, args, kwargs)
     tensor, dim, index = given["input"], given["dim"], given["index"]
-    rank = len(tensor._shape)
-    if given.get("out") is not None or not rank or len(index._shape) != 1:
+    rank = len(tensor._ms_shape)
+    if given.get("out") is not None or not rank or len(index._ms_shape) != 1:
         return by_slices(op, args, kwargs)
     if not is_of(index, op.map):
         return batched(op(front(tensor), shifted(op, dim, rank), index), 0, op.map)
@@ -247,12 +247,12 @@ def index_write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     in_place = op.name.endswith("_")
     if in_place and not is_of(target, op.map):
         raise unmapped_error(op)
-    rank = len(target._shape)
+    rank = len(target._ms_shape)
     if given.get("out") is not None or not rank or is_of(index, op.map) or is_of(given.get("value"), op.map):
         return by_slices(op, args, kwargs)
     given["dim"] = shifted(op, given["dim"], rank)
     if "source" in given:
-        if len(given["source"]._shape) != rank:
+        if len(given["source"]._ms_shape) != rank:
             return by_slices(op, args, kwargs)
         given["source"] = expanded(given["source"], op.map)
     result = op(expanded(given.pop("input"), op.map), **given)
@@ -266,7 +266,7 @@ def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, index = given["input"], given["index"]
     if given.get("out") is not None:
         return by_slices(op, args, kwargs)
-    flat = batched(front(tensor).flatten(1) if tensor._shape else front(tensor).unsqueeze(1), 0, op.map) if is_of(
+    flat = batched(front(tensor).flatten(1) if tensor._ms_shape else front(tensor).unsqueeze(1), 0, op.map) if is_of(
         tensor, op.map
     ) else tensor.reshape(-1)
     return getitem(op, (flat, (index,)), {})
@@ -276,7 +276,7 @@ def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def take_along_dim(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return elements at indices along a dimension, with broadcasting."""
     given = bound(op, args, kwargs)
-    if given.get("dim") is None or len(given["input"]._shape) != len(given["indices"]._shape):
+    if given.get("dim") is None or len(given["input"]._ms_shape) != len(given["indices"]._ms_shape):
         return by_slices(op, args, kwargs)
-    dim = shifted(op, given["dim"], len(given["input"]._shape))
+    dim = shifted(op, given["dim"], len(given["input"]._ms_shape))
     return batched(op(expanded(given["input"], op.map), expanded(given["indices"], op.map), dim), 0, op.map)

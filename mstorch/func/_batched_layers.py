@@ -58,12 +58,12 @@ def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Normalize groups of channels of each sample."""
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
-    if not is_of(input, op.map) or len(input._shape) < 2:
+    if not is_of(input, op.map) or len(input._ms_shape) < 2:
         return by_slices(op, args, kwargs)
     value = front(input)
-    lead = value._shape[:2]
-    found = op(value.reshape(math.prod(lead), *value._shape[2:]), **given).reshape(value._shape)
-    return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._shape) - 3)))
+    lead = value._ms_shape[:2]
+    found = op(value.reshape(math.prod(lead), *value._ms_shape[2:]), **given).reshape(value._ms_shape)
+    return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._ms_shape) - 3)))
 
 
 def _statistics(tensor: Tensor | None, map: Map) -> Any:
@@ -80,10 +80,10 @@ def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     written = training and mean is not None
     if written and is_of(input, op.map) and not (is_of(mean, op.map) and is_of(var, op.map)):
         raise RuntimeError(_STATISTICS)
-    if len(input._shape) < 2 or "cudnn_enabled" in given:
+    if len(input._ms_shape) < 2 or "cudnn_enabled" in given:
         return by_slices(op, args, kwargs)
     value = expanded(input, op.map)
-    size, count, channels, *rest = value._shape
+    size, count, channels, *rest = value._ms_shape
     flat_mean, flat_var = _statistics(mean, op.map), _statistics(var, op.map)
     found = op(value.movedim(0, 1).reshape(count, size * channels, *rest), flat_mean, flat_var, **given)
     if written:
@@ -103,8 +103,8 @@ def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
         return by_slices(op, args, kwargs)
     given.pop("running_var", None)
     value = front(input)
-    found = op(value.reshape(math.prod(value._shape[:2]), *value._shape[2:]), **given).reshape(value._shape)
-    return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._shape) - 3)))
+    found = op(value.reshape(math.prod(value._ms_shape[:2]), *value._ms_shape[2:]), **given).reshape(value._ms_shape)
+    return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._ms_shape) - 3)))
 
 
 # Images: functions of (N, C, *) or (C, *)
@@ -113,7 +113,7 @@ def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
 def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int) -> Tensor:
     given = bound(op, args, kwargs)
     names = [name for name, value in given.items() if isinstance(value, TensorBase)]
-    ranks = {len(given[name]._shape) for name in names}
+    ranks = {len(given[name]._ms_shape) for name in names}
     if len(ranks) != 1 or ranks & {spatial + 1, spatial + 2} != ranks or given.get("out") is not None or kwargs.get("inplace"):
         return by_slices(op, args, kwargs)
     values = {name: expanded(given[name], op.map) for name in names}
@@ -121,15 +121,15 @@ def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int)
     if single:
         given.update(values)
         return as_batched(op(given.pop("input"), **given), 0, op.map)
-    lead = next(iter(values.values()))._shape[:2]
-    values = {name: value.reshape(value._shape[0] * value._shape[1], *value._shape[2:]) for name, value in values.items()}
+    lead = next(iter(values.values()))._ms_shape[:2]
+    values = {name: value.reshape(value._ms_shape[0] * value._ms_shape[1], *value._ms_shape[2:]) for name, value in values.items()}
     given.update(values)
     return as_batched(_parted(op(given.pop("input"), **given), lead), 0, op.map)
 
 
 def _parted(result: Any, lead: tuple[int, ...]) -> Tensor:
     if isinstance(result, TensorBase):
-        return result.reshape((*lead, *result._shape[1:]))
+        return result.reshape((*lead, *result._ms_shape[1:]))
     items = [_parted(item, lead) for item in result]
     return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
 
@@ -158,11 +158,11 @@ def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a function of (N, C, *), with the batch dimension folded into N."""
     given = bound(op, args, kwargs)
     names = [name for name, value in given.items() if isinstance(value, TensorBase)]
-    if any(len(given[name]._shape) < 3 for name in names):
+    if any(len(given[name]._ms_shape) < 3 for name in names):
         return by_slices(op, args, kwargs)
     values = {name: expanded(given[name], op.map) for name in names}
-    lead = next(iter(values.values()))._shape[:2]
-    values = {name: value.reshape(value._shape[0] * value._shape[1], *value._shape[2:]) for name, value in values.items()}
+    lead = next(iter(values.values()))._ms_shape[:2]
+    values = {name: value.reshape(value._ms_shape[0] * value._ms_shape[1], *value._ms_shape[2:]) for name, value in values.items()}
     given.update(values)
     return as_batched(_parted(op(given.pop("input"), **given), lead), 0, op.map)
 
@@ -174,7 +174,7 @@ def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     input = given.pop("input")
     if given.get("mode", "constant") == "constant":
         widths = given.get("pad", ())
-        if not isinstance(widths, (tuple, list)) or len(widths) > 2 * len(input._shape):
+        if not isinstance(widths, (tuple, list)) or len(widths) > 2 * len(input._ms_shape):
             return by_slices(op, args, kwargs)
         return batched(op(front(input), **given), 0, op.map)
     return _images(op, args, kwargs, len(given["pad"]) // 2)
@@ -227,17 +227,17 @@ def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> T
     if "weight" in named and op.name in ("mse_loss", "l1_loss"):
         return by_slices(op, args, kwargs)  # a weighted mean
     spread = {name: given[name] for name in ("weight", "pos_weight") if name in named and op.name.startswith("binary_cross_entropy")}
-    shapes = {given[name]._shape for name in named if name not in spread}
-    rank = len(given["input"]._shape)
+    shapes = {given[name]._ms_shape for name in named if name not in spread}
+    rank = len(given["input"]._ms_shape)
     if old or len(shapes) != 1 or reduction not in ("none", "mean", "sum", "batchmean") or any(
-        len(tensor._shape) > rank for tensor in spread.values()
+        len(tensor._ms_shape) > rank for tensor in spread.values()
     ):
         return by_slices(op, args, kwargs)
     given.update({name: expanded(given[name], op.map) for name in named if name not in spread})
     given.update(zip(spread, in_line(op, list(spread.values()), rank)))
     found = batched(op(given.pop("input"), reduction="none", **given), 0, op.map)
     if reduction == "batchmean":
-        return _reduced(op, found, "mean", found._shape[0] if found._shape else 1)
+        return _reduced(op, found, "mean", found._ms_shape[0] if found._ms_shape else 1)
     return _reduced(op, found, reduction)
 
 
@@ -248,28 +248,28 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     input, target = given.pop("input"), given.pop("target")
     reduction, weight = given.pop("reduction", "mean"), given.get("weight")
     odd = given.get("size_average") is not None or given.get("reduce") is not None or is_of(weight, op.map)
-    rank = len(input._shape)
-    soft = target._shape == input._shape and target._dtype.is_floating_point
+    rank = len(input._ms_shape)
+    soft = target._ms_shape == input._ms_shape and target._ms_dtype.is_floating_point
     if odd or not rank or (given.get("label_smoothing") and weight is not None) or reduction not in ("none", "mean", "sum"):
         return by_slices(op, args, kwargs)
-    if not soft and len(target._shape) != rank - 1 and not (rank == 1 and not target._shape):
+    if not soft and len(target._ms_shape) != rank - 1 and not (rank == 1 and not target._ms_shape):
         return by_slices(op, args, kwargs)
     logits, wanted = expanded(input, op.map), expanded(target, op.map)
-    lead = logits._shape[:1] if rank == 1 else logits._shape[:2]
+    lead = logits._ms_shape[:1] if rank == 1 else logits._ms_shape[:2]
     if rank > 1:
-        logits = logits.reshape(math.prod(lead), *logits._shape[2:])
-        wanted = wanted.reshape(math.prod(lead), *wanted._shape[2:])
+        logits = logits.reshape(math.prod(lead), *logits._ms_shape[2:])
+        wanted = wanted.reshape(math.prod(lead), *wanted._ms_shape[2:])
     found = op(logits, wanted, reduction="none", **given)
-    found = batched(found if rank == 1 else found.reshape((*lead, *found._shape[1:])), 0, op.map)
+    found = batched(found if rank == 1 else found.reshape((*lead, *found._ms_shape[1:])), 0, op.map)
     if reduction != "mean":
         return _reduced(op, found, reduction)
-    classes = input._shape[0 if rank == 1 else 1]
+    classes = input._ms_shape[0 if rank == 1 else 1]
     if soft:
-        return _reduced(op, found, "mean", max(math.prod(input._shape) // max(classes, 1), 1))
+        return _reduced(op, found, "mean", max(math.prod(input._ms_shape) // max(classes, 1), 1))
     with within(op.map):
         counted = target != given.get("ignore_index", -100)
         if weight is None:
-            count = counted.sum().to(input._dtype)
+            count = counted.sum().to(input._ms_dtype)
         else:
             count = (weight[target.where(counted, 0)] * counted).sum()
         return _reduced(op, found, "mean", count)
@@ -318,14 +318,14 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         if name == "normal" and len(args) == 3 and not any(isinstance(value, TensorBase) for value in args):
             return batched(op(*args[:2], (map.size, *args[2]), **kwargs), 0, map)
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
-        if name == "gumbel_softmax" and len(tensors) == 1 and args and tensors[0]._shape:
+        if name == "gumbel_softmax" and len(tensors) == 1 and args and tensors[0]._ms_shape:
             named = bound(op, args, kwargs)
-            input, rank = expanded(named.pop("input"), map), len(tensors[0]._shape)
+            input, rank = expanded(named.pop("input"), map), len(tensors[0]._ms_shape)
             return batched(op(input, **{**named, "dim": shifted(op, named.get("dim", -1), rank)}), 0, map)
-        if name == "multinomial" and len(tensors) == 1 and args and len(tensors[0]._shape) in (1, 2):
+        if name == "multinomial" and len(tensors) == 1 and args and len(tensors[0]._ms_shape) in (1, 2):
             value = expanded(args[0], map)
-            found = op(value if len(value._shape) == 2 else value.flatten(0, 1), *args[1:], **kwargs)
-            return batched(found if len(value._shape) == 2 else found.reshape(*value._shape[:2], -1), 0, map)
+            found = op(value if len(value._ms_shape) == 2 else value.flatten(0, 1), *args[1:], **kwargs)
+            return batched(found if len(value._ms_shape) == 2 else found.reshape(*value._ms_shape[:2], -1), 0, map)
         plain = len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not any(args[3:])
         if name in ("dropout1d", "dropout2d", "dropout3d") and plain:
             return _channels(op, map, int(name[-2]), args, kwargs)
@@ -343,12 +343,12 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Apply dropout to whole channels of (C, *) or (N, C, *)."""
-    value, rank = expanded(args[0], map), len(args[0]._shape)
+    value, rank = expanded(args[0], map), len(args[0]._ms_shape)
     if rank == spatial + 1 and spatial != 2:
         return batched(op(value, *args[1:], **kwargs), 0, map)
     if rank not in (spatial + 1, spatial + 2):  # (N, C, L) to dropout2d
         return looped(op, args, kwargs)
-    return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._shape), 0, map)
+    return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._ms_shape), 0, map)
 
 
 _DRAWN_BY_TENSOR = (

@@ -55,7 +55,7 @@ def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
             return value
         if map.size:
             return value.value.select(value.bdim, index)
-        return value.value.new_zeros(value._shape)  # one run on zeros tells the shapes of the results
+        return value.value.new_zeros(value._ms_shape)  # one run on zeros tells the shapes of the results
     if isinstance(value, (tuple, list)):
         items = [_slice_of(item, map, index) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -121,7 +121,7 @@ def _nothing() -> None:
 
 def expanded(tensor: Any, map: Map) -> Any:
     """Return the values with the batch dimension in front, expanded if the tensor is not batched."""
-    return front(tensor) if is_of(tensor, map) else tensor.expand(map.size, *tensor._shape)
+    return front(tensor) if is_of(tensor, map) else tensor.expand(map.size, *tensor._ms_shape)
 
 
 __all__ = ["by_slices", "expanded", "fallback", "is_in_place", "looped", "loops", "stacked", "unmapped_error"]

@@ -14,17 +14,17 @@ def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
     """Return the values of a matrix, or of a vector as a matrix (``vector``: row or column), with enough leading dimensions."""
     mapped = is_of(tensor, op.map)
     value = front(tensor) if mapped else tensor
-    if len(tensor._shape) == 1:
+    if len(tensor._ms_shape) == 1:
         value = value.unsqueeze(vector)
     if not mapped:
         return value
-    own = len(value._shape) - 1
-    return value.reshape(op.map.size, *(1,) * (rank - own), *value._shape[1:]) if own < rank else value
+    own = len(value._ms_shape) - 1
+    return value.reshape(op.map.size, *(1,) * (rank - own), *value._ms_shape[1:]) if own < rank else value
 
 
 def product(op: Op, a: Any, b: Any) -> Tensor:
     """Return the matrix product of tensors, at least one of which is batched."""
-    first, second = len(a._shape), len(b._shape)
+    first, second = len(a._ms_shape), len(b._ms_shape)
     if first == 0 or second == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {first}D and {second}D")
     if not is_of(b, op.map) and (second == 2 or second == 1):
@@ -51,17 +51,18 @@ def matmul(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return by_slices(op, args, kwargs)
     a, b = given.values()
     ranks = _RANKS.get(op.name)
-    same = a._dtype is b._dtype
+    same = a._ms_dtype is b._ms_dtype
     if op.name == "__rmatmul__":
         a, b = b, a
-    if not same or ranks is not None and ranks != (len(a._shape), len(b._shape)):
+    if not same or ranks is not None and ranks != (len(a._ms_shape), len(b._ms_shape)):
         if op.name == "mm" and same:
             raise RuntimeError(
-                f"Shape mismatch: Got incorrect dims for mm(a, b). a has dim {len(a._shape)}and b has dim {len(b._shape)}but expected them "
+                f"Shape mismatch: Got incorrect dims for mm(a, b). a has dim {len(a._ms_shape)}and b has dim "
+                f"{len(b._ms_shape)}but expected them "
                 "to have dim 2 and dim 2"
             )
         return by_slices(op, args, kwargs)
-    if op.name == "bmm" and a._shape[0] != b._shape[0]:
+    if op.name == "bmm" and a._ms_shape[0] != b._ms_shape[0]:
         return by_slices(op, args, kwargs)
     return product(op, a, b)
 
@@ -80,7 +81,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return by_slices(op, args, kwargs)
     input, a, b = args
     ranks = {"addmm": (2, 2), "addmv": (2, 1), "baddbmm": (3, 3), "addbmm": (3, 3), "addr": (1, 1)}[base]
-    if ranks != (len(a._shape), len(b._shape)) or not a._dtype is b._dtype is input._dtype or a._dtype.is_integral:
+    if ranks != (len(a._ms_shape), len(b._ms_shape)) or not a._ms_dtype is b._ms_dtype is input._ms_dtype or a._ms_dtype.is_integral:
         return by_slices(op, args, kwargs)
     with within(op.map):
         found = a.unsqueeze(-1) * b.unsqueeze(-2) if base == "addr" else a.matmul(b)
@@ -94,7 +95,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @ruled("outer ger linalg.outer")
 def outer(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Return the outer product of two vectors."""
-    if kwargs or len(args) != 2 or any(len(item._shape) != 1 for item in args):
+    if kwargs or len(args) != 2 or any(len(item._ms_shape) != 1 for item in args):
         return by_slices(op, args, kwargs)
     with within(op.map):
         return args[0].unsqueeze(1) * args[1].unsqueeze(0)
@@ -105,14 +106,14 @@ def linear(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return ``input @ weight.T + bias``."""
     given = bound(op, args, kwargs)
     input, weight, bias = given["input"], given["weight"], given.get("bias")
-    if is_of(input, op.map) and not is_of(weight, op.map) and len(input._shape):
+    if is_of(input, op.map) and not is_of(weight, op.map) and len(input._ms_shape):
         alone = bias is not None and is_of(bias, op.map)
         value = batched(op(front(input), weight, None if alone else bias), 0, op.map)
         if not alone:
             return value
         with within(op.map):
             return value + bias
-    if len(weight._shape) != 2 or not len(input._shape):
+    if len(weight._ms_shape) != 2 or not len(input._ms_shape):
         return by_slices(op, args, kwargs)
     with within(op.map):
         found = input.matmul(weight.t())
@@ -153,15 +154,15 @@ def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     given = bound(op, args, kwargs)
     input, weight, bias = given.pop("input"), given.pop("weight"), given.pop("bias", None)
     map, spatial = op.map, int(op.name[-2])
-    single = len(input._shape) == spatial + 1
-    if not single and len(input._shape) != spatial + 2:
+    single = len(input._ms_shape) == spatial + 1
+    if not single and len(input._ms_shape) != spatial + 2:
         return by_slices(op, args, kwargs)
     alone = bias is not None and (is_of(bias, map) or is_of(weight, map))
     if is_of(input, map) and not is_of(weight, map):
         value = front(input)
-        lead = value._shape[:1] if single else value._shape[:2]
-        found = op(value if single else value.reshape(math.prod(lead), *value._shape[2:]), weight, None if alone else bias, **given)
-        found = batched(found if single else found.reshape((*lead, *found._shape[1:])), 0, map)
+        lead = value._ms_shape[:1] if single else value._ms_shape[:2]
+        found = op(value if single else value.reshape(math.prod(lead), *value._ms_shape[2:]), weight, None if alone else bias, **given)
+        found = batched(found if single else found.reshape((*lead, *found._ms_shape[1:])), 0, map)
     elif is_of(weight, map):
         found = _by_groups(op, input, weight, given, single)
     else:
@@ -178,10 +179,10 @@ def _by_groups(op: Op, input: Tensor, weight: Any, given: dict[str, Any], single
     kernels = front(weight)
     value = expanded(input, map)
     value = value.unsqueeze(1) if single else value
-    size, count, channels, *rest = value._shape
+    size, count, channels, *rest = value._ms_shape
     value = value.movedim(0, 1).reshape(count, size * channels, *rest)
-    found = op(value, kernels.reshape(size * kernels._shape[1], *kernels._shape[2:]), None, groups=size * groups, **given)
-    found = found.reshape(count, size, -1, *found._shape[2:])
+    found = op(value, kernels.reshape(size * kernels._ms_shape[1], *kernels._ms_shape[2:]), None, groups=size * groups, **given)
+    found = found.reshape(count, size, -1, *found._ms_shape[2:])
     return batched(found[0] if single else found, 0 if single else 1, map)
 
 
@@ -190,11 +191,11 @@ def attention(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run attention, with the batch dimension as a leading dimension."""
     given = bound(op, args, kwargs)
     query, key, value, mask = given.pop("input"), given.pop("key"), given.pop("value"), given.pop("attn_mask", None)
-    ranks = {len(item._shape) for item in (query, key, value)}
+    ranks = {len(item._ms_shape) for item in (query, key, value)}
     if given.get("dropout_p") or given.get("enable_gqa") or len(ranks) != 1 or min(ranks) < 2:
         return by_slices(op, args, kwargs)
     if mask is not None and is_of(mask, op.map):
         mask = front(mask)
-        mask = mask.reshape(op.map.size, *(1,) * (min(ranks) - len(mask._shape) + 1), *mask._shape[1:])
+        mask = mask.reshape(op.map.size, *(1,) * (min(ranks) - len(mask._ms_shape) + 1), *mask._ms_shape[1:])
     q, k, v = (expanded(item, op.map) for item in (query, key, value))
     return batched(op(q, k, v, mask, **given), 0, op.map)

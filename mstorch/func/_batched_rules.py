@@ -88,7 +88,7 @@ def default_of(op: Op, name: str) -> Any:
 
 def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op: Op) -> None:
     """Make batched tensors whose slices are 0-d count as 0-d in type promotion, although their values have a dimension."""
-    kinds = [tensor._dtype for tensor, rank in zip(tensors, ranks) if rank]
+    kinds = [tensor._ms_dtype for tensor, rank in zip(tensors, ranks) if rank]
     if not kinds:
         for place, tensor in enumerate(tensors):
             if not is_of(tensor, op.map):
@@ -98,14 +98,14 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
     for kind in kinds[1:]:
         common = promote_types(common, kind)
     for place, (tensor, rank) in enumerate(zip(tensors, ranks)):
-        kind = tensor._dtype
+        kind = tensor._ms_dtype
         if not rank and is_of(tensor, op.map) and kind is not common and 0 < kind.category <= common.category:
             values[place] = values[place].to(common)
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
     """Return the values with the batch dimension first, padded to the same number of dimensions."""
-    ranks = [len(tensor._shape) for tensor in tensors]
+    ranks = [len(tensor._ms_shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
     for tensor, own in zip(tensors, ranks):
@@ -114,7 +114,7 @@ def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool =
             continue
         value = front(tensor)
         if own < rank:
-            shape = value._shape
+            shape = value._ms_shape
             value = value.reshape(shape[0], *(1,) * (rank - own), *shape[1:])
         values.append(value)
     if promote and 0 in ranks and len(tensors) > 1:
@@ -157,15 +157,16 @@ _BESIDE_NUMBERS = set(
 def _refuse_no_slices(op: Op, args: tuple[Any, ...]) -> None:
     """Raise torch's error for a 0-d tensor with batch size 0 combined with a number."""
     for value, other in (args[:2], args[1::-1]):
-        if is_of(value, op.map) and not value._shape and not is_of(other, op.map) and value.value._shape[value.bdim] == 0:
-            raise IndexError(f"select(): index 0 out of range for tensor of size {list(value.value._shape)} at dimension {value.bdim}")
+        if is_of(value, op.map) and not value._ms_shape and not is_of(other, op.map) and value.value._ms_shape[value.bdim] == 0:
+            raise IndexError(f"select(): index 0 out of range for tensor of size {list(value.value._ms_shape)} at dimension {value.bdim}")
 
 
 def _alike(tensors: list[Any], map: Map) -> bool:
     """Return whether all values have the same shape and batch dimension."""
     first = tensors[0]
     return all(
-        type(tensor) is BatchedTensor and tensor.map is map and tensor.bdim == first.bdim and tensor.value._shape == first.value._shape
+        type(tensor) is BatchedTensor and tensor.map is map and tensor.bdim == first.bdim
+        and tensor.value._ms_shape == first.value._ms_shape
         for tensor in tensors
     )
 
@@ -180,7 +181,7 @@ def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     target = args[0]
     _check_target(op, target)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
-    values = in_line(op, tensors, len(target._shape), promote=True)
+    values = in_line(op, tensors, len(target._ms_shape), promote=True)
     replaced = iter(values)
     given = [next(replaced) if isinstance(value, TensorBase) else value for value in args]
     named = {name: next(replaced) if isinstance(value, TensorBase) else value for name, value in kwargs.items()}
@@ -223,7 +224,7 @@ def shifted(op: Op, dim: Any, rank: int) -> Any:
 def unfolded(result: Tensor, place: int = 1) -> Tensor:
     """Return results without the dimension that was added to a 0-d tensor."""
     if isinstance(result, TensorBase):
-        return result.squeeze(place) if len(result._shape) > place else result
+        return result.squeeze(place) if len(result._ms_shape) > place else result
     if isinstance(result, (tuple, list)):
         items = [unfolded(item, place) for item in result]
         return type(result)(*items) if hasattr(result, "_fields") and not hasattr(result, "n_fields") else type(result)(items)
@@ -238,7 +239,7 @@ def along(*names: str) -> Rule:
         tensor = given.pop("input")
         if "*" in given or not is_of(tensor, op.map) or given.get("out") is not None or _has_tensors(given):
             return by_slices(op, args, kwargs)
-        rank = len(tensor._shape)
+        rank = len(tensor._ms_shape)
         value = front(tensor)
         for name in names:
             dim = given.get(name, default_of(op, name))
@@ -306,7 +307,7 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if "*" in given:
         dim = given.pop("*")
         dim = dim[0] if len(dim) == 1 and isinstance(dim[0], (tuple, list)) else dim
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     value = front(tensor)
     if dim is not None and not (isinstance(dim, (tuple, list)) and not dim):
         given["dim"] = shifted(op, dim, rank)
@@ -323,7 +324,7 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = op(value, dim=tuple(range(1, max(rank, 1) + 1)), **given, **({"keepdim": True} if keep and rank else {}))
         return as_batched(result, 0, op.map)
     count = 1
-    for length in tensor._shape:
+    for length in tensor._ms_shape:
         count *= length
     result = op(value.reshape(op.map.size, count), dim=1, **given)
     if name in ("median", "nanmedian"):
@@ -356,9 +357,9 @@ def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     _check_target(op, tensor)
-    if not tensor._shape or "dim" not in given:
+    if not tensor._ms_shape or "dim" not in given:
         return by_slices(op, args, kwargs)
-    given["dim"] = shifted(op, given["dim"], len(tensor._shape))
+    given["dim"] = shifted(op, given["dim"], len(tensor._ms_shape))
     op(front(tensor), **given)
     return tensor
 
@@ -370,7 +371,7 @@ def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run gather or scatter, whose tensors have equal rank and are not broadcast against each other."""
     given = bound(op, args, kwargs)
     tensors = {name: value for name, value in given.items() if isinstance(value, TensorBase)}
-    ranks = {len(value._shape) for value in tensors.values()}
+    ranks = {len(value._ms_shape) for value in tensors.values()}
     if len(ranks) != 1 or ranks == {0} or given.get("out") is not None or not isinstance(given.get("dim"), int):
         return by_slices(op, args, kwargs)
     target = given["input"]
@@ -404,7 +405,7 @@ def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a function of matrices like ``leading``; a tensor with fewer dimensions is passed on, so that the function refuses it."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
-    if any(len(tensor._shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
+    if any(len(tensor._ms_shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
         return by_slices(op, args, kwargs)
     return leading(op, args, kwargs)
 
@@ -430,14 +431,14 @@ def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any
     own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
     given = args[: len(own)]
     if kwargs.get("out") is not None or "dim" in kwargs or any(
-        not isinstance(value, TensorBase) or len(value._shape) < count for value, count in zip(given, own)
+        not isinstance(value, TensorBase) or len(value._ms_shape) < count for value, count in zip(given, own)
     ) or len(given) < len(own):  # fmt: skip
         return by_slices(op, args, kwargs)
-    lead = max(len(value._shape) - count for value, count in zip(given, own))
+    lead = max(len(value._ms_shape) - count for value, count in zip(given, own))
     values = []
     for value, count in zip(given, own):
         found = expanded(value, op.map)
-        shape = found._shape
+        shape = found._ms_shape
         values.append(found.reshape(shape[0], *(1,) * (lead + count + 1 - len(shape)), *shape[1:]))
     return as_batched(op(*values, *args[len(own) :], **kwargs), 0, op.map)
 
@@ -475,7 +476,7 @@ def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     def shaped(value: Any) -> Any:
         if not is_of(value, op.map):
             return value
-        return value.value.select(value.bdim, 0) if op.map.size else value.value.new_zeros(value._shape)
+        return value.value.select(value.bdim, 0) if op.map.size else value.value.new_zeros(value._ms_shape)
 
     return op(*map(shaped, args), **{name: shaped(value) for name, value in kwargs.items()})
 

@@ -49,10 +49,10 @@ def reshape(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     value = front(tensor)
     sizes = _sizes(given, "shape", "size", "shapes")
     if given or any(not isinstance(size, int) for size in sizes) or not sizes and "dtype" in kwargs:
-        if not tensor._shape:
+        if not tensor._ms_shape:
             return by_slices(op, args, kwargs)
         return batched(op(value, *args[1:], **kwargs), 0, op.map)
-    if -1 in sizes and 0 in value._shape:
+    if -1 in sizes and 0 in value._ms_shape:
         return by_slices(op, args, kwargs)
     return batched(op(value, (op.map.size, *sizes)), 0, op.map)
 
@@ -63,9 +63,9 @@ def shaped_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, other = args
     form = op.name.removesuffix("_as")
     if not is_of(tensor, op.map):
-        return getattr(tensor, form)(tuple(other._shape))
+        return getattr(tensor, form)(tuple(other._ms_shape))
     inner = _resized(op, tensor, form)
-    return inner(tuple(other._shape))
+    return inner(tuple(other._ms_shape))
 
 
 def _resized(op: Op, tensor: Any, form: str) -> Any:
@@ -76,7 +76,7 @@ def _resized(op: Op, tensor: Any, form: str) -> Any:
 
 
 def _expanded(value: Tensor, sizes: Sequence[Any], count: int) -> Tensor:
-    own = value._shape[1:]
+    own = value._ms_shape[1:]
     if len(sizes) > len(own):
         value = value.reshape(count, *(1,) * (len(sizes) - len(own)), *own)
     return value.expand(count, *sizes)
@@ -97,7 +97,7 @@ def permute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     dims = _sizes(given, "dims")
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     if len(dims) != rank:
         return by_slices(op, args, kwargs)
     return batched(front(tensor).permute(0, *(shifted(op, dim, rank) for dim in dims)), 0, op.map)
@@ -108,7 +108,7 @@ def unsqueeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Insert a dimension of length 1."""
     given = bound(op, args, kwargs)
     tensor = given["input"]
-    place = wrapped(given["dim"], len(tensor._shape) + 1) + 1
+    place = wrapped(given["dim"], len(tensor._ms_shape) + 1) + 1
     if op.name.endswith("_"):
         return _turned(tensor, front(tensor).unsqueeze_(place) if not tensor.bdim else front(tensor).unsqueeze(place))
     return batched(front(tensor).unsqueeze(place), 0, op.map)
@@ -124,7 +124,7 @@ def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Remove dimensions of length 1: all of them, or those in ``dim``."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
-    shape = tensor._shape
+    shape = tensor._ms_shape
     named = given.get("dim", given.get("*"))
     if isinstance(named, tuple) and len(named) == 1 and isinstance(named[0], (tuple, list)):
         named = named[0]
@@ -133,7 +133,7 @@ def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     value = front(tensor)
     if places:
         value = value.squeeze(tuple(place + 1 for place in places))
-    return _turned(tensor, value) if op.name.endswith("_") else batched(value if places else value.view(value._shape), 0, op.map)
+    return _turned(tensor, value) if op.name.endswith("_") else batched(value if places else value.view(value._ms_shape), 0, op.map)
 
 
 @ruled("t_ transpose_ swapaxes_ swapdims_")
@@ -147,7 +147,7 @@ def turned(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def reversed_dims(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Reverse the order of the dimensions."""
     tensor = args[0]
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     if op.key.endswith("T.__get__") or rank < 2 or rank == 2:
         value = front(tensor).permute(0, *range(rank, 0, -1))
         return batched(value.conj() if ".H." in op.key else value, 0, op.map)
@@ -160,12 +160,12 @@ def repeat(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     times = _sizes(given, "repeats", "dims")
-    value, rank = front(tensor), len(tensor._shape)
+    value, rank = front(tensor), len(tensor._ms_shape)
     if len(times) < rank:
         if op.name != "tile":
             return by_slices(op, args, kwargs)
         times = (*(1,) * (rank - len(times)), *times)
-    value = value.reshape(op.map.size, *(1,) * (len(times) - rank), *value._shape[1:])
+    value = value.reshape(op.map.size, *(1,) * (len(times) - rank), *value._ms_shape[1:])
     return batched(value.repeat(1, *times), 0, op.map)
 
 
@@ -176,7 +176,7 @@ def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     tensor = given.pop("input")
     if not is_of(tensor, op.map) or type(given.get("repeats")) is BatchedTensor or "repeats" not in given:
         return by_slices(op, args, kwargs)
-    value, dim, rank = front(tensor), given.pop("dim", None), len(tensor._shape)
+    value, dim, rank = front(tensor), given.pop("dim", None), len(tensor._ms_shape)
     if dim is None or not rank:
         value, dim = value.reshape(op.map.size, -1) if op.map.size else value.flatten(1), 1
     else:
@@ -189,11 +189,11 @@ def roll(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Roll elements along dimensions; elements moved beyond the end re-enter at the front."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
-    value, dims, rank = front(tensor), given.get("dims"), len(tensor._shape)
+    value, dims, rank = front(tensor), given.get("dims"), len(tensor._ms_shape)
     if not rank:
         return by_slices(op, args, kwargs)
     if dims is None or isinstance(dims, (tuple, list)) and not dims:
-        return batched(value.flatten(1).roll(given["shifts"], 1).reshape(value._shape), 0, op.map)
+        return batched(value.flatten(1).roll(given["shifts"], 1).reshape(value._ms_shape), 0, op.map)
     return batched(value.roll(given["shifts"], shifted(op, dims, rank)), 0, op.map)
 
 
@@ -203,9 +203,9 @@ def flip(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
     dims = {"fliplr": (1,), "flipud": (0,)}.get(op.name) or _sizes(given, "dims")
-    if not tensor._shape:
+    if not tensor._ms_shape:
         return by_slices(op, args, kwargs)
-    return batched(front(tensor).flip(shifted(op, dims, len(tensor._shape))), 0, op.map)
+    return batched(front(tensor).flip(shifted(op, dims, len(tensor._ms_shape))), 0, op.map)
 
 
 @ruled("clone")
@@ -231,10 +231,10 @@ def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     if not is_of(value, op.map):
         found = op(target.value, value)
         return target if in_place else batched(found, target.bdim, op.map)
-    if value._shape:
-        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._shape)} dimensions.")
+    if value._ms_shape:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._ms_shape)} dimensions.")
     with within(op.map):
-        found = value.to(target._dtype).expand(target._shape)
+        found = value.to(target._ms_dtype).expand(target._ms_shape)
         return target.copy_(found) if in_place else found.clone()
 
 
@@ -250,7 +250,7 @@ def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a function of the last dimensions."""
     given = bound(op, args, kwargs)
-    if not _only_first(op, given) or "dim1" in given or "dim2" in given or not given["input"]._shape and op.name != "view_as_real":
+    if not _only_first(op, given) or "dim1" in given or "dim2" in given or not given["input"]._ms_shape and op.name != "view_as_real":
         return by_slices(op, args, kwargs)
     return batched(op(front(given.pop("input")), **given), 0, op.map)
 
@@ -258,7 +258,7 @@ def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 @ruled("trace")
 def trace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the trace of each slice."""
-    if len(args[0]._shape) != 2:
+    if len(args[0]._ms_shape) != 2:
         return by_slices(op, args, kwargs)
     return args[0].diagonal().sum(-1) if not is_of(args[0], op.map) else batched(front(args[0]).diagonal(0, 1, 2).sum(-1), 0, op.map)
 
@@ -297,12 +297,12 @@ def split_of_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
         return by_slices(op, args, kwargs)
     if isinstance(parts, tuple) and len(parts) == 1 and isinstance(parts[0], (tuple, list)):
         parts = parts[0]
-    rank = len(tensor._shape)
+    rank = len(tensor._ms_shape)
     least = {"hsplit": 1, "vsplit": 2, "dsplit": 3}.get(op.name, 1)
     if rank < least:
         return by_slices(op, args, kwargs)
     dim = {"hsplit": min(1, rank - 1), "vsplit": 0, "dsplit": 2}.get(op.name, given.get("dim", 0))
-    if op.name != "tensor_split" and isinstance(parts, int) and (parts == 0 or tensor._shape[dim] % parts):
+    if op.name != "tensor_split" and isinstance(parts, int) and (parts == 0 or tensor._ms_shape[dim] % parts):
         return by_slices(op, args, kwargs)
     return as_batched(front(tensor).tensor_split(parts, shifted(op, dim, rank)), 0, op.map)
 
@@ -320,7 +320,7 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     given = bound(op, args, kwargs)
     tensors = next((given.pop(name) for name in ("tensors", "input") if name in given), ())
     dim = given.pop("dim", 0)
-    ranks = {len(tensor._shape) for tensor in tensors}
+    ranks = {len(tensor._ms_shape) for tensor in tensors}
     if given or len(ranks) != 1 or (ranks == {0} and op.name != "stack"):
         return by_slices(op, args, kwargs)
     rank = ranks.pop() + (op.name == "stack")
@@ -333,7 +333,7 @@ def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
     tensors = args[0] if len(args) == 1 else args
     if kwargs or not isinstance(tensors, (tuple, list)) or op.name not in ("hstack", "vstack", "row_stack"):
         return by_slices(op, args, kwargs)
-    ranks = {len(tensor._shape) for tensor in tensors}
+    ranks = {len(tensor._ms_shape) for tensor in tensors}
     if len(ranks) != 1 or min(ranks) < (1 if op.name == "hstack" else 2):
         return by_slices(op, args, kwargs)
     dim = (1 if ranks == {1} else 2) if op.name == "hstack" else 1
@@ -383,7 +383,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return by_slices(op, args, kwargs)
     values, edges = (args[0], args[1]) if op.name != "searchsorted" else (args[1], args[0])
     odd = kwargs.get("sorter") is not None or kwargs.get("out") is not None or not is_of(values, op.map)
-    if odd or type(edges) is BatchedTensor or len(edges._shape) != 1:
+    if odd or type(edges) is BatchedTensor or len(edges._ms_shape) != 1:
         return by_slices(op, args, kwargs)
     value = front(values)
     return batched(op(value, edges, **kwargs) if op.name != "searchsorted" else op(edges, value, **kwargs), 0, op.map)
@@ -420,7 +420,7 @@ def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
             "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
             "this feature."
         )
-    shape = broadcast_shape(tensor._shape, mask._shape)
+    shape = broadcast_shape(tensor._ms_shape, mask._ms_shape)
     return batched(_expanded(front(tensor), shape, op.map.size)[(slice(None), mask.expand(shape))], 0, op.map)
 
 
@@ -432,12 +432,12 @@ def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor
     in_place = op.name.endswith("_")
     if not isinstance(value, TensorBase):
         return (pointwise_in_place if in_place else pointwise)(op, (target, mask, value), {})
-    if value._shape:
+    if value._ms_shape:
         return by_slices(op, args, kwargs)
     if in_place and not is_of(target, op.map):
         raise unmapped_error(op)
     with within(op.map):
-        found = value.to(target._dtype).where(mask, target)
+        found = value.to(target._ms_dtype).where(mask, target)
         return target.copy_(found) if in_place else found
 
 
@@ -507,8 +507,8 @@ def resize_as(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Resize each slice to another tensor's size."""
     if not is_of(args[0], op.map):
         with outside(op.map.depth):
-            return args[0].resize_(args[1]._shape)
-    return _resized_to(op, args[0], tuple(args[1]._shape))
+            return args[0].resize_(args[1]._ms_shape)
+    return _resized_to(op, args[0], tuple(args[1]._ms_shape))
 
 
 @ruled("set_ as_strided_ map_ map2_ apply_")

@@ -41,8 +41,8 @@ class Push:
         with recording():
             self.dummies: list[Any] = []
             for output in self.pull.outputs:
-                dummy = beside(tensor_of(np.zeros(core(output)._shape, output._dtype.np)), core(output))
-                if not output._dtype.is_integral:
+                dummy = beside(tensor_of(np.zeros(core(output)._ms_shape, output._ms_dtype.np)), core(output))
+                if not output._ms_dtype.is_integral:
                     auto_of(dummy).leaf = True
                 self.dummies.append(dressed_like(output, dummy))
             # The dummies are leaves of this level too: with recording on, the gradients depend on them.
@@ -60,7 +60,7 @@ class Push:
             for gradient, tangent in zip(self.gradients, tangents)
             if gradient is not None and is_tracked(core(gradient))
         ]
-        places = [i for i, output in enumerate(self.pull.outputs) if not output._dtype.is_integral]
+        places = [i for i, output in enumerate(self.pull.outputs) if not output._ms_dtype.is_integral]
         with recording() as mode:
             followed = followed and mode.outer
             found: Sequence[Any] = [None] * len(places)
@@ -71,7 +71,8 @@ class Push:
         for place, value in zip(places, found):
             results[place] = None if value is None else dressed_like(self.dummies[place], fresh(value))
         return [
-            dressed_like(dummy, beside(tensor_of(np.zeros(core(dummy)._shape, dummy._dtype.np)), core(dummy))) if result is None else result
+            dressed_like(dummy, beside(tensor_of(np.zeros(core(dummy)._ms_shape, dummy._ms_dtype.np)), core(dummy)))
+            if result is None else result
             for result, dummy in zip(results, self.dummies)
         ]
 
@@ -168,14 +169,14 @@ def _pushed(
 
 def _joined(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     for what, given in (("primal", primal), ("tangent", tangent)):
-        if given._dtype.is_integral:
-            raise ValueError(f"Expected {what} to be floating point or complex, but got: {given._dtype}")
+        if given._ms_dtype.is_integral:
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {given._ms_dtype}")
     if not state.maps:
         return joined(primal, tangent, level)
     check_sizes(primal, tangent)
     primal = everywhere(primal, state.maps)
     value = core(primal)
-    if value._stride is not None and 0 in value._stride:  # spread over the maps: each slice has a tangent of its own
+    if value._ms_stride is not None and 0 in value._ms_stride:  # spread over the maps: each slice has a tangent of its own
         value = value.contiguous()
     return dressed_like(primal, joined(value, core(aligned(tangent, primal)), level))
 
@@ -263,8 +264,8 @@ def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
     """Return one-hot tangents for each element of the tensors, stacked: (total elements, *shape) for each tensor."""
     total, start, found = sum(counts), 0, []
     for leaf, count in zip(leaves, counts):
-        whole = np.eye(total, count, -start, dtype=leaf._dtype.np)
-        found.append(beside(tensor_of(whole.reshape(total, *leaf._shape)), core(leaf)))
+        whole = np.eye(total, count, -start, dtype=leaf._ms_dtype.np)
+        found.append(beside(tensor_of(whole.reshape(total, *leaf._ms_shape)), core(leaf)))
         start += count
     return found
 

@@ -50,7 +50,7 @@ def _alias(tensor: Tensor, source: Any) -> Any:
     made = bare_twin(tensor)
     node = named(Linear, "AliasBackward0")((edge_of(source),))
     node.forward = node.back = SAME
-    made._node = node
+    made._ms_node = node
     return made
 
 
@@ -61,15 +61,15 @@ class Level:
     """
 
     def __init__(self, inputs: Sequence[Any], outer: bool) -> None:
-        self.dtypes = [tensor._dtype for tensor in inputs]
-        self.shapes = [tensor._shape for tensor in inputs]
+        self.dtypes = [tensor._ms_dtype for tensor in inputs]
+        self.shapes = [tensor._ms_shape for tensor in inputs]
         self.followed = False
         self.maps = list(state.maps)
         self._outer = outer
         self._own: set[Node] = set()
         self.tensors = []
         for tensor in inputs:
-            if tensor._dtype.is_integral:
+            if tensor._ms_dtype.is_integral:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self.maps:
                 tensor = everywhere(tensor, self.maps)
@@ -126,7 +126,7 @@ class Level:
                 given = [seed.value.select(seed.bdim, index) if is_of(seed, map) else seed for seed in seeds]
                 rows.append(self.gradients(outputs, given, create))
             if not rows:
-                return [batched(like.new_zeros((0, *like._shape)), 0, map) for like in self.tensors]
+                return [batched(like.new_zeros((0, *like._ms_shape)), 0, map) for like in self.tensors]
             return [
                 None if parts[0] is None else batched(public("stack")(list(parts)), 0, map) for parts in zip(*rows)
             ]
@@ -134,7 +134,8 @@ class Level:
     def wrapped(self, found: Sequence[Any]) -> list[Any]:
         """Return gradients as tensors, with zeros for None."""
         return [
-            dressed_like(like, beside(tensor_of(np.zeros(core(like)._shape, like._dtype.np)), core(like))) if gradient is None else gradient
+            dressed_like(like, beside(tensor_of(np.zeros(core(like)._ms_shape, like._ms_dtype.np)), core(like)))
+            if gradient is None else gradient
             for gradient, like in zip(found, self.tensors)
         ]
 
@@ -180,12 +181,12 @@ def _cut(value: Tensor | None) -> Tensor | None:
 
 def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
     """Return an output gradient cast to the output's dtype."""
-    return cotangent if cotangent._dtype is output._dtype else cotangent.to(output._dtype)
+    return cotangent if cotangent._ms_dtype is output._ms_dtype else cotangent.to(output._ms_dtype)
 
 
 def one_hot(output: Tensor, index: int) -> Tensor:
     """Return an output gradient that is 1 at one element, and 0 at all others."""
-    seed = np.zeros(output._shape, output._dtype.np)
+    seed = np.zeros(output._ms_shape, output._ms_dtype.np)
     seed.reshape(-1)[index] = 1
     return beside(tensor_of(seed), core(output))
 

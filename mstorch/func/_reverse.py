@@ -50,7 +50,7 @@ def _value_and_grad(
         if output.is_complex():
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         level.look_at([output])
-        seed = dressed_like(output, beside(tensor_of(np.ones(core(output)._shape, output._dtype.np)), core(output)))
+        seed = dressed_like(output, beside(tensor_of(np.ones(core(output)._ms_shape, output._ms_dtype.np)), core(output)))
         gradients = level.wrapped(level.gradients([output], [seed]))
         spec = tree_flatten(picked)[1]
         return tree_unflatten(gradients, spec), level.left(output), level.left(aux)

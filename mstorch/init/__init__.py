@@ -88,7 +88,8 @@ def trunc_normal_(
         )
     dense = is_contiguous(tensor)
     array = random.draw(
-        "trunc_normal", engine_of(generator), tensor._shape, float(mean), float(std), float(a), float(b), tensor._dtype.name, dense, dense
+        "trunc_normal", engine_of(generator), tensor._ms_shape, float(mean), float(std), float(a), float(b), tensor._ms_dtype.name,
+        dense, dense,
     )
     _fill(getattr(tensor, "_local_tensor", tensor), array)  # a DTensor's own part
     return tensor
@@ -107,7 +108,7 @@ def from_initializer(tensor: Tensor, init: Any) -> Tensor:
 
     As in MindSpore, it draws from NumPy's global generator (``mindspore.set_seed``). Raise ValueError if the shapes differ.
     """
-    set_data(tensor, init if is_raw(init) else initial(init, tuple(tensor._shape), tensor._dtype.ms))
+    set_data(tensor, init if is_raw(init) else initial(init, tuple(tensor._ms_shape), tensor._ms_dtype.ms))
     return tensor
 
 
@@ -243,7 +244,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if 0 in shape:
         return tensor
     rows, columns = shape[0], math.prod(shape[1:])
-    kind = tensor._dtype
+    kind = tensor._ms_dtype
     flat = np.asarray(random.draw("normal", engine_of(generator), (rows, columns), 0.0, 1.0, kind.name))
     if rows < columns:
         flat = flat.T

@@ -63,7 +63,7 @@ def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace
             outputs: list[Any] = []
             flatten(function(*map(stand_in, given, raws)), outputs)
             found = [value_of(tensor) for tensor in outputs]
-            if any(block.cell(tensor._storage, tensor._dtype.np).raw is not raw for tensor, raw in zip(states, state_raws)):
+            if any(block.cell(tensor._ms_storage, tensor._ms_dtype.np).raw is not raw for tensor, raw in zip(states, state_raws)):
                 raise RuntimeError("export_mindir: the module changes its buffers or parameters; call eval() first")
         if not found or any(id(raw) not in context.depends for raw in found):
             raise RuntimeError("export_mindir: every output must be a tensor that depends on the inputs")

@@ -27,11 +27,11 @@ class Type:
         self._text = name
         self._sizes: list[int] | None = None
         self._strides: list[int] | None = None
-        self._dtype: Any = None
+        self._ms_dtype: Any = None
         self._device: Any = None
         self._requires_grad = False
         if tensor is not None:
-            self._sizes, self._strides, self._dtype = list(tensor.shape), list(tensor.stride()), tensor.dtype
+            self._sizes, self._strides, self._ms_dtype = list(tensor.shape), list(tensor.stride()), tensor.dtype
             self._text, self._device, self._requires_grad = tensor_text(tensor), tensor.device, tensor.requires_grad
 
     def kind(self) -> str:
@@ -52,7 +52,7 @@ class Type:
 
     def dtype(self) -> Any:
         """Return a tensor's dtype."""
-        return self._dtype
+        return self._ms_dtype
 
     def device(self) -> Any:
         """Return a tensor's device."""
@@ -64,7 +64,7 @@ class Type:
 
     def scalarType(self) -> str | None:
         """Return the name of a tensor's dtype, such as "Float"."""
-        return None if self._dtype is None else WORDS[self._dtype.name]
+        return None if self._ms_dtype is None else WORDS[self._ms_dtype.name]
 
     def getElementType(self) -> Type | None:
         """Return the type of a list's elements."""
@@ -104,12 +104,12 @@ class Value:
     """An output of a node, or an input of the graph."""
 
     def __init__(self, node: Node, number: int, kind: Type, constant: Any = None) -> None:
-        self._node, self._name, self._type, self._constant = node, str(number), kind, constant
+        self._ms_node, self._name, self._type, self._constant = node, str(number), kind, constant
         self._users: list[Node] = []
 
     def node(self) -> Node:
         """Return the node that produces the value."""
-        return self._node
+        return self._ms_node
 
     def debugName(self) -> str:
         """Return the name in the graph's text, without the percent sign."""
@@ -145,7 +145,7 @@ class Value:
         return [_Use(node) for node in self._users]
 
     def __repr__(self) -> str:
-        return f"{self._name} defined in ({str(self._node).strip()})"
+        return f"{self._name} defined in ({str(self._ms_node).strip()})"
 
 
 class _Use:

@@ -29,7 +29,7 @@ def input_mask(input: Tensor, mask: Any) -> Tensor:
     """Return the boolean mask broadcast to the shape of the input; raise IndexError if it has more dimensions."""
     if len(shape_of(mask)) > len(shape_of(input)):
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    mask = mask if mask._dtype is bool_ else mask != 0
+    mask = mask if mask._ms_dtype is bool_ else mask != 0
     return mask if shape_of(mask) == shape_of(input) else mask.broadcast_to(shape_of(input))
 
 
@@ -49,7 +49,7 @@ def highest(name: str, kind: dtype) -> float:
 
 def filled(input: Tensor, mask: Tensor | None, neutral: float, dtype: dtype | None) -> Tensor:
     """Return the input in ``dtype`` (by default its own), with ``neutral`` where the mask is False."""
-    if dtype is not None and input._dtype is not dtype:
+    if dtype is not None and input._ms_dtype is not dtype:
         input = input.to(dtype)
     return input if mask is None else above.torch.where(input_mask(input, mask), input, neutral)
 

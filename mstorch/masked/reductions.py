@@ -16,7 +16,7 @@ def _summed(input: Tensor, dtype: dtype | None) -> dtype:
     """Return the result dtype of a sum or product: int64 for integers."""
     if dtype is not None:
         return dtype
-    return int64 if input._dtype.is_integral else input._dtype
+    return int64 if input._ms_dtype.is_integral else input._ms_dtype
 
 
 def _over(function: Callable[..., Any], input: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -58,7 +58,7 @@ def _running(
     name: str, function: Callable[..., Any], neutral: int, input: Tensor, dim: int, dtype: dtype | None, mask: Tensor | None
 ) -> Tensor:
     dims = canonical_dims(dim, len(shape_of(input)))
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     if kind is bool_:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     return function(filled(input, mask, neutral, dtype), dims[0] if dims else 0, dtype=kind)
@@ -67,7 +67,7 @@ def _running(
 @for_maps
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the maximum of the unmasked elements; -inf (the smallest integer) if there are none."""
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     values = filled(input, mask, lowest("amax", kind), kind)
     return above.torch.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
@@ -75,7 +75,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dt
 @for_maps
 def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the minimum of the unmasked elements; inf (the largest integer) if there are none."""
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     values = filled(input, mask, highest("amin", kind), kind)
     return above.torch.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
@@ -85,7 +85,7 @@ def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None
 ) -> Any:
     """Return the index of the maximum of the unmasked elements, in the dtype of the input as in torch."""
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     return above.torch.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
 
 
@@ -94,7 +94,7 @@ def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """Return the index of the minimum of the unmasked elements, in the dtype of the input as in torch."""
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     return above.torch.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
 
 
@@ -108,11 +108,11 @@ def _counted(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor |
 @for_maps
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Return the mean of the unmasked elements; NaN if there are none."""
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     if kind.is_integral:
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
-            f"{input._dtype}"
+            f"{input._ms_dtype}"
         )
     dims = canonical_dims(dim, len(shape_of(input)))
     total = sum(input, dims, keepdim=keepdim, dtype=kind, mask=mask)
@@ -124,20 +124,20 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: dtype 
     """Return the lower median of the unmasked elements along a dimension; NaN if there are none."""
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
-    if mask is None and input._dtype.is_integral:
+    if mask is None and input._ms_dtype.is_integral:
         return above.torch.median(input, place, keepdim)[0]
-    if not input._dtype.is_integral:
+    if not input._ms_dtype.is_integral:
         return above.torch.nanmedian(filled(input, mask, float("nan"), None), place, keepdim)[0]
     if (_counted(input, (place,), False, mask) == 0).any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     found = above.torch.nanmedian(above.torch.where(input_mask(input, mask), input.double(), float("nan")), place, keepdim)[0]
-    return found.to(input._dtype)
+    return found.to(input._ms_dtype)
 
 
 @for_maps
 def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
     """Return the logsumexp of the unmasked elements; -inf if there are none."""
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
     return above.torch.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
 
@@ -161,7 +161,7 @@ def _variance(
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     less = int(unbiased) if unbiased is not None else 1 if correction is None else correction
-    kind = input._dtype if dtype is None else dtype
+    kind = input._ms_dtype if dtype is None else dtype
     computing = get_default_dtype() if kind.is_integral else kind
     dims = canonical_dims(dim, len(shape_of(input)))
     values = input.to(computing)

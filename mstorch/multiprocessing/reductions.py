@@ -70,9 +70,9 @@ def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
     """Reduce a tensor to its storage and its geometry; raise RuntimeError for a non-leaf that requires grad."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NOT_A_LEAF)
-    if type(tensor._storage) is not Storage:
+    if type(tensor._ms_storage) is not Storage:
         return tensor.__reduce_ex__(4)
-    metadata = tensor._dtype.name, tensor._shape, strides_of(tensor), tensor._offset, tensor.requires_grad
+    metadata = tensor._ms_dtype.name, tensor._ms_shape, strides_of(tensor), tensor._ms_offset, tensor.requires_grad
     return rebuild_tensor, (type(tensor), tensor.untyped_storage(), metadata)
 
 

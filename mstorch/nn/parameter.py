@@ -39,11 +39,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __slots__ = ()
     __torch_function__ = disabled
-    _copied_at = 0
+    _ms_copied_at = 0
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if isinstance(data, TensorBase) and type(data) not in (Tensor, cls) and not isinstance(data, Parameter) and (
-            data._sparse or overrides(data) or dispatches(type(data))
+            data._ms_sparse or overrides(data) or dispatches(type(data))
         ):
             return _of_subclass(data, requires_grad)
         if data is None:
@@ -53,7 +53,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         made = views.detach(resolved(data))
         made.__class__ = cls
         if requires_grad:
-            if data._dtype.is_integral:
+            if data._ms_dtype.is_integral:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             require_grad(made, True)
         return made
@@ -101,8 +101,8 @@ def set_data(tensor: Tensor, data: Tensor | Raw | float) -> None:
     """Copy ``data`` (a mindspore.Tensor, a tensor or a number) into ``tensor``. Raise ValueError if a tensor has another shape."""
     if is_raw(data):
         data = from_mindspore(drawn(data))
-    if isinstance(data, TensorBase) and data._shape != tensor._shape:
-        raise ValueError(f"set_data: the parameter is of shape {tuple(tensor._shape)}, the data of {tuple(data._shape)}")
+    if isinstance(data, TensorBase) and data._ms_shape != tensor._ms_shape:
+        raise ValueError(f"set_data: the parameter is of shape {tuple(tensor._ms_shape)}, the data of {tuple(data._ms_shape)}")
     if not isinstance(data, TensorBase):
         data = creation.full(tensor.shape, data, dtype=tensor.dtype)
     copying.copy_(views.detach(tensor), views.detach(data))
@@ -123,13 +123,13 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
 
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """Return the underlying mindspore.Parameter, named ``name``; it is created on first use by MindSpore."""
-    storage = parameter._storage
-    if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
+    storage = parameter._ms_storage
+    if storage.parameter is None or tuple(storage.parameter.shape) != parameter._ms_shape:
         if not storage.is_shown_by(parameter):  # as MindSpore needs it
             fresh = creation.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
             fresh.copy_(parameter.detach())
             become(parameter, fresh)
-            storage = parameter._storage
+            storage = parameter._ms_storage
         values = storage.whole(parameter)
         made = as_parameter(value_of(parameter), name, is_tracked(parameter))
         # MindSpore copies what a parameter is made of, and shares what it is set to.

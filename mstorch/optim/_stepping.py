@@ -193,7 +193,7 @@ class Stepping:
                 params.append(param)
                 slopes.append(grad)
         # What is asked of each parameter is felt where they are small: of a dtype one is asked, and no plain tensor is sparse.
-        kinds = {param._dtype: param for param in params}
+        kinds = {param._ms_dtype: param for param in params}
         has_complex = any(kind.is_complex for kind in kinds)
         has_sparse = any(grad.is_sparse for grad in slopes if grad.__class__ is not Tensor)
         if has_complex and not self.takes_complex:

@@ -31,11 +31,13 @@ def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Se
     for place, (param, grad) in enumerate(zip(params, grads)):
         states = _tensors_at(place, lists, counters)
         key: Any = place
-        if all(item.__class__ is Tensor and item._shape == param._shape and item._dtype is param._dtype for item in (grad, *states)):
+        if all(
+            item.__class__ is Tensor and item._ms_shape == param._ms_shape and item._ms_dtype is param._ms_dtype for item in (grad, *states)
+        ):
             counts = [_value(lists[name][place]) for name in counters if lists[name]]
             alike = None not in counts  # what counts on the device is not read: each parameter by itself
             if alike and can_be_laid_out((param, *states)) and grad.device == param.device and not grad.requires_grad:
-                key = (param._dtype, *counts)
+                key = (param._ms_dtype, *counts)
         kinds.setdefault(key, []).append(place)
     for places in kinds.values():
         part: list[int] = []

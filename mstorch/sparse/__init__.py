@@ -50,8 +50,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: la
         raise RuntimeError("Diagonals must be vector or matrix")
     if offsets.dim() > 1:
         raise RuntimeError("Offsets must be scalar or vector")
-    if offsets._dtype is not int64:
-        raise RuntimeError(f"Offset Tensor must have dtype Long but got {type_word(offsets._dtype)}")
+    if offsets._ms_dtype is not int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {type_word(offsets._ms_dtype)}")
     lines = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
     places = np.asarray(array_of(offsets)).reshape(-1)
     if len(shape) != 2:

@@ -39,7 +39,7 @@ def carry_by_the_host():
             self.flat = np.array(raws.host_array(base.value_of(tensor)), order="C").reshape(-1)
 
         def put_back(self):
-            base.put_raw(self._tensor, raws.from_numpy(self.flat.reshape(self._tensor._shape).copy()))
+            base.put_raw(self._tensor, raws.from_numpy(self.flat.reshape(self._tensor._ms_shape).copy()))
 
     group.flat_of_device, group.carrier_of, group.is_joined = Flat, lambda _: group.host, lambda _: False
 

@@ -72,5 +72,5 @@ def test_wrong_arguments() -> None:
 
 def test_mindspore_is_not_patched() -> None:
     raw = mindspore.Tensor(np.ones(2, np.float32))
-    assert not hasattr(raw, "_storage") and type(raw + 1) is mindspore.Tensor
+    assert not hasattr(raw, "_ms_storage") and type(raw + 1) is mindspore.Tensor
     assert mindspore.Tensor.__module__ == "mindspore.common.tensor"

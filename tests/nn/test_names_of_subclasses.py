@@ -61,7 +61,29 @@ def test_print_of_modules() -> None:
     assert str(mstorch.nn.Linear(1, 2)) == repr(mstorch.nn.Linear(1, 2)) == "Linear(in_features=1, out_features=2, bias=True)"
 
 
+def test_tensors(both) -> None:
+    names = ("_array", "_at", "_auto", "_counter", "_dtype", "_nested", "_node", "_number", "_offset", "_raw", "_shape", "_sparse", "_storage", "_stride")
+
+    def body(torch: Any) -> Any:
+        methods = type("Methods", (torch.Tensor,), dict.fromkeys(names, _own))
+        given = type("Given", (torch.Tensor,), {})
+        results = []
+        for kind in (methods, given):
+            x = torch.arange(6.0).reshape(2, 3).t().as_subclass(kind).requires_grad_()
+            if kind is given:
+                for name in names:
+                    setattr(x, name, name)
+            y = (x * 2)[1:].exp().sum()
+            y.backward()
+            results += [y.detach().as_subclass(torch.Tensor), x.grad.as_subclass(torch.Tensor), x.shape, x.stride(), x.dtype, x.storage_offset(), x._version]
+        return [*results, [getattr(x, name) for name in names]]
+
+    both(body)
+
+
+_OF_MINDSPORE = {"init_data", "set_data", "slice", "to_mindspore"}
 _BASES = (
+    "Tensor", "nn.Parameter", "nn.Module", "nn.Linear", "utils.data.IterableDataset", "utils.data.BatchSampler", "optim.SGD",
     "autograd.Function", "optim.Optimizer", "optim.lr_scheduler.LRScheduler", "optim.lr_scheduler.CyclicLR",
     "distributions.Distribution", "distributions.Normal", "distributions.Transform", "distributions.constraints.Constraint",
     "utils.data.Dataset", "utils.data.Sampler", "utils.data.DataLoader",
@@ -71,8 +93,8 @@ _BASES = (
 @pytest.mark.parametrize("path", _BASES)
 def test_no_name_that_torch_leaves_free(path: str) -> None:
     theirs, ours = attrgetter(path)(torch), attrgetter(path)(mstorch)
-    found = set(dir(ours)) - set(dir(theirs))
-    assert not [name for name in found if not name.startswith(("_mstorch_", "__"))]
+    found = set(dir(ours)) - set(dir(theirs)) - _OF_MINDSPORE
+    assert not [name for name in found if not name.startswith(("_mstorch_", "_ms_", "__"))]
 
 
 def test_forward_need_not_be_a_function(both):

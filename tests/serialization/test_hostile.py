@@ -245,8 +245,8 @@ def test_allowed_functions_cannot_be_misused():
     # A function that is allowed, but makes no tensor.
     refused(rebuild + b"ccollections\nCounter\nctorch\nTensor\n)}tR.", "which makes no tensors", error=RuntimeError)
     arguments = tensor[tensor.index(b"_v2\n") + 4 : -2]
-    for name in ("__class__", "__dict__", "_storage", "_offset", "_stride", "_array", "_dtype", "data", "shape", "_auto",
-                 "_node", "numpy"):  # fmt: skip
+    for name in ("__class__", "__dict__", "_ms_storage", "_ms_offset", "_ms_stride", "_ms_array", "_ms_dtype", "data", "shape", "_ms_auto",
+                 "_ms_node", "numpy"):  # fmt: skip
         data = (rebuild + b"ctorch._utils\n_rebuild_tensor_v2\nctorch\nTensor\n" + arguments + b"}" + text(name)
                 + b"K\x01stR.")  # fmt: skip
         with pytest.raises(RuntimeError, match="Invalid serialized state"):

@@ -161,7 +161,7 @@ def test_what_is_watched_goes_with_the_first_backward(name: str) -> None:
 
     leaves, a, b, i = _given(torch)
     result = OPERATIONS[name](a, b.detach(), i, torch)
-    memory = [weakref.ref(tensor._storage) for tensor in (a, b)]
+    memory = [weakref.ref(tensor._ms_storage) for tensor in (a, b)]
     del a, b, i
     result.sum().backward()
     gc.collect()

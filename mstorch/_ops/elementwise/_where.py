@@ -18,11 +18,11 @@ _where = kernel("where")
 def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
     """Return ``input`` where ``condition`` is True, else ``other``, cast to ``kind``; ``tensors`` are those of the three that are tensors.
     """
-    shape = condition._shape
+    shape = condition._ms_shape
     for tensor in tensors[1:]:
-        shape = broadcast_shape(shape, tensor._shape)
+        shape = broadcast_shape(shape, tensor._ms_shape)
     first, second = (
-        item if isinstance(item, TensorBase) and item._dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
+        item if isinstance(item, TensorBase) and item._ms_dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
         else scalar_array(written(python_number(item), kind), kind)
         for item in (input, other)
     )

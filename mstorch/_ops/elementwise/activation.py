@@ -54,7 +54,7 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
         raise wrong_type(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if inplace:
         return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
-    return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
+    return call(kernel_, (input,), *args, strides=result_strides((input,), input._ms_shape))
 
 
 def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> TensorBase:
@@ -65,52 +65,52 @@ def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> TensorBas
 
 
 def _floating(name: str, input: TensorBase) -> None:
-    if isinstance(input, TensorBase) and input._dtype.is_integral:
-        raise not_for(name, input._dtype.name)
+    if isinstance(input, TensorBase) and input._ms_dtype.is_integral:
+        raise not_for(name, input._ms_dtype.name)
 
 
 def _check_wide(input: TensorBase | None, *numbers: float) -> None:
     """Raise torch's error for a number that overflows the dtype in which torch computes."""
     if isinstance(input, TensorBase):
         for number in numbers:
-            fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)
+            fitting(number, float32 if input._ms_dtype.itemsize == 2 else input._ms_dtype)
 
 
 @operation(arguments_first=True, keeps_zero=True)
 def relu(input: TensorBase) -> TensorBase:
     """Return ``max(0, x)`` elementwise."""
-    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+    if isinstance(input, TensorBase) and input._ms_dtype.name == "bool":
         raise RuntimeError("Boolean inputs not supported for relu")
     return unary(_relu, input)
 
 
 def relu6(input: TensorBase) -> TensorBase:
     """Return ``min(max(0, x), 6)`` elementwise."""
-    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+    if isinstance(input, TensorBase) and input._ms_dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
     return _clamped("relu6", input, 0, 6)
 
 
 def hardtanh(input: TensorBase, min_val: float = -1.0, max_val: float = 1.0) -> TensorBase:
     """Return ``min(max(min_val, x), max_val)`` elementwise."""
-    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+    if isinstance(input, TensorBase) and input._ms_dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    if isinstance(input, TensorBase) and input._dtype.is_integral:
-        min_val, max_val = (int(fitting(bound, input._dtype)) for bound in (min_val, max_val))
-        if input._dtype.name == "uint8" and (min_val < 0 or max_val < 0):
+    if isinstance(input, TensorBase) and input._ms_dtype.is_integral:
+        min_val, max_val = (int(fitting(bound, input._ms_dtype)) for bound in (min_val, max_val))
+        if input._ms_dtype.name == "uint8" and (min_val < 0 or max_val < 0):
             raise RuntimeError(
                 "cannot do hardtanh on an unsigned type with negative limits"
             )
     elif isinstance(input, TensorBase):
-        fitting(min_val, input._dtype), fitting(max_val, input._dtype)
+        fitting(min_val, input._ms_dtype), fitting(max_val, input._ms_dtype)
     return _clamped("hardtanh", input, min_val, max_val)
 
 
 def _clamped(name: str, input: TensorBase, low: float, high: float) -> TensorBase:
-    if not isinstance(input, TensorBase) or input._stride is None:
+    if not isinstance(input, TensorBase) or input._ms_stride is None:
         return _apply(_hardtanh, name, input, low, high)
     # torch writes the result into a tensor that is made like the input.
-    return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._shape, input._stride))
+    return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._ms_shape, input._ms_stride))
 
 
 def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
@@ -123,9 +123,9 @@ def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
 @operation(autocast=LOWER, one_device=OneDevice("__prelu_kernel"))
 def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
     """Return ``x`` where it is positive, else ``weight * x``, with one weight for all or one per channel (dimension 1)."""
-    shape, count = input._shape, int(count_of(weight._shape))
-    if len(weight._shape) > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight._shape)}")
+    shape, count = input._ms_shape, int(count_of(weight._ms_shape))
+    if len(weight._ms_shape) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight._ms_shape)}")
     if count != 1:
         if not shape:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -135,11 +135,11 @@ def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = "
                 f"{channels}."
             )
-    if input._dtype is not weight._dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {type_word(input._dtype)} and {type_word(weight._dtype)}")
+    if input._ms_dtype is not weight._ms_dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {type_word(input._ms_dtype)} and {type_word(weight._ms_dtype)}")
     lead = (1, count) if len(shape) > 1 else (count,) if shape else ()
     wide = views.reshape(weight, (*lead, *([1] * (len(shape) - 2))))
-    return call(_prelu, (input, wide), strides=None if input._stride is None else preserved_strides(shape, input._stride))
+    return call(_prelu, (input, wide), strides=None if input._ms_stride is None else preserved_strides(shape, input._ms_stride))
 
 
 def elu(input: TensorBase, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> TensorBase:
@@ -164,7 +164,7 @@ def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating("elu_cpu", input)
     _check_wide(input, alpha)
-    return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._shape))
+    return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._ms_shape))
 
 
 def gelu(input: TensorBase, *, approximate: str = "none", out: TensorBase | None = None) -> TensorBase:
@@ -219,10 +219,10 @@ def hardswish(input: TensorBase) -> TensorBase:
 
 def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``x`` moved towards 0 by ``lambd``, or 0 where ``|x| <= lambd``."""
-    most = finfo(input._dtype).max if input._dtype.is_floating_point else 0
-    if not 0 <= lambd <= most and (input._dtype.is_floating_point or lambd < 0):
+    most = finfo(input._ms_dtype).max if input._ms_dtype.is_floating_point else 0
+    if not 0 <= lambd <= most and (input._ms_dtype.is_floating_point or lambd < 0):
         raise RuntimeError(
-            f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
+            f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._ms_dtype)}, but found {lambd:g}"
         )
     _floating("softshrink_cpu", input)
     result = _apply(_softshrink, "softshrink", input, lambd)
@@ -232,29 +232,29 @@ def softshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
 def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``x``, or 0 where ``|x| <= lambd``."""
     _floating("hardshrink_cpu", input)
-    if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
-        fitting(lambd, input._dtype)
-        lambd = float(np.asarray(lambd).astype(input._dtype.np))
+    if isinstance(input, TensorBase) and input._ms_dtype.itemsize == 2:
+        fitting(lambd, input._ms_dtype)
+        lambd = float(np.asarray(lambd).astype(input._ms_dtype.np))
     result = _apply(_hardshrink, "hardshrink", input, lambd)
     return result if out is None else _stored(result, out, input)
 
 
 def threshold(input: TensorBase, threshold: float, value: float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``x`` where it is above the threshold, else ``value``."""
-    if isinstance(input, TensorBase) and input._dtype.is_integral:
-        if input._dtype.category == 0:
+    if isinstance(input, TensorBase) and input._ms_dtype.is_integral:
+        if input._ms_dtype.category == 0:
             raise not_for("threshold_cpu", "bool")
-        bound, other = (int(fitting(number, input._dtype)) for number in (threshold, value))
+        bound, other = (int(fitting(number, input._ms_dtype)) for number in (threshold, value))
         return finish(in_order_of(where(input > bound, input, other), input), out)
     if isinstance(input, TensorBase):
-        fitting(value, input._dtype)
+        fitting(value, input._ms_dtype)
         _check_wide(input, threshold)
     return finish(_apply(_threshold, "threshold", input, threshold, value), out)
 
 
 def tanhshrink(input: TensorBase) -> TensorBase:
     """Return ``x - tanh(x)``."""
-    kind = input._dtype if isinstance(input, TensorBase) else float32
+    kind = input._ms_dtype if isinstance(input, TensorBase) else float32
     if not kind.is_floating_point or kind.itemsize == 2 or (modes.grad and isinstance(input, TensorBase) and is_tracked(input)):
         return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
     return _apply(_tanhshrink, "tanhshrink", input)
@@ -262,7 +262,7 @@ def tanhshrink(input: TensorBase) -> TensorBase:
 
 def softsign(input: TensorBase) -> TensorBase:
     """Return ``x / (1 + |x|)``."""
-    if isinstance(input, TensorBase) and (not input._dtype.is_floating_point or input._dtype.itemsize == 2):  # rounded step by step
+    if isinstance(input, TensorBase) and (not input._ms_dtype.is_floating_point or input._ms_dtype.itemsize == 2):  # rounded step by step
         return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)
 
@@ -270,19 +270,19 @@ def softsign(input: TensorBase) -> TensorBase:
 @node_called("GluBackward0")
 def glu(input: TensorBase, dim: int = -1) -> TensorBase:
     """Return the first half along ``dim`` times the sigmoid of the second."""
-    shape = input._shape
+    shape = input._ms_shape
     if not shape:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     dim = wrap_dim(dim, len(shape))
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
     _floating("glu_cpu", input)
-    if input._dtype.itemsize == 2:  # rounded once
-        return to_dtype(glu(to_dtype(input, float32), dim), input._dtype)
+    if input._ms_dtype.itemsize == 2:  # rounded once
+        return to_dtype(glu(to_dtype(input, float32), dim), input._ms_dtype)
     half = shape[dim] // 2
     first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
     gate = unary(_sigmoid, second)
-    return call(_mul, (first, gate), strides=result_strides((first, gate), first._shape))
+    return call(_mul, (first, gate), strides=result_strides((first, gate), first._ms_shape))
 
 
 relu_ = in_place_form(relu, "relu_")

@@ -66,9 +66,9 @@ def bitwise_xor(input: TensorBase, other: TensorBase | int, *, out: TensorBase |
 
 def bitwise_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the bitwise complement; for bool, the logical negation."""
-    _check("bitwise_not_cpu", input._dtype)
+    _check("bitwise_not_cpu", input._ms_dtype)
     if out is not None:
-        expect_out_dtype(out, input._dtype, FOUND)
+        expect_out_dtype(out, input._ms_dtype, FOUND)
     return unary(_not, input, out)
 
 
@@ -92,7 +92,7 @@ def bitwise_right_shift(input: TensorBase, other: TensorBase | int, *, out: Tens
 
 def invert(self: TensorBase) -> TensorBase:
     """Return ``~self``."""
-    if not self._dtype.is_integral:
+    if not self._ms_dtype.is_integral:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 

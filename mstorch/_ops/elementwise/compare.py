@@ -55,7 +55,7 @@ _clamp, _where = kernel("clamp"), kernel("where")
 
 def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     """Run a comparison; as in torch, autograd does not track the casts of the operands."""
-    if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
+    if out is None and isinstance(other, TensorBase) and input._ms_dtype is not other._ms_dtype:
         with grad_set_to(False):
             return binary(kernel, input, other)
     return binary(kernel, input, other, out)
@@ -128,46 +128,46 @@ def logical_not(input: TensorBase, *, out: TensorBase | None = None) -> TensorBa
 
 def _constant(input: TensorBase, value: bool, kept: bool = True) -> TensorBase:
     """Return a constant bool tensor, with the strides of a copy of ``input`` or, unless ``kept``, of an elementwise result."""
-    shape = input._shape
-    strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
-    return beside(laid_out(np.full(input._shape, value, bool), strides), input)
+    shape = input._ms_shape
+    strides = None if input._ms_stride is None else preserved_strides(shape, input._ms_stride) if kept else result_strides((input,), shape)
+    return beside(laid_out(np.full(input._ms_shape, value, bool), strides), input)
 
 
 @operation(keeps_zero=True)
 def isnan(input: TensorBase) -> TensorBase:
     """Return whether each element is NaN (for complex, in either part)."""
-    return unary(_isnan, input) if not input._dtype.is_integral else _constant(input, False, False)
+    return unary(_isnan, input) if not input._ms_dtype.is_integral else _constant(input, False, False)
 
 
 @operation(keeps_zero=True)
 def isinf(input: TensorBase) -> TensorBase:
     """Return whether the element is infinite."""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         return _constant(input, False)
     found = unary(_isinf, input)
-    return in_order_of(found, found, with_numbers=True) if found._stride is not None or 0 in found._shape else found
+    return in_order_of(found, found, with_numbers=True) if found._ms_stride is not None or 0 in found._ms_shape else found
 
 
 def isfinite(input: TensorBase) -> TensorBase:
     """Return whether the element is neither infinite nor NaN."""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         return _constant(input, True)
     found = unary(_isfinite, input)
-    return found if found._stride is None else in_order_of(found, found)
+    return found if found._ms_stride is None else in_order_of(found, found)
 
 
 def _expect_truth(name: str, out: TensorBase | None) -> None:
-    if isinstance(out, TensorBase) and out._dtype is not bool_:
+    if isinstance(out, TensorBase) and out._ms_dtype is not bool_:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
 
 
 def _signed_infinity(name: str, input: TensorBase, value: float, out: TensorBase | None) -> TensorBase:
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError(f"{name} does not support complex inputs.")
     _expect_truth(name, out)
     refuse_codes(f"{name}_cpu", input)
-    if input._dtype.is_floating_point:
-        result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
+    if input._ms_dtype.is_floating_point:
+        result = elementwise_in(input._ms_dtype, _eq, (input, value), numbers_as_tensors=False)
     else:
         result = _constant(input, False, False)
     return finish(result, out, input)
@@ -188,24 +188,24 @@ def isneginf(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @operation(keeps_zero=True)
 def signbit(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return whether the sign bit of the element is set."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError("signbit is not implemented for complex tensors.")
     _expect_truth("signbit", out)
-    if input._dtype.category == 0:
+    if input._ms_dtype.category == 0:
         return finish(_constant(input, False, False), out, input)
     return unary(_signbit, input, out)
 
 
 def isreal(input: TensorBase) -> TensorBase:
     """Return whether the imaginary part is zero."""
-    if not input._dtype.is_complex:
+    if not input._ms_dtype.is_complex:
         return _constant(input, True)
     return eq(imag(input), 0)
 
 
 def is_nonzero(input: TensorBase) -> bool:
     """Return whether the only element is nonzero."""
-    count = count_of(input._shape)
+    count = count_of(input._ms_shape)
     if count == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if count > 1:
@@ -216,12 +216,12 @@ def is_nonzero(input: TensorBase) -> bool:
 @operation(one_device=OneDevice("_equal"))
 def equal(input: TensorBase, other: TensorBase) -> bool:
     """Return whether both have the same size and the same elements."""
-    if input._shape != other._shape:
+    if input._ms_shape != other._ms_shape:
         return False
-    if input._dtype is not other._dtype:
+    if input._ms_dtype is not other._ms_dtype:
         return bool(array_of(eq(input, other)).all())
-    if input._dtype.ms is None and 0 not in input._shape:
-        if input._storage is other._storage and input._offset == other._offset and input._stride == other._stride:
+    if input._ms_dtype.ms is None and 0 not in input._ms_shape:
+        if input._ms_storage is other._ms_storage and input._ms_offset == other._ms_offset and input._ms_stride == other._ms_stride:
             refuse_codes("equal_notnan_cpu", input)  # one memory: torch asks whether there is a NaN
         return bool(array_of(eq(input, other)).all())
     return bool((array_of(input) == array_of(other)).all())
@@ -229,10 +229,10 @@ def equal(input: TensorBase, other: TensorBase) -> bool:
 
 def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> TensorBase:
     """Return whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
-    if input._dtype is not other._dtype:
-        raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
+    if input._ms_dtype is not other._ms_dtype:
+        raise RuntimeError(f"{type_word(input._ms_dtype)} did not match {type_word(other._ms_dtype)}")
     for place, (name, value) in enumerate((("rtol", rtol), ("atol", atol)), 3):
-        if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+        if isinstance(value, TensorBase) and (value._ms_shape or value.requires_grad):
             raise TypeError(f"isclose(): argument '{name}' (position {place}) must be float, not Tensor")
     if rtol < 0:
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
@@ -240,17 +240,17 @@ def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: flo
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
     input, other = given = input.detach(), other.detach()
     close = eq(input, other)
-    if equal_nan and not input._dtype.is_integral:
+    if equal_nan and not input._ms_dtype.is_integral:
         close = logical_or(close, logical_and(isnan(input), isnan(other)))
     if rtol == 0 and atol == 0:
         return close
-    if input._dtype.is_integral and input._dtype is not int64:
+    if input._ms_dtype.is_integral and input._ms_dtype is not int64:
         # A difference of bytes would wrap around.
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
     found = in_order_of(logical_or(close, logical_and(isfinite(error), le(error, allowed))), *given)
-    found._counter.version = 1  # as in torch, which writes the second condition into the first
+    found._ms_counter.version = 1  # as in torch, which writes the second condition into the first
     return found
 
 
@@ -261,7 +261,7 @@ def allclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: fl
 
 def _no_complex(name: str, *operands: Any) -> None:
     for operand in operands:
-        if isinstance(operand, TensorBase) and operand._dtype.is_complex:
+        if isinstance(operand, TensorBase) and operand._ms_dtype.is_complex:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
@@ -307,13 +307,13 @@ _SURE = 60000  # numbers below fit every floating type
 @operation(one_device=OneDevice("clamp_Tensor"))
 def clamp(input: TensorBase, min: TensorBase | Number | None = None, max: Any = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return each element clamped to [``min``, ``max``] (numbers or tensors)."""
-    kind = input._dtype
-    if out is None and kind.is_floating_point and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
+    kind = input._ms_dtype
+    if out is None and kind.is_floating_point and input._ms_stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
         if -_SURE < min < _SURE and -_SURE < max < _SURE:  # the common case
             return apply(_clamp, kind, (input, scalar_array(min, kind), scalar_array(max, kind)), label="ClampBackward1")
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     if isinstance(min, TensorBase) != isinstance(max, TensorBase) and min is not None and max is not None:
         raise TypeError(
@@ -327,8 +327,8 @@ def clamp(input: TensorBase, min: TensorBase | Number | None = None, max: Any = 
     _check_range(kind, min, max)
     if not kind.category:
         _refuse_truth(min, max)
-    if isinstance(out, TensorBase) and out._dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
-        raise RuntimeError(f"Found dtype {type_word(out._dtype)} but expected {type_word(kind)}")
+    if isinstance(out, TensorBase) and out._ms_dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
+        raise RuntimeError(f"Found dtype {type_word(out._ms_dtype)} but expected {type_word(kind)}")
     label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
     return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
 
@@ -379,11 +379,11 @@ def where(
     if not isinstance(condition, TensorBase) or input is None or other is None:
         words = ", ".join(type(value).__name__ for value in (condition, input, other))
         raise TypeError(f"where() received an invalid combination of arguments - got ({words}), but expected one of:")
-    if condition._dtype is not bool_:
-        if condition._dtype is not uint8:
+    if condition._ms_dtype is not bool_:
+        if condition._ms_dtype is not uint8:
             raise RuntimeError(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{type_word(condition._dtype)}"
+                f"{type_word(condition._ms_dtype)}"
             )
         warn_of("where")
         condition = ne(condition, 0)
@@ -410,7 +410,7 @@ def nan_to_num(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: TensorBase | None = None
 ) -> TensorBase:
     """Return NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the dtype's limits)."""
-    kind = input._dtype
+    kind = input._ms_dtype
     if out is not None:
         expect_out_dtype(out, kind, "nan_to_num: dtype of out: {out} should be same as input: {kind}")
     if kind.is_integral:
@@ -431,24 +431,24 @@ def nan_to_num(
 
 def is_complex(input: TensorBase) -> bool:
     """Return whether the dtype is complex."""
-    return input._dtype.is_complex
+    return input._ms_dtype.is_complex
 
 
 def is_floating_point(input: TensorBase) -> bool:
     """Return whether the dtype is floating."""
-    return input._dtype.is_floating_point
+    return input._ms_dtype.is_floating_point
 
 
 def is_signed(input: TensorBase) -> bool:
     """Return whether the dtype is signed."""
-    return input._dtype.is_signed
+    return input._ms_dtype.is_signed
 
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:
     """Return whether both have the same shape."""
-    if getattr(other, "_nested", False):
+    if getattr(other, "_ms_nested", False):
         raise RuntimeError("Expected both self and other to be nested tensors. Self is not nested. While Other is nested.")
-    return input._shape == other._shape
+    return input._ms_shape == other._ms_shape
 
 
 @operation(forms=Forms({
@@ -466,7 +466,7 @@ def nan_to_num_(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> TensorBase:
     """In-place version of ``nan_to_num``."""
-    if input._dtype.is_integral:  # nothing changes, so that torch does not look whether elements share memory
+    if input._ms_dtype.is_integral:  # nothing changes, so that torch does not look whether elements share memory
         check_writable(input, uniform=True)
         touch(input)
         return input

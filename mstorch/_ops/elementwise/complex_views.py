@@ -51,17 +51,17 @@ def _seen(
 
 def view_as_real(input: TensorBase) -> TensorBase:
     """Return a view of a complex tensor as real, with a last dimension of 2."""
-    if not input._dtype.is_complex:
+    if not input._ms_dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if mirrored.signs_of(input)[0]:
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
             "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
         )
-    shape = (*input._shape, 2)
+    shape = (*input._ms_shape, 2)
     strides = (*(2 * stride for stride in strides_of(input)), 1)
     return _seen(
-        input, input._dtype.to_real(), shape, strides, 2 * input._offset, "ViewAsRealBackward0", _as_real, _as_complex, view_as_real,
+        input, input._ms_dtype.to_real(), shape, strides, 2 * input._ms_offset, "ViewAsRealBackward0", _as_real, _as_complex, view_as_real,
         (movement.as_real, movement.as_complex),
     )  # fmt: skip
 
@@ -93,12 +93,12 @@ def _with_parts(array: Array, unit: Number) -> Array:
 @operation(autocast=FLOAT32_ON_CPU)
 def view_as_complex(input: TensorBase) -> TensorBase:
     """Return a view of a real tensor with a last dimension of 2 as complex."""
-    if not input._dtype.is_floating_point or input._dtype.itemsize < 4 and input._dtype is not float16:
+    if not input._ms_dtype.is_floating_point or input._ms_dtype.itemsize < 4 and input._ms_dtype is not float16:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{type_word(input._dtype)}"
+            f"{type_word(input._ms_dtype)}"
         )
-    shape, strides = input._shape, strides_of(input)
+    shape, strides = input._ms_shape, strides_of(input)
     if not shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if shape[-1] != 2:
@@ -107,10 +107,10 @@ def view_as_complex(input: TensorBase) -> TensorBase:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(stride % 2 for stride in strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if input._offset % 2:
+    if input._ms_offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return _seen(
-        input, input._dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._offset // 2,
+        input, input._ms_dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._ms_offset // 2,
         "ViewAsComplexBackward0", _as_complex, _as_real, view_as_complex, (movement.as_complex, movement.as_real),
     )  # fmt: skip
 
@@ -118,21 +118,21 @@ def view_as_complex(input: TensorBase) -> TensorBase:
 def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> TensorBase:
     strides = tuple(2 * stride for stride in strides_of(input))
     return _seen(
-        input, input._dtype.to_real(), input._shape, strides, 2 * input._offset + number, label, forward,
+        input, input._ms_dtype.to_real(), input._ms_shape, strides, 2 * input._ms_offset + number, label, forward,
         lambda array: _with_parts(array, 1j if number else 1), again, movement.part_of_complex(number),
     )  # fmt: skip
 
 
 def real(input: TensorBase) -> Any:
     """Return a view of the real part; a real tensor itself."""
-    if not input._dtype.is_complex:
+    if not input._ms_dtype.is_complex:
         return input
     return _signed_part(input, 0, "RealBackward0", lambda array: _as_real(array)[..., 0] if array.dtype.names else array.real, real)
 
 
 def imag(input: TensorBase) -> Any:
     """Return a view of the imaginary part. Raise RuntimeError for a real tensor."""
-    if not input._dtype.is_complex:
+    if not input._ms_dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _signed_part(input, 1, "ImagBackward0", lambda array: _as_real(array)[..., 1] if array.dtype.names else array.imag, imag)
 
@@ -147,7 +147,7 @@ def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[.
 def conj(input: TensorBase) -> TensorBase:
     """Return the conjugate, as a view of the same memory; a real tensor itself. On a device, in a capture and in forward mode it is a copy.
     """
-    if not input._dtype.is_complex:
+    if not input._ms_dtype.is_complex:
         return input
     return mirrored.turned(input, conj=True) if mirrored.can_be_lazy(input) else conj_physical(input)
 
@@ -161,9 +161,9 @@ def neg_view(input: TensorBase) -> TensorBase:
 def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the conjugate in new memory."""
     if out is not None:
-        expect_out_dtype(out, input._dtype, FOUND)
+        expect_out_dtype(out, input._ms_dtype, FOUND)
         refuse_partly(out, input)
-    if not input._dtype.is_complex:
+    if not input._ms_dtype.is_complex:
         return input if out is None else deliver(input, out)
     return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
 
@@ -171,7 +171,7 @@ def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Tensor
 @operation(forms=Forms({"input": "self"}))
 def conj_physical_(self: TensorBase) -> TensorBase:
     """In-place version of ``conj_physical``."""
-    return in_place(self, conj_physical if self._dtype.is_complex else clone)
+    return in_place(self, conj_physical if self._ms_dtype.is_complex else clone)
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:
@@ -198,27 +198,27 @@ def is_neg(input: TensorBase) -> bool:
 def complex(real: TensorBase, imag: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the complex tensor with the given real and imaginary parts."""
     _check_parts(real, imag, out)
-    if real._dtype is float16:
+    if real._ms_dtype is float16:
         found = clone(view_as_complex(stack(broadcast_tensors(real, imag), -1)))
         return found if out is None else deliver(found, out)
     return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
 
 
 def _check_parts(first: TensorBase, second: TensorBase, out: TensorBase | None) -> None:
-    if any(not part._dtype.is_floating_point or part._dtype.ms is None for part in (first, second)):
+    if any(not part._ms_dtype.is_floating_point or part._ms_dtype.ms is None for part in (first, second)):
         raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
-            f"{type_word(second._dtype)}"
+            f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._ms_dtype)} and "
+            f"{type_word(second._ms_dtype)}"
         )
-    if first._dtype is not second._dtype:
+    if first._ms_dtype is not second._ms_dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {type_word(first._dtype)} but got scalar type {type_word(second._dtype)} "
+            f"Expected object of scalar type {type_word(first._ms_dtype)} but got scalar type {type_word(second._ms_dtype)} "
             "for "
             "second argument"
         )
-    if out is not None and out._dtype is not first._dtype.to_complex():
+    if out is not None and out._ms_dtype is not first._ms_dtype.to_complex():
         raise RuntimeError(
-            f"Expected object of scalar type {type_word(first._dtype.to_complex())} but got scalar type {type_word(out._dtype)} for "
+            f"Expected object of scalar type {type_word(first._ms_dtype.to_complex())} but got scalar type {type_word(out._ms_dtype)} for "
             "argument 'out'"
         )
 

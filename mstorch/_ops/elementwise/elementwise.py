@@ -66,15 +66,15 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 def with_args(kernel: Kernel, input: TensorBase, *args: Any, kind: dtype | None = None, out: TensorBase | None = None) -> TensorBase:
     """Run an elementwise kernel on one tensor and Python arguments."""
-    strides, source = result_strides((input,), input._shape, kind=kind), input
-    if kind is not None and kind is not input._dtype:
+    strides, source = result_strides((input,), input._ms_shape, kind=kind), input
+    if kind is not None and kind is not input._ms_dtype:
         input = cast_tensor(input, kind)
     return finish(call(kernel, (input,), *args, strides=strides), out, source)
 
 
 def kind_of(value: TensorBase | complex) -> dtype:
     """Return the dtype of a tensor; for a number the dtype to which it promotes."""
-    return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
+    return value._ms_dtype if isinstance(value, TensorBase) else result_dtype((value,))
 
 
 def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Number) -> Any:
@@ -92,7 +92,7 @@ def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Numb
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, (int, float, complex)):
         fitting(alpha, kind)
-    if isinstance(other, TensorBase) and other._dtype is not kind:
+    if isinstance(other, TensorBase) and other._ms_dtype is not kind:
         other = other.to(kind)
     if isinstance(other, TensorBase):
         return unkept(other, alpha, "MulBackward0")
@@ -108,14 +108,14 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
     """Return whether a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
-    kind = input._dtype
-    return kind.is_floating_point and other._dtype is kind and fused(op, kind, input, other)
+    kind = input._ms_dtype
+    return kind.is_floating_point and other._ms_dtype is kind and fused(op, kind, input, other)
 
 
 def _added_scaled(input: Any, other: TensorBase | Number, alpha: Any, label: str, out: Any) -> Any:
     """Return ``input + alpha * other`` by that kernel. Raise RuntimeError for an alpha that overflows the dtype."""
-    fitting(alpha, input._dtype)
-    return finish(elementwise_in(input._dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
+    fitting(alpha, input._ms_dtype)
+    return finish(elementwise_in(input._ms_dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
 
 
 _HALVES = frozenset((float16, bfloat16))
@@ -123,8 +123,8 @@ _HALVES = frozenset((float16, bfloat16))
 
 def _halves(*tensors: Any) -> bool:
     """Return whether all are tensors of the same half-precision dtype."""
-    kind = tensors[0]._dtype if isinstance(tensors[0], TensorBase) else None
-    return kind in _HALVES and all(isinstance(t, TensorBase) and t._dtype is kind for t in tensors)
+    kind = tensors[0]._ms_dtype if isinstance(tensors[0], TensorBase) else None
+    return kind in _HALVES and all(isinstance(t, TensorBase) and t._ms_dtype is kind for t in tensors)
 
 
 def _rounded(value: Any, kind: dtype) -> float:
@@ -136,7 +136,7 @@ def add(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = N
     """Return ``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
-            return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
+            return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
         if adds_in_one_kernel(input, other, alpha):
             return _added_scaled(input, other, alpha, "AddBackward0", out)
         other = _scaled(other, alpha, input)
@@ -164,7 +164,7 @@ def sub(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = N
     check_subtraction(input, other)
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if _halves(input, other) and alpha.__class__ is not bool:
-            return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
+            return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
         if adds_in_one_kernel(input, other, alpha):
             return _added_scaled(input, other, -alpha, "SubBackward0", out)
         other = _scaled(other, alpha, input)
@@ -220,7 +220,7 @@ def _number_over(number: float, tensor: TensorBase) -> TensorBase:
 @node_called("DivBackward2")
 def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     kind = result_dtype((input, other))
-    one = not isinstance(other, TensorBase) or not other._shape
+    one = not isinstance(other, TensorBase) or not other._ms_shape
     if kind.itemsize == 2 and kind.is_floating_point and how == "trunc" and not one:
         # As in torch, the quotient of two tensors is rounded to 16 bits before its fraction is cut off.
         return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
@@ -236,7 +236,7 @@ def _integer(how: str, input: TensorBase, other: TensorBase | Number, kind: dtyp
         zero = divisors is not None and divisors.size and not divisors.all()
     else:
         zero = not scalar_array(python_number(other), kind)
-    if zero and (not isinstance(input, TensorBase) or count_of(input._shape)):
+    if zero and (not isinstance(input, TensorBase) or count_of(input._ms_shape)):
         raise RuntimeError("ZeroDivisionError")
     result = elementwise_in(kind, _integer_divide, (input, other), (how,))
     return result if out is None else deliver(result, out)
@@ -247,7 +247,7 @@ def floor_divide(input: TensorBase, other: TensorBase | float, *, out: TensorBas
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
     operands = [item for item in (input, other) if isinstance(item, TensorBase)]
-    if out is None and operands and not found._dtype.is_integral:
+    if out is None and operands and not found._ms_dtype.is_integral:
         refuse("NotImplemented", "floor_divide", operands[0], found, error, operands[-1])
     return found
 
@@ -296,7 +296,7 @@ def pow(input: TensorBase, exponent: TensorBase | float, *, out: TensorBase | No
     if isinstance(exponent, TensorBase):
         if not kind.is_integral and isinstance(input, TensorBase):
             found = elementwise(_pow, (input, exponent), out)
-            if exponent._dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
+            if exponent._ms_dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
                 refuse("PowBackward1", "pow", input, found, RuntimeError(_NO_TRUTH))
             return found
         if not kind.is_integral:
@@ -320,7 +320,7 @@ def pow(input: TensorBase, exponent: TensorBase | float, *, out: TensorBase | No
 
 def _number_to_the(base: float, exponent: TensorBase, kind: dtype, out: TensorBase | None) -> TensorBase:
     """Return a number to the power of a tensor, row-major as in torch."""
-    exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
+    exponent = exponent if exponent._ms_dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
     return finish(result, out, exponent)
 
@@ -341,7 +341,7 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
 
 def _either(condition: TensorBase, input: TensorBase, other: TensorBase) -> TensorBase:
     """Return ``input`` where the condition is True, else ``other``, for tensors of one dtype."""
-    return chosen(condition, input, other, input._dtype, [condition, input, other])
+    return chosen(condition, input, other, input._ms_dtype, [condition, input, other])
 
 
 def scalar_like(value: Number, kind: dtype) -> TensorBase:
@@ -353,9 +353,9 @@ def scalar_like(value: Number, kind: dtype) -> TensorBase:
 def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """Return the power, computed in float64 (complex128 for complex operands)."""
     kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
-    if out is not None and out._dtype is not kind:
+    if out is not None and out._ms_dtype is not kind:
         raise RuntimeError(
-            f"the output given to float_power has dtype {type_word(out._dtype)} but the operation's result requires "
+            f"the output given to float_power has dtype {type_word(out._ms_dtype)} but the operation's result requires "
             "dtype "
             f"{type_word(kind)}"
         )
@@ -364,10 +364,10 @@ def float_power(input: TensorBase, exponent: TensorBase | int, *, out: TensorBas
 
 def float_power_(self: TensorBase, exponent: TensorBase | Number) -> TensorBase:
     """In-place version of ``float_power``; the tensor must be float64 or complex128."""
-    kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
-    if self._dtype is not kind:
+    kind = complex128 if max(self._ms_dtype.category, kind_of(exponent).category) == 3 else float64
+    if self._ms_dtype is not kind:
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {type_word(self._dtype)} but the operation's result requires "
+            f"the base given to float_power_ has dtype {type_word(self._ms_dtype)} but the operation's result requires "
             "dtype "
             f"{type_word(kind)}"
         )
@@ -383,21 +383,21 @@ def _as(value: TensorBase | complex, kind: dtype) -> Any:
 @operation(keeps_zero=True)
 def neg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the negative of each element."""
-    if isinstance(input, TensorBase) and input._dtype.category == 0:
+    if isinstance(input, TensorBase) and input._ms_dtype.category == 0:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
             "the `~` "
             "or `logical_not()` operator instead."
         )
     if out is not None:
-        expect_out_dtype(out, input._dtype, FOUND)
+        expect_out_dtype(out, input._ms_dtype, FOUND)
     return unary(_neg, input, out)
 
 
 @operation(keeps_zero=True)
 def positive(input: TensorBase) -> TensorBase:
     """Return the tensor itself. Raise RuntimeError for bool."""
-    if input._dtype.category == 0:
+    if input._ms_dtype.category == 0:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
@@ -405,18 +405,18 @@ def positive(input: TensorBase) -> TensorBase:
 @operation(keeps_zero=True)
 def abs(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return the absolute value of each element; of a complex number its modulus."""
-    if isinstance(input, TensorBase) and input._dtype.category == 0:
+    if isinstance(input, TensorBase) and input._ms_dtype.category == 0:
         raise not_for("abs_cpu", "bool")
-    if out is None and isinstance(input, TensorBase) and input._dtype.is_complex:
+    if out is None and isinstance(input, TensorBase) and input._ms_dtype.is_complex:
         return kept_order(unary(_abs, input), input)
-    if out is not None and isinstance(input, TensorBase) and not input._dtype.is_complex:
-        expect_out_dtype(out, input._dtype, FOUND)
+    if out is not None and isinstance(input, TensorBase) and not input._ms_dtype.is_complex:
+        expect_out_dtype(out, input._ms_dtype, FOUND)
     return unary(_abs, input, out)
 
 
 def abs_(input: TensorBase) -> TensorBase:
     """In-place version of ``abs``."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return in_place(input, abs)
 
@@ -424,12 +424,12 @@ def abs_(input: TensorBase) -> TensorBase:
 @operation(keeps_zero=True)
 def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sign of each element: -1, 0 or 1."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
     if out is not None:
-        expect_out_dtype(out, input._dtype, FOUND)
+        expect_out_dtype(out, input._ms_dtype, FOUND)
     return unary(_sign, input, out)
 
 
@@ -437,7 +437,7 @@ def sign(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the sign of each element; for complex, ``x / |x|``, and 0 at 0."""
     if out is not None:
-        expect_out_dtype(out, input._dtype, FOUND)
+        expect_out_dtype(out, input._ms_dtype, FOUND)
     found = unary(_sgn, input, out)
     return watch(found, input, found)
 
@@ -445,7 +445,7 @@ def sgn(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @operation(keeps_zero=True)
 def square(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the square of each element."""
-    if input._dtype.category == 0:
+    if input._ms_dtype.category == 0:
         return pow(input, 2, out=out)
     return unary(_square, input, out)
 
@@ -470,7 +470,7 @@ def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
 
 def _expect_number(name: str, value: object) -> None:
     """Raise torch's TypeError unless the value is a number, or a 0-d tensor that does not require grad."""
-    if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+    if isinstance(value, TensorBase) and (value._ms_shape or value.requires_grad):
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
 
 
@@ -482,8 +482,8 @@ def addcmul(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
     refuse_partly(out, tensor1, tensor2)
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
     if _halves(input, tensor1, tensor2):
-        return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
-    if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:
+        return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._ms_dtype), out)
+    if adds_in_one_kernel(input, tensor1, value) and tensor2._ms_dtype is input._ms_dtype:
         return add(input, mul(tensor1, tensor2), alpha=value, out=out)
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
@@ -493,7 +493,7 @@ def addcmul(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
 def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
     """Return ``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)
-    if tensor1._dtype.is_integral and tensor2._dtype.is_integral:
+    if tensor1._ms_dtype.is_integral and tensor2._ms_dtype.is_integral:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
             "true "
@@ -506,8 +506,8 @@ def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
         )
     refuse_partly(out, tensor1, tensor2)
     if _halves(input, tensor1, tensor2):
-        return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
-    if adds_in_one_kernel(input, tensor1, value) and tensor2._dtype is input._dtype:
+        return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._ms_dtype), out)
+    if adds_in_one_kernel(input, tensor1, value) and tensor2._ms_dtype is input._ms_dtype:
         return add(input, div(tensor1, tensor2), alpha=value, out=out)
     return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
@@ -528,10 +528,10 @@ def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, v
 def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input + weight * (end - input)``, computed from the nearer end."""
     for other in (end, weight):
-        if isinstance(other, TensorBase) and other._dtype is not input._dtype:
+        if isinstance(other, TensorBase) and other._ms_dtype is not input._ms_dtype:
             name = "end" if other is end else "weight"
-            raise RuntimeError(f"expected dtype {cpp_word(input._dtype)} for `{name}` but got dtype {cpp_word(other._dtype)}")
-    kind = input._dtype
+            raise RuntimeError(f"expected dtype {cpp_word(input._ms_dtype)} for `{name}` but got dtype {cpp_word(other._ms_dtype)}")
+    kind = input._ms_dtype
     refuse_dtype("lerp_kernel_scalar", kind, 2, (input, end, weight))
     if is_number(weight):
         fitting(weight, float32 if kind.itemsize == 2 else kind)
@@ -543,14 +543,14 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
         return finish(elementwise_in(kind, _lerp_scalar, (input, end), (float(weight),), label="LerpBackward0"), out, input, end, weight)
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
-        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)
+        return finish(lerp(input.float(), end.float(), wide).to(input._ms_dtype), out, input, end, weight)
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
         if adds_in_one_kernel(input, end, weight):
             result = add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
             return finish(in_order_of(result, input, end), out, input, end, weight)
-        part = unkept(step, weight if near else _rest(weight, input._dtype), "LerpBackward0")
+        part = unkept(step, weight if near else _rest(weight, input._ms_dtype), "LerpBackward0")
         result = add(input, part) if near else sub(end, part)
     else:
         near = binary(_lt, abs(weight), 0.5)
@@ -571,7 +571,7 @@ def _lerp_slopes(
 
 def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
     """Return a tensor times (or divided by) a number. No tensor is saved for backward, which can therefore run again."""
-    real = isinstance(number, (int, float)) and input._dtype.is_floating_point
+    real = isinstance(number, (int, float)) and input._ms_dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
 

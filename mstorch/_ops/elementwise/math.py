@@ -245,7 +245,7 @@ def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = 
     refuse_dtype("nextafter_cpu", kind, 2, (input, other))
     if kind.itemsize == 2 and kind.is_floating_point:
         first, second = (cast_tensor(tensor, kind) for tensor in (input, other))
-        shape = broadcast_shape(first._shape, second._shape)
+        shape = broadcast_shape(first._ms_shape, second._ms_shape)
         low, high = (np.broadcast_to(array_of(tensor.float()), shape) for tensor in (first, second))
         steps = _next_half(low, high, np.broadcast_to(array_of(first).view(np.int16), shape))
         return finish(view(tensor_of(steps), kind), out)
@@ -254,9 +254,9 @@ def nextafter(input: TensorBase, other: TensorBase, *, out: TensorBase | None = 
 
 def heaviside(input: TensorBase, values: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return 0 where ``input`` is negative, 1 where positive, ``values`` where 0."""
-    if 3 in (input._dtype.category, values._dtype.category, 0 if out is None else out._dtype.category):
+    if 3 in (input._ms_dtype.category, values._ms_dtype.category, 0 if out is None else out._ms_dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if input._dtype is not values._dtype or (out is not None and out._dtype is not input._dtype):
+    if input._ms_dtype is not values._ms_dtype or (out is not None and out._ms_dtype is not input._ms_dtype):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     found = binary(_heaviside, input, values, out)
     if out is None:
@@ -290,14 +290,14 @@ def ldexp(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
     underflow.
     """
     expect_tensors("ldexp", input, other)
-    moved = other._dtype.is_integral and input._dtype.is_floating_point
-    if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
-        raise not_for("ldexp_cpu_exp", other._dtype.name)
+    moved = other._ms_dtype.is_integral and input._ms_dtype.is_floating_point
+    if moved and other._ms_dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
+        raise not_for("ldexp_cpu_exp", other._ms_dtype.name)
     return _exponents_moved(input, other, moved, out)
 
 
 def _times_power(input: Any, other: Any, moved: bool, out: Any) -> Any:
-    return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
+    return mul(input, pow(2.0, to_dtype(other, input._ms_dtype) if moved else other), out=out)
 
 
 @ways(captured=_times_power, absent=_times_power)
@@ -306,32 +306,32 @@ def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: Ten
         raise no_derivative("ldexp")
     first, second = input.detach(), other.detach()
     found = _moved(first, second) if moved else mul(first, pow(2.0, second))
-    if out is not None and not can_cast(found._dtype, out._dtype):
-        raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._dtype)}")
+    if out is not None and not can_cast(found._ms_dtype, out._ms_dtype):
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._ms_dtype)}")
     return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, *((other,) if moved else ()))
 
 
 def _moved_on_device(input: Any, other: Any) -> Any:
     """Return ``input * 2**other`` by powers of two within the range of float32, or float64."""
-    double = input._dtype.name == "float64"
+    double = input._ms_dtype.name == "float64"
     most, count = (1000, 3) if double else (120, 3)
     found, left = to_dtype(input, float64 if double else float32), clamp(to_dtype(other, int32), -most * count, most * count)
     for _ in range(count):
         step = clamp(left, -most, most)
-        found = mul(found, pow(2.0, to_dtype(step, found._dtype)))
+        found = mul(found, pow(2.0, to_dtype(step, found._ms_dtype)))
         left = sub(left, step)
-    return to_dtype(found, input._dtype)
+    return to_dtype(found, input._ms_dtype)
 
 
 @ways(native=_moved_on_device)
 def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
     """Return ``input`` with shifted exponents; as in torch, only the lower 32 bits of longer integers count."""
-    kind = input._dtype
-    strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
+    kind = input._ms_dtype
+    strides = result_strides((input, other), broadcast_shape(input._ms_shape, other._ms_shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
     with quiet():
         found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
-    return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
+    return in_order(found if found._ms_dtype is kind else cast_tensor(found, kind), strides)
 
 
 def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
@@ -339,23 +339,23 @@ def _ldexp_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBas
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
         return None, None
-    first = to_dtype(ldexp(g, other.conj_physical()), input._dtype) if not input._dtype.is_integral else None
-    if other._dtype.is_integral:
+    first = to_dtype(ldexp(g, other.conj_physical()), input._ms_dtype) if not input._ms_dtype.is_integral else None
+    if other._ms_dtype.is_integral:
         return first, None
-    return first, to_dtype(mul(mul(g, result.conj_physical()), math.log(2)), other._dtype)
+    return first, to_dtype(mul(mul(g, result.conj_physical()), math.log(2)), other._ms_dtype)
 
 
 def frexp(input: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return mantissa and exponent of each element, ``mantissa * 2**exponent`` with ``0.5 <= |mantissa| < 1``."""
-    if not input._dtype.is_floating_point:
+    if not input._ms_dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    kind = input._dtype
+    kind = input._ms_dtype
     expect_parts("frexp", out)
-    if out is not None and out[0]._dtype is not kind:
-        raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {cpp_word(kind)} but got {cpp_word(out[0]._dtype)}")
-    if out is not None and out[1]._dtype.name != "int32":
-        raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {cpp_word(out[1]._dtype)}")
-    strides = result_strides((input,), input._shape)
+    if out is not None and out[0]._ms_dtype is not kind:
+        raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {cpp_word(kind)} but got {cpp_word(out[0]._ms_dtype)}")
+    if out is not None and out[1]._ms_dtype.name != "int32":
+        raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {cpp_word(out[1]._ms_dtype)}")
+    strides = result_strides((input,), input._ms_shape)
     wide = cast_tensor(input, float32) if kind.name == "bfloat16" else input
     mantissa, exponent = call(_frexp, (wide,))
     if wide is not input:
@@ -365,7 +365,7 @@ def frexp(input: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = 
 
 
 def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: Any) -> TensorBase:
-    kind = input._dtype
+    kind = input._ms_dtype
     if out is not None and (not kind.is_complex or kernel is _round):
         expect_out_dtype(out, kind, FOUND)
     if kind.is_floating_point:
@@ -374,7 +374,7 @@ def _rounding(kernel: Kernel, input: TensorBase, out: TensorBase | None, *args: 
         raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
     if kind.category == 0:
         raise not_for(f"{kernel.op}_vml_cpu", kind.name)
-    return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out, input)
+    return finish(call(_clone, (input,), strides=result_strides((input,), input._ms_shape)), out, input)
 
 
 @operation(keeps_zero=True)
@@ -399,8 +399,8 @@ def trunc(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @node_called(lambda *args, decimals=0, **given: f"RoundBackward{int(decimals != 0)}")
 def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None) -> TensorBase:
     """Return each element rounded to the nearest integer (ties to even), or to ``decimals`` decimals."""
-    if input._dtype.is_integral and decimals:
-        raise not_for("round_cpu", input._dtype.name)
+    if input._ms_dtype.is_integral and decimals:
+        raise not_for("round_cpu", input._ms_dtype.name)
     return _rounding(_round, input, out, decimals)
 
 
@@ -408,7 +408,7 @@ def round(input: TensorBase, *, decimals: int = 0, out: TensorBase | None = None
 def frac(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the fractional part of each element."""
     if out is not None:
-        expect_out_dtype(out, input._dtype, FOUND)
+        expect_out_dtype(out, input._ms_dtype, FOUND)
     return unary(_frac, input, out)
 
 
@@ -418,7 +418,7 @@ fix = trunc
 @operation(keeps_zero=True)
 def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Convert degrees to radians."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError("deg2rad is not supported for complex tensors.")
     return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
 
@@ -426,24 +426,24 @@ def deg2rad(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 @operation(keeps_zero=True)
 def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Convert radians to degrees."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError("rad2deg is not supported for complex tensors.")
     return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
 
 
 def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         input = to_dtype(input, get_default_dtype())
     if eps is None or eps < 0:
         return with_args(_logit, input, None, None, out=out)
     # The bounds are rounded to the dtype, as in torch: 1 - 0.001 is 1 in bfloat16.
-    one, low = scalar_array(1, input._dtype), scalar_array(float(eps), input._dtype)
+    one, low = scalar_array(1, input._ms_dtype), scalar_array(float(eps), input._ms_dtype)
     return with_args(_logit, input, float(low), float(one - low), out=out)
 
 
 def angle(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the angle of each element in radians; for real elements 0 or pi."""
-    if input._dtype.is_complex and input._stride is not None and out is None:
+    if input._ms_dtype.is_complex and input._ms_stride is not None and out is None:
         return row_major(unary(_angle, input))
     return unary(_angle, input, out, to_float=True)

@@ -135,7 +135,7 @@ def i1e(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 
 def _floating(input: TensorBase) -> TensorBase:
-    return to_dtype(input, get_default_dtype()) if input._dtype.is_integral else input
+    return to_dtype(input, get_default_dtype()) if input._ms_dtype.is_integral else input
 
 
 def polygamma(n: int, input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:

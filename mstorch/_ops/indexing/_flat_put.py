@@ -26,7 +26,7 @@ _take = kernel("take")
 
 
 def _made_there(value: TensorBase | Number, current: TensorBase, shape: tuple[int, ...]) -> TensorBase | None:
-    return on_device(full(shape, number_as(value, current).item(), current._dtype.name)) if is_number(value) else None
+    return on_device(full(shape, number_as(value, current).item(), current._ms_dtype.name)) if is_number(value) else None
 
 
 @ways(at=1, device=_made_there)
@@ -48,17 +48,17 @@ def _put_by_one_kernel(
     target: TensorBase, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool, source: TensorBase,
     adding: bool
 ) -> bool:
-    storage, lead, width = target._storage, dims[0] if adjacent else 0, len(common)
+    storage, lead, width = target._ms_storage, dims[0] if adjacent else 0, len(common)
     if LEVELS or recording((target, source)):
         return False
     check_writable(target, uniform=True)
-    order = (*dims, *(d for d in range(len(target._shape)) if d not in dims))
-    shape, strides = target._shape, strides_of(target)
-    turned = (*range(lead, lead + width), *range(lead), *range(lead + width, len(source._shape)))
+    order = (*dims, *(d for d in range(len(target._ms_shape)) if d not in dims))
+    shape, strides = target._ms_shape, strides_of(target)
+    turned = (*range(lead, lead + width), *range(lead), *range(lead + width, len(source._ms_shape)))
     given = value_of(views.permute(source, turned))
     places = tuple(value_of(beside(index, target)) for index in indices)
-    window = tuple(shape[d] for d in order), tuple(strides[d] for d in order), target._offset
-    if not storage.change("index_put", (given, places, adding), target._dtype.name, *window):
+    window = tuple(shape[d] for d in order), tuple(strides[d] for d in order), target._ms_offset
+    if not storage.change("index_put", (given, places, adding), target._ms_dtype.name, *window):
         return False
     touch(target)
     return True
@@ -78,14 +78,14 @@ def put_on_device(target: TensorBase, positions: TensorBase, source: TensorBase,
     """Put the elements of ``source`` at flat indices of a device tensor; ``watched`` as in ``put_at``."""
     check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     source = beside(source, target)
-    source = source if source._stride is None else contiguous_copy(source)
+    source = source if source._ms_stride is None else contiguous_copy(source)
     made = None
     if modes.grad and (is_tracked(target) or is_tracked(source)):
         if is_tracked(source):
             check_view(target)
         made = watch(_FlatPut.recorded(snapshot(target), source, positions=positions), *watched)
     if not change_raw(target, "put", value_of(source), value_of(positions), False):
-        put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
+        put_raw(target, _scatter[target._ms_dtype.name](value_of(target), value_of(positions), value_of(source)))
     if modes.grad:
         settle(target, made, "IndexPutBackward0")
 
@@ -104,7 +104,7 @@ class Put(Node):
         node = cls((edge_of(before), edge_of(source)))
         for name, value in members.items():
             setattr(node, name, value)
-        made._node = node
+        made._ms_node = node
         return made
 
 
@@ -121,7 +121,7 @@ class _FlatPut(Put):
         rest = part = None
         if self.edges[0] is not None:
             rest = contiguous_copy(whole)
-            put_on_device(rest, self.positions, on_device(full(tuple(raw.shape), 0, whole._dtype.name)))
+            put_on_device(rest, self.positions, on_device(full(tuple(raw.shape), 0, whole._ms_dtype.name)))
         if self.edges[1] is not None:
             part = call(_take, (whole,), self.positions)
         return tuple(item if item is None or recorded else bare(item) for item in (rest, part))

@@ -14,16 +14,16 @@ def index_tensor(index: TensorBase | None, name: str, *, int32_too: bool = True,
     """Return an index tensor as int64. Raise torch's error for another dtype."""
     if not isinstance(index, TensorBase):
         raise wrong_type(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
-    if index._dtype is int64:
+    if index._ms_dtype is int64:
         return index
-    if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):
+    if count_of(index._ms_shape) == 0 or (index._ms_dtype is int32 and int32_too):
         return cast_tensor(index, int64)
-    raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+    raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._ms_dtype)}")
 
 
 def check_range(index: TensorBase, low: int, high: int, error: Callable[..., Any]) -> None:
     """Raise ``error(value)`` for the first index outside [low, high); in a capture nothing is checked."""
-    values = None if 0 in index._shape else readable(index)
+    values = None if 0 in index._ms_shape else readable(index)
     if values is None:
         return
     if int(values.min()) < low or int(values.max()) >= high:
@@ -41,8 +41,8 @@ def check_index_dim(index: TensorBase, dim: int, shape: tuple[int, ...]) -> None
 
 def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
     """Raise torch's error unless the source of a write at indices has the target's dtype."""
-    if value._dtype is not target._dtype:
+    if value._ms_dtype is not target._ms_dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
-            f"{type_word(target._dtype)} for the destination and {type_word(value._dtype)} for the source."
+            f"{type_word(target._ms_dtype)} for the destination and {type_word(value._ms_dtype)} for the source."
         )

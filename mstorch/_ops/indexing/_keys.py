@@ -27,7 +27,7 @@ def lone_mask(key: TensorBase | Sequence[TensorBase | int | None]) -> Any:
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
     only: Any = items[0] if len(items) == 1 else None
     if isinstance(only, TensorBase):
-        return only if only._shape and only._dtype in (bool_, uint8) else None
+        return only if only._ms_shape and only._ms_dtype in (bool_, uint8) else None
     if isinstance(only, np.ndarray):
         return only if only.ndim and only.dtype in (np.bool_, np.uint8) else None
     return only if only and isinstance(only[0], bool) else None

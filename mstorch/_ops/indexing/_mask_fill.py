@@ -25,7 +25,7 @@ _where = kernel("where")
 
 def _fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number) -> TensorBase:
     filler = value if isinstance(value, TensorBase) else tensor_of(number_as(value, input).copy())
-    return apply(_where, input._dtype, (mask, filler, input), label="IndexPutBackward0")
+    return apply(_where, input._ms_dtype, (mask, filler, input), label="IndexPutBackward0")
 
 
 _fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
@@ -34,22 +34,22 @@ _fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
 def _window_of_mask(
     self: TensorBase, key: Any, value: TensorBase | Number, expanded: Callable[..., Any], basic: Callable[..., Any]
 ) -> tuple[Any, Any] | None:
-    if not (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+    if not (is_number(value) or isinstance(value, TensorBase) and count_of(value._ms_shape) == 1):
         return None
     mask = lone_mask(key)
-    if not isinstance(mask, TensorBase) or mask._dtype is not bool_:
+    if not isinstance(mask, TensorBase) or mask._ms_dtype is not bool_:
         return None
-    items = expanded(key, len(self._shape))
+    items = expanded(key, len(self._ms_shape))
     if any(isinstance(item, bool) for item in items):
         return None
     place = next(number for number, item in enumerate(items) if item is mask)
-    rank = len(mask._shape)
+    rank = len(mask._ms_shape)
     around = (*items[:place], *(slice(None),) * rank, *items[place + 1 :])
     current = self if all(isinstance(item, slice) and item == slice(None) for item in around) else basic(self, around)[0]
     dim = len([item for item in items[:place] if item is None or isinstance(item, slice)])
-    if current._shape[dim : dim + rank] != mask._shape:
+    if current._ms_shape[dim : dim + rank] != mask._ms_shape:
         return None
-    wide = views.reshape(beside(mask, self), mask._shape + (1,) * (len(current._shape) - dim - rank))
+    wide = views.reshape(beside(mask, self), mask._ms_shape + (1,) * (len(current._ms_shape) - dim - rank))
     return current, wide
 
 
@@ -74,9 +74,9 @@ def fill(part: tuple[Any, Any], value: Any) -> None:
     if modes.grad and isinstance(value, TensorBase) and is_tracked(value):
         check_view(current)
     if isinstance(value, TensorBase):
-        if value._dtype is not current._dtype and readable(value) is not None:
-            fitting(value.item(), current._dtype)
+        if value._ms_dtype is not current._ms_dtype and readable(value) is not None:
+            fitting(value.item(), current._ms_dtype)
         value = views.reshape(value, ())
-        value = contiguous_copy(value) if value._storage is current._storage else value
-        value = value if value._dtype is current._dtype else cast_tensor(value, current._dtype)
+        value = contiguous_copy(value) if value._ms_storage is current._ms_storage else value
+        value = value if value._ms_dtype is current._ms_dtype else cast_tensor(value, current._ms_dtype)
     _fill_(current, mask, value)

@@ -18,17 +18,17 @@ from ..shape import views
 
 def without_leading_ones(value: TensorBase) -> TensorBase:
     """Return a value without leading dimensions of length 1, which torch ignores when it compares the value's shape with the target's."""
-    shape = value._shape
+    shape = value._ms_shape
     while shape and shape[0] == 1:
         shape = shape[1:]
-    return value if shape is value._shape else views.reshape(value, shape)
+    return value if shape is value._ms_shape else views.reshape(value, shape)
 
 
 def stands_in(value: TensorBase, target: TensorBase) -> bool:
     """Return whether a value, broadcast to the target, is the target's own memory."""
-    if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
+    if value._ms_storage is not target._ms_storage or value._ms_offset != target._ms_offset or value._ms_dtype is not target._ms_dtype:
         return False
-    shape, own, steps = target._shape, value._shape, strides_of(value)
+    shape, own, steps = target._ms_shape, value._ms_shape, strides_of(value)
     if own != shape:
         while own and own[0] == 1:
             own, steps = own[1:], steps[1:]
@@ -41,13 +41,13 @@ def stands_in(value: TensorBase, target: TensorBase) -> bool:
 
 def refuse_exponents(target: TensorBase) -> None:
     """Raise torch's error for a write at index tensors to float8_e8m0fnu."""
-    if target._dtype is float8_e8m0fnu:
+    if target._ms_dtype is float8_e8m0fnu:
         refuse_codes("index_put", target)
 
 
 def number_as(value: Any, target: TensorBase) -> Array:
     """Return a number as a 0-d array of the target's dtype. Raise torch's error on overflow."""
-    return scalar_array(written(python_number(value), target._dtype), target._dtype)
+    return scalar_array(written(python_number(value), target._ms_dtype), target._ms_dtype)
 
 
 def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase:
@@ -58,15 +58,15 @@ def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase
         value = views_tensor(value)
     if not isinstance(value, TensorBase):
         raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
-    if value._shape != shape:
+    if value._ms_shape != shape:
         value = without_leading_ones(value)
-        if len(value._shape) > len(shape):
+        if len(value._ms_shape) > len(shape):
             views.expand(value, shape)  # which raises
-    if value._dtype is not target._dtype:
-        value = cast_tensor(value, target._dtype)
-    if value._shape != shape:
+    if value._ms_dtype is not target._ms_dtype:
+        value = cast_tensor(value, target._ms_dtype)
+    if value._ms_shape != shape:
         value = views.expand(value, shape)
-    if value._storage is target._storage:
+    if value._ms_storage is target._ms_storage:
         refuse_partial_overlap(target, value)
         return contiguous_copy(value)
     return value
@@ -78,4 +78,4 @@ def views_tensor(array: Array) -> TensorBase:
 
 
 def _old_type(target: TensorBase) -> str:
-    return f"torch.{type_word(target._dtype)}Tensor"
+    return f"torch.{type_word(target._ms_dtype)}Tensor"

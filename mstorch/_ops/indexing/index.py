@@ -86,20 +86,22 @@ _SAME = "{}(): self and result must have the same scalar type"
 
 def keep_layout(input: TensorBase, found: TensorBase) -> Any:
     """Return a new contiguous result of the shape of ``input``, rearranged to the strides of ``input`` if they are dense."""
-    if input._stride is None or found is input:
+    if input._ms_stride is None or found is input:
         return found
-    return in_order(found, preserved_strides(found._shape, input._stride))
+    return in_order(found, preserved_strides(found._ms_shape, input._ms_stride))
 
 
 def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
     """Return a new result like ``keep_layout``, but with the gaps of ``input``'s memory if it has any, by copying all of that memory."""
     strides = strides_of(input)
-    if not in_arrays(input, found) or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
+    if not in_arrays(input, found) or overlaps(input._ms_shape, strides) or is_dual(found) or (
+        input._ms_stride is None and not input._ms_offset
+    ):
         return keep_layout(input, found)
     whole = tensor_of(np.array(array_of(whole_storage(input))))
-    made = window(whole._storage, input._dtype, input._shape, strides, input._offset)
+    made = window(whole._ms_storage, input._ms_dtype, input._ms_shape, strides, input._ms_offset)
     array_of(made)[...] = array_of(found)
-    made._node, made._number = found._node, found._number
+    made._ms_node, made._ms_number = found._ms_node, found._ms_number
     return made
 
 
@@ -109,9 +111,9 @@ def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool 
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
-    expect_out_dtype(out, input._dtype)
+    expect_out_dtype(out, input._ms_dtype)
     positions = index_tensor(index, "gather", text="gather(): Expected dtype int32/int64 for index")
-    own = positions._shape
+    own = positions._ms_shape
     if 0 not in own:
         if max(len(own), 1) != max(len(shape), 1):
             raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -132,23 +134,23 @@ def index_select(input: TensorBase, dim: int, index: TensorBase | None, *, out: 
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
-    if len(positions._shape) > 1:
+    if len(positions._ms_shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if not shape and count_of(positions._shape) != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._shape)} value(s)")
-    if len(shape) > 1 and shape[dim] == 0 and count_of(positions._shape):
+    if not shape and count_of(positions._ms_shape) != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._ms_shape)} value(s)")
+    if len(shape) > 1 and shape[dim] == 0 and count_of(positions._ms_shape):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     size = shape[dim] if shape else 1
     by_rows = len(shape) < 2 or dim != 1 and 0 not in shape
     check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
         f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
     ))  # fmt: skip
-    if not shape and input._dtype.ms is None:  # one that is kept as bytes, which no gather takes
+    if not shape and input._ms_dtype.ms is None:  # one that is kept as bytes, which no gather takes
         found = call(_index_select, (views.reshape(input, (1,)),), 0, views.reshape(positions, (1,)))
         return finish_exactly(views.reshape(found, ()), out, _SAME.format("index_select"))
     if not shape:
         return finish_exactly(call(_gather, (input,), 0, views.reshape(positions, ())), out, _SAME.format("index_select"))
-    if not positions._shape:
+    if not positions._ms_shape:
         positions = views.reshape(positions, (1,))
     return finish_exactly(call(_index_select, (input,), dim, positions), out, _SAME.format("index_select"))
 
@@ -158,10 +160,10 @@ def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None)
     """Return the elements at flat indices, in the shape of ``index``."""
     refuse_overlap(out, input, index)
     positions = index_tensor(index, "take", int32_too=False)
-    size = count_of(input._shape)
-    if 0 not in positions._shape:
+    size = count_of(input._ms_shape)
+    if 0 not in positions._ms_shape:
         refuse_codes("take_cpu", input)
-    if size == 0 and count_of(positions._shape):
+    if size == 0 and count_of(positions._ms_shape):
         raise IndexError("take(): tried to take from an empty tensor")
     check_range(
         positions, -size, size,
@@ -176,8 +178,8 @@ def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = Non
     """Return the elements of ``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim``, of the flattened
     tensor.
     """
-    if indices._dtype is not int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
+    if indices._ms_dtype is not int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._ms_dtype)}")
     if dim is None:
         input, indices, dim = views.view(input, -1), views.view(indices, -1), 0
     own, other = shape_of(input), shape_of(indices)
@@ -209,41 +211,41 @@ _C_TYPE = {
 @node_called(by_value("MaskedFillBackward", 2, "value"))
 def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return a copy with ``value`` (a number or 0-d tensor) where the mask is True; both shapes broadcast."""
-    if mask._dtype is not bool_:
+    if mask._ms_dtype is not bool_:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._ms_dtype)}"
         )
     refuse_codes("masked_fill", input)
-    name = input._dtype.name
+    name = input._ms_dtype.name
     if isinstance(value, TensorBase):
         if shape_of(value):
             raise RuntimeError(
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{len(shape_of(value))} dimension(s)."
             )
-        if value._dtype.is_complex and not input._dtype.is_complex:
+        if value._ms_dtype.is_complex and not input._ms_dtype.is_complex:
             raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
-        if value._dtype is not input._dtype and readable(value) is not None:
-            fitting(value.item(), input._dtype)
+        if value._ms_dtype is not input._ms_dtype and readable(value) is not None:
+            fitting(value.item(), input._ms_dtype)
     elif not is_number(value):
         raise wrong_type(
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
         )
     shape = broadcast_shape(shape_of(mask), shape_of(input))
-    if count_of(input._shape) == 0 or 0 in shape:
+    if count_of(input._ms_shape) == 0 or 0 in shape:
         return contiguous_copy(views.expand(input, shape))
     filler = value if isinstance(value, TensorBase) else tensor_of(
-        scalar_array(fitting(python_number(value), input._dtype), input._dtype).copy()
+        scalar_array(fitting(python_number(value), input._ms_dtype), input._ms_dtype).copy()
     )
-    filler = filler if filler._dtype is input._dtype else cast_tensor(filler, input._dtype)
-    return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
+    filler = filler if filler._ms_dtype is input._ms_dtype else cast_tensor(filler, input._ms_dtype)
+    return apply(_where, input._ms_dtype, (mask, filler, input), label="MaskedFillBackward0")
 
 
 @operation(one_device=OneDevice("_masked_select"))
 def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a 1-d tensor of the elements where the mask is True; the shapes broadcast."""
-    if mask._dtype is not bool_:
+    if mask._ms_dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     refuse_overlap(out, input, mask)
     shape = broadcast_shape(shape_of(mask), shape_of(input))
@@ -254,8 +256,8 @@ def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None
 
 
 def _expect_long(name: str, out: TensorBase | None) -> None:
-    if isinstance(out, TensorBase) and out._dtype is not int64:
-        raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._dtype)}")
+    if isinstance(out, TensorBase) and out._ms_dtype is not int64:
+        raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._ms_dtype)}")
 
 
 def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool = False) -> Any:
@@ -266,7 +268,7 @@ def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool 
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     _expect_long("nonzero", out)
     refuse_codes("nonzero_count_cpu", input)
-    truth = input if input._dtype is bool_ else input.detach().ne(0)
+    truth = input if input._ms_dtype is bool_ else input.detach().ne(0)
     if as_tuple:
         if not shape_of(truth):
             truth = views.reshape(truth, (1,))
@@ -275,8 +277,8 @@ def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool 
     if out is not None:
         refuse_overlap(out, input)
         return deliver(found, out)
-    rows = found._shape[0]
-    return in_order(found, normalize(found._shape, (1, rows)))
+    rows = found._ms_shape[0]
+    return in_order(found, normalize(found._ms_shape, (1, rows)))
 
 
 def argwhere(input: TensorBase) -> TensorBase:
@@ -306,7 +308,7 @@ _PUT = OneDevice(words=found_two, numbers=("values",), anywhere=("indices",))
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Return a copy with ``values`` written (or accumulated) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
-    found._counter.version = 0  # a result of its own, which nobody has written to yet
+    found._ms_counter.version = 0  # a result of its own, which nobody has written to yet
     return found
 
 
@@ -315,14 +317,14 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     """Write (or accumulate) ``values`` at the index tensors; return the tensor."""
     check_history(self)
     key = tuple(slice(None) if index is None else index for index in indices)
-    if len(indices) > len(self._shape):
-        raise IndexError(f"too many indices for tensor of dimension {len(self._shape)} (got {len(indices)})")
+    if len(indices) > len(self._ms_shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(self._ms_shape)} (got {len(indices)})")
     expect_dtype_of(self, values)
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
     if not accumulate:
-        before = self._node
+        before = self._ms_node
         subscript.setitem(self, key, values)
-        return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
+        return self if self._ms_node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     refuse_exponents(self)
     for read in (values, *indices):
@@ -332,18 +334,18 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
 
 
 def _added_on_host(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase | None:
-    many = count_of(self._shape) > _MANY and not recording((self, values))
+    many = count_of(self._ms_shape) > _MANY and not recording((self, values))
     return _add_without_places(self, key, values) if many else None
 
 
 def _added_on_device(self: Any, key: Any, values: Any) -> Any:
-    shape = self._shape
+    shape = self._ms_shape
     if 0 in shape:
         return None
     dims, indices, common, adjacent = subscript.planned(self, key)
     lengths = [shape[d] for d in range(len(shape)) if d not in dims]
     front = dims[0] if adjacent else 0
-    if values._storage is self._storage:
+    if values._ms_storage is self._ms_storage:
         refuse_partial_overlap(self, values)
     wide = views.expand(values, (*lengths[:front], *common, *lengths[front:]))
     if put_by_one_kernel(self, dims, indices, common, adjacent, wide, True):
@@ -354,7 +356,7 @@ def _added_on_device(self: Any, key: Any, values: Any) -> Any:
 
 @ways(host=_added_on_host, device=_added_on_device)
 def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase:
-    shape = self._shape
+    shape = self._ms_shape
     places = subscript.getitem(beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self), key)
     return _put_anywhere(self, places, views.expand(values, shape_of(places)), accumulate=True)
 
@@ -368,9 +370,9 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
     shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
     spread = views.expand(values, shape_of(shown))
     places: Any = tuple(
-        item if isinstance(item, slice) else array_of(item).astype(bool) if item._dtype is uint8 else array_of(item) for item in key
+        item if isinstance(item, slice) else array_of(item).astype(bool) if item._ms_dtype is uint8 else array_of(item) for item in key
     )
-    np.add.at(array_of(target), places, array_of(spread).astype(target._dtype.np, copy=False))
+    np.add.at(array_of(target), places, array_of(spread).astype(target._ms_dtype.np, copy=False))
     touch(target)
     return target
 
@@ -378,7 +380,7 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
 @operation(reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("_put_"))
 def put(input: TensorBase, index: Any, source: TensorBase | None, accumulate: bool = False) -> TensorBase:
     """Return a copy with the elements of ``source`` written (or accumulated) at flat indices."""
-    if 0 not in index._shape:
+    if 0 not in index._ms_shape:
         refuse_codes("take_put_cpu", input)
     return _put_at(input, index, source, accumulate)
 
@@ -386,18 +388,18 @@ def put(input: TensorBase, index: Any, source: TensorBase | None, accumulate: bo
 def _put_at(input: TensorBase, index: TensorBase, source: Any, accumulate: bool = False) -> TensorBase:
     if not accumulate:
         determinism.refuse("put_")
-    if index._dtype is not int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
-    if source._dtype is not input._dtype:
+    if index._ms_dtype is not int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._ms_dtype)}")
+    if source._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_word(input._dtype)} and "
-            f"source.dtype = {type_word(source._dtype)}"
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_word(input._ms_dtype)} and "
+            f"source.dtype = {type_word(source._ms_dtype)}"
         )
-    count, size = count_of(index._shape), count_of(input._shape)
-    if count_of(source._shape) != count:
+    count, size = count_of(index._ms_shape), count_of(input._ms_shape)
+    if count_of(source._ms_shape) != count:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{count_of(source._shape)}, index.numel() = {count}"
+            f"{count_of(source._ms_shape)}, index.numel() = {count}"
         )
     if size == 0 and count:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
@@ -421,16 +423,16 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
     positions = index_tensor(
         index, "index_fill", int32_too=False, error=IndexError, text="index_fill_(): Expected dtype int64 for index."
     )
-    if len(positions._shape) > 1:
+    if len(positions._ms_shape) > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    if isinstance(value, complex) and not input._dtype.is_complex:
+    if isinstance(value, complex) and not input._ms_dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if isinstance(value, TensorBase) and shape_of(value):
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
         )
-    if count_of(input._shape) == 0:
-        _check_empty_fill(input, dim, count_of(positions._shape))
+    if count_of(input._ms_shape) == 0:
+        _check_empty_fill(input, dim, count_of(positions._ms_shape))
         return input.clone()  # as in torch, indices are not looked at
     refuse_codes("index_fill_cpu", input)
     size = shape[dim] if shape else 1
@@ -446,9 +448,9 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
 
 def _check_empty_fill(input: Any, dim: int, count: int) -> None:
     """Raise torch's error if nothing is to be filled but the position would be out of bounds."""
-    lengths = [count if d == dim else length for d, length in enumerate(input._shape)]
+    lengths = [count if d == dim else length for d, length in enumerate(input._ms_shape)]
     steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
-    size, offset = input._dtype.itemsize, input._offset
+    size, offset = input._ms_dtype.itemsize, input._ms_offset
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(lengths, steps))) * size
     held = input.untyped_storage().nbytes()
     if 0 not in lengths and need > held:
@@ -469,7 +471,7 @@ def _flags(size: int, positions: TensorBase) -> TensorBase:
 
 def _flags_on_device(positions: TensorBase, size: int) -> Any:
     held = on_device(full((size,), 0, "bool"))
-    return held if change_raw(held, "put", full(positions._shape, 1, "bool"), value_of(positions), False) else None
+    return held if change_raw(held, "put", full(positions._ms_shape, 1, "bool"), value_of(positions), False) else None
 
 
 @ways(device=_flags_on_device)
@@ -490,14 +492,14 @@ _TOO_FEW = "Number of elements of source < number of ones in mask"
 @node_called("MaskedScatterBackward0")
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
     """Return a copy with consecutive elements of ``source`` where the mask is True."""
-    if mask._dtype is not bool_:
+    if mask._ms_dtype is not bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._ms_dtype)}"
         )
-    if source._dtype is not input._dtype:
+    if source._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._dtype)} and "
-            f"{type_word(source._dtype)}"
+            f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._ms_dtype)} and "
+            f"{type_word(source._ms_dtype)}"
         )
     refuse_codes("masked_scatter", input)
     shape = broadcast_shape(shape_of(mask), shape_of(input))
@@ -507,16 +509,16 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
         return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
     positions = np.flatnonzero(np.broadcast_to(chosen, shape))
     count = positions.size
-    if count_of(source._shape) < count:
+    if count_of(source._ms_shape) < count:
         raise RuntimeError(_TOO_FEW)
-    flat = views.reshape(source, (count_of(source._shape),))
+    flat = views.reshape(source, (count_of(source._ms_shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
     return watch(put_flat(spread, beside(tensor_of(positions), spread), part, False), mask)
 
 
 def _in_one_memory(target: TensorBase, source: TensorBase) -> bool:
     """Return whether two tensors share a storage, or host memory (a NumPy array's)."""
-    if target._storage is source._storage:
+    if target._ms_storage is source._ms_storage:
         return True
     return in_arrays(target, source) and np.may_share_memory(array_of(target), array_of(source))
 

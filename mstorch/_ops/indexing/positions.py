@@ -28,7 +28,7 @@ from ..shape.join import cat, stack
 
 def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Return a tuple of index tensors, one per dimension, for flat indices in a tensor of ``shape``."""
-    kind = indices._dtype if isinstance(indices, TensorBase) else None
+    kind = indices._ms_dtype if isinstance(indices, TensorBase) else None
     if kind is None:
         raise AttributeError(f"'{type(indices).__name__}' object has no attribute 'is_complex'")
     if kind.category != 1:
@@ -71,11 +71,11 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if not data._dtype.is_floating_point:
-        raise not_for("_segment_reduce_cpu", data._dtype.name)
+    if not data._ms_dtype.is_floating_point:
+        raise not_for("_segment_reduce_cpu", data._ms_dtype.name)
     given = lengths if offsets is None else offsets
-    if given._dtype.category != 1:
-        raise not_for("_segment_reduce_lengths_cpu_kernel1", given._dtype.name)
+    if given._ms_dtype.category != 1:
+        raise not_for("_segment_reduce_lengths_cpu_kernel1", given._ms_dtype.name)
     if len(shape_of(given)) - 1 != axis:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
     counts = array_of(given).astype(np.int64)
@@ -100,7 +100,7 @@ def segment_reduce(
             parts.append(_segment(views.slice_dim(rows, 0, *spans[-1], 1), reduce, initial, rest))
             start += int(count)
     if not parts:
-        return zeros((*lead, counts.shape[-1], *rest), dtype=data._dtype, device=data.device)
+        return zeros((*lead, counts.shape[-1], *rest), dtype=data._ms_dtype, device=data.device)
     found = no_view(views.reshape(stack(parts), (*lead, counts.shape[-1], *rest)))
     return found if own is data else record("SegmentReduceBackward0", _segment_slopes, (data,), (found,), reduce, axis, spans, initial)[0]
 
@@ -140,7 +140,7 @@ def _segment_slopes(
 def _segment(part: TensorBase, reduce: str, initial: float | None, rest: tuple[int, ...]) -> TensorBase:
     count = shape_of(part)[0]
     if initial is not None:
-        first = full((1, *rest), initial, dtype=part._dtype, device=part.device)
+        first = full((1, *rest), initial, dtype=part._ms_dtype, device=part.device)
         part = cat((first, part))
     elif not count:
         value = np.nan if reduce == "mean" else _REDUCTIONS[reduce]
@@ -159,8 +159,8 @@ def hash_tensor(
     """Return the bitwise xor of the elements (floating ones as float64, integers as int64), as uint64."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input._dtype.is_complex:
-        raise not_for("xor_sum_cpu", input._dtype.name)
+    if input._ms_dtype.is_complex:
+        raise not_for("xor_sum_cpu", input._ms_dtype.name)
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     if 0 in shape:
@@ -173,7 +173,7 @@ def hash_tensor(
             if shape[d] == 0:
                 raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
     plain = input.detach()
-    bits = view_dtype(plain.to(float64).contiguous(), int64) if input._dtype.is_floating_point else plain.to(int64)
+    bits = view_dtype(plain.to(float64).contiguous(), int64) if input._ms_dtype.is_floating_point else plain.to(int64)
     dims = tuple(d for d in dims if d < len(shape))
     kept = [d for d in range(len(shape)) if d not in dims]
     bits = views.reshape(views.permute(bits, (*kept, *dims)), (*(shape[d] for d in kept), -1) if bits.numel() else (0,))

@@ -42,8 +42,8 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
-    own = positions._shape
-    if source is not None and source._dtype is not input._dtype:
+    own = positions._ms_shape
+    if source is not None and source._ms_dtype is not input._ms_dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if 0 in own:
         return dim, positions, source
@@ -99,8 +99,8 @@ def _written_along(
     source = src if isinstance(src, TensorBase) else None
     dim, positions, source = _checked(input, dim, index, source, "scatter")
     if source is None:
-        source = input.new_full(positions._shape, fitting(python_number(src), input._dtype))
-    if 0 in positions._shape:
+        source = input.new_full(positions._ms_shape, fitting(python_number(src), input._ms_dtype))
+    if 0 in positions._ms_shape:
         return finish_exactly(_as_it_is(input, src), out)
     if reduce is None and not isinstance(src, TensorBase):
         return finish_exactly(_with_number(input, source, dim, positions), out)
@@ -152,7 +152,7 @@ def _reduced(input: TensorBase, dim: int, positions: TensorBase, source: TensorB
 def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
-    if 0 in positions._shape:
+    if 0 in positions._ms_shape:
         return finish_exactly(_as_it_is(input, src), out)
     return finish_exactly(_scattered(input, dim, positions, source, "add"), out)
 
@@ -169,13 +169,13 @@ def scatter_reduce(
     """Return a copy with ``src`` reduced along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if reduce in ("amax", "amin") and input._dtype.is_complex:
-        raise not_for(f"scatter_gather_tensor_cpu_reduce_{reduce}", input._dtype.name)
+    if reduce in ("amax", "amin") and input._ms_dtype.is_complex:
+        raise not_for(f"scatter_gather_tensor_cpu_reduce_{reduce}", input._ms_dtype.name)
     if reduce == "sum" and include_self:
         found = scatter_add(input, dim, index, src, out=out)
         return watch(found, input, index, src, found)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
-    if 0 in positions._shape:
+    if 0 in positions._ms_shape:
         return finish_exactly(_as_it_is(input, src), out)
     return finish_exactly(_reduced(input, dim, positions, source, reduce, include_self), out)
 
@@ -192,18 +192,18 @@ def _checked_rows(name: str, input: TensorBase, dim: int, index: TensorBase, sou
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
-        index, name, text=f"{name}_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}"
+        index, name, text=f"{name}_(): Expected dtype int32/int64 for index but got: {type_word(index._ms_dtype)}"
     )
-    if len(positions._shape) > 1:
+    if len(positions._ms_shape) > 1:
         raise IndexError(
-            f"{name}_(): Index is supposed to be a vector, but got dim: {len(positions._shape)} with type: "
-            f"{type_word(index._dtype)} and size: {list(positions._shape)}"
+            f"{name}_(): Index is supposed to be a vector, but got dim: {len(positions._ms_shape)} with type: "
+            f"{type_word(index._ms_dtype)} and size: {list(positions._ms_shape)}"
         )
-    if source._dtype is not input._dtype:
+    if source._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"{name}_(): self ({type_word(input._dtype)}) and source ({type_word(source._dtype)}) must have the same scalar type"
+            f"{name}_(): self ({type_word(input._ms_dtype)}) and source ({type_word(source._ms_dtype)}) must have the same scalar type"
         )
-    count, given = other[dim] if dim < len(other) else 1, count_of(positions._shape)
+    count, given = other[dim] if dim < len(other) else 1, count_of(positions._ms_shape)
     if not other and given != 1:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if given != count:
@@ -238,7 +238,7 @@ def index_add(
         if len(shape) > 1 else IndexError("index out of range in self"),
     )
     if not isinstance(alpha, (int, float, bool)) or alpha != 1 or alpha is True:
-        if input._dtype in (float16, bfloat16) and shape and in_arrays(input):
+        if input._ms_dtype in (float16, bfloat16) and shape and in_arrays(input):
             return finish_exactly(_added_in_steps(input, dim, positions, source, alpha), out)
         found = _index_written(input, dim, positions, source * alpha, True)
         return finish_exactly(watch(found, source if is_tracked(source) else None), out)
@@ -250,17 +250,17 @@ def _nothing_added(
 ) -> tuple[Any, ...]:
     if len(inputs) == 1:
         return (gradients[0],)
-    if not gradients[0]._shape[dim] and shape[dim]:
+    if not gradients[0]._ms_shape[dim] and shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return gradients[0], gradients[0].new_zeros(shape)
 
 
 def _added_in_steps(input: Any, dim: int, positions: TensorBase, source: TensorBase, alpha: Any) -> TensorBase:
     """Run ``index_add`` in half precision with a factor: torch rounds the factor, each product and each sum."""
-    shape = input._shape
+    shape = input._ms_shape
     places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
     with grad_set_to(False):
-        factor = tensor_of(numpy_cast(np.array(float(alpha)), input._dtype.np))
+        factor = tensor_of(numpy_cast(np.array(float(alpha)), input._ms_dtype.np))
         found = call(_put, (input, source * factor), tensor_of(places), True)
     return record("IndexAddBackward0", _added_slope, (input, source), (found,), dim, positions, alpha, needed=(), kept=())[0]
 
@@ -272,7 +272,7 @@ def _added_slope(
 
 
 def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, accumulate: bool) -> TensorBase:
-    if not positions._shape:
+    if not positions._ms_shape:
         positions = views.reshape(positions, (1,))
 
     if shape_of(input) and change(input, "index_write", source, dim, positions, accumulate):
@@ -289,7 +289,7 @@ def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBas
     dim = wrap_dim(dim, len(shape))
     if len(shape_of(index)) > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(shape_of(index))})")
-    count = count_of(index._shape)
+    count = count_of(index._ms_shape)
     if not other and count != 1:
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
     if len(shape) != len(other) and shape and other:
@@ -297,12 +297,12 @@ def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBas
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
             f"dimensionality ({len(other)}), destination dimensionality ({len(shape)})"
         )
-    if index._dtype is not int64:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
-    if source._dtype is not input._dtype:
+    if index._ms_dtype is not int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {type_word(index._ms_dtype)}")
+    if source._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {type_word(input._dtype)} and "
-            f"(source) {type_word(source._dtype)}"
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {type_word(input._ms_dtype)} and "
+            f"(source) {type_word(source._ms_dtype)}"
         )
     mine, theirs = shape[:dim] + shape[dim + 1 :], other[:dim] + other[dim + 1 :]
     if mine != theirs:
@@ -333,8 +333,8 @@ def index_reduce(
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)
     shape, other = shape_of(input), shape_of(source)
-    if input._dtype.is_complex:
-        raise not_for("index_func_", input._dtype.name)
+    if input._ms_dtype.is_complex:
+        raise not_for("index_func_", input._ms_dtype.name)
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
     index = cast_index(index)
     if other:
@@ -346,7 +346,7 @@ def index_reduce(
 
 def cast_index(index: TensorBase) -> TensorBase:
     """Return an index tensor as int64."""
-    return index if index._dtype is int64 else index.to(int64)
+    return index if index._ms_dtype is int64 else index.to(int64)
 
 
 NAMED_METHODS = {

@@ -81,7 +81,7 @@ _nonzero = kernel("nonzero")
 def _as_index(item: Any) -> Any:
     """Return a list, array or tensor in a key as an index tensor (int64 or bool)."""
     if isinstance(item, TensorBase):
-        kind = item._dtype
+        kind = item._ms_dtype
         if kind is uint8:
             warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             return item.to(bool_)
@@ -119,8 +119,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
             continue
         if item is None or isinstance(item, (bool, np.bool_)):
             continue
-        if isinstance(item, TensorBase) and item._dtype in (bool_, uint8):
-            used += len(item._shape)
+        if isinstance(item, TensorBase) and item._ms_dtype in (bool_, uint8):
+            used += len(item._ms_shape)
         elif isinstance(item, np.ndarray) and item.dtype in (np.bool_, np.uint8):
             used += item.ndim
         else:
@@ -149,9 +149,9 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
     current = self
     dim = 0
     advanced: dict[int, Any] = {}
-    items = _expanded(key, len(self._shape))
+    items = _expanded(key, len(self._ms_shape))
     for number, item in enumerate(items):
-        shape = current._shape
+        shape = current._ms_shape
         if isinstance(item, (bool, np.bool_)):
             current = views.unsqueeze(current, dim)
             advanced[dim] = tensor_of(np.zeros(1 if item else 0, np.int64))
@@ -164,7 +164,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
                 current = _sliced(current, dim, item)
             dim += 1
         elif isinstance(item, (int, np.integer)) or (
-            isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not item._shape
+            isinstance(item, TensorBase) and item._ms_dtype.category == 1 and item._ms_dtype is not uint8 and not item._ms_shape
             and is_read(item)
         ):
             index = int(item)
@@ -175,7 +175,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
         elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
             check_index(self, item)
             index = _as_index(item)
-            if index._dtype is bool_:
+            if index._ms_dtype is bool_:
                 dim, current = _add_mask(current, dim, index, advanced)
             else:
                 advanced[dim] = index
@@ -195,35 +195,35 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
 def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
     """Return the view by a key's ints, slices and Nones; its index tensors and masks select everything."""
     items: list[Any] = []
-    for item in _expanded(key, len(self._shape)):
+    for item in _expanded(key, len(self._ms_shape)):
         if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
             items.append(item)
             continue
         index = _as_index(item)
-        items += [slice(None)] * len(index._shape) if index._dtype is bool_ else [slice(None) if index._shape else index]
+        items += [slice(None)] * len(index._ms_shape) if index._ms_dtype is bool_ else [slice(None) if index._ms_shape else index]
     return _basic(self, tuple(items))[0]
 
 
 def _add_mask(current: TensorBase, dim: int, mask: TensorBase, advanced: dict[int, Any]) -> tuple[int, Any]:
     """Replace a boolean mask by the index tensors of its True elements, one per dimension of the mask."""
-    shape = current._shape
-    if not mask._shape:
+    shape = current._ms_shape
+    if not mask._ms_shape:
         current = views.unsqueeze(current, dim)
         advanced[dim] = tensor_of(np.zeros(1 if bool(array_of(mask)) else 0, np.int64))
         return dim + 1, current
-    for i, length in enumerate(mask._shape):
+    for i, length in enumerate(mask._ms_shape):
         if length != shape[dim + i]:
             raise telling(IndexError(
-                f"The shape of the mask {list(mask._shape)} at index {i} does not match the shape of the indexed tensor "
+                f"The shape of the mask {list(mask._ms_shape)} at index {i} does not match the shape of the indexed tensor "
                 f"{list(shape)} at index {dim + i}"
             ), WRONG_MASK)  # fmt: skip
     for i, positions in enumerate(np.nonzero(array_of(mask))):
         advanced[dim + i] = tensor_of(positions.astype(np.int64))
-    return dim + len(mask._shape), current
+    return dim + len(mask._ms_shape), current
 
 
 def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
-    length = current._shape[dim]
+    length = current._ms_shape[dim]
     step = 1 if item.step is None else end_of_slice(item.step)
     if step <= 0:
         raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
@@ -239,11 +239,11 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, 
     """Return the index tensors' broadcast shape, the indexed dimensions, and whether that shape comes first in the result."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
-        return index._shape, (dim,), True
+        return index._ms_shape, (dim,), True
     try:
-        common = np.broadcast_shapes(*(index._shape for index in advanced.values()))
+        common = np.broadcast_shapes(*(index._ms_shape for index in advanced.values()))
     except ValueError:
-        shapes = ", ".join(str(list(index._shape)) for index in advanced.values())
+        shapes = ", ".join(str(list(index._ms_shape)) for index in advanced.values())
         raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
     dims = tuple(sorted(advanced))
     adjacent = dims == tuple(range(dims[0], dims[0] + len(dims)))
@@ -253,7 +253,7 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, 
 def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     """Raise torch's error for reading from an empty dimension; if nothing is read, indices are not checked."""
     for dim, index in advanced.items():
-        if not shape[dim] and 0 not in index._shape:
+        if not shape[dim] and 0 not in index._ms_shape:
             raise IndexError("index is out of bounds for dimension with size 0")
 
 
@@ -262,7 +262,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
         _refuse_places_in_nothing(shape, advanced)
     # torch brings the indexed dimensions to the front before it counts them.
     for dim, index in sorted(advanced.items()):
-        values = None if 0 in index._shape else readable(index)
+        values = None if 0 in index._ms_shape else readable(index)
         if values is None:  # a device's kernels look at the range
             continue
         low, high = int(np.minimum.reduce(values, axis=None)), int(np.maximum.reduce(values, axis=None))
@@ -291,9 +291,9 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
     given = key
     if key.__class__ is not tuple:
         key = (key,)
-    if modes.native is not None or self._storage.__class__ is not Storage:
+    if modes.native is not None or self._ms_storage.__class__ is not Storage:
         return None
-    shape, strides, offset = self._shape, self._stride, self._offset
+    shape, strides, offset = self._ms_shape, self._ms_stride, self._ms_offset
     if strides is None:
         strides = contiguous_strides(shape)
     rank, dim = len(shape), 0
@@ -343,8 +343,8 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
         found = window_of(self, key)
         if found is not None:
             return found
-        if is_whole(key, self._shape):
-            return views.alias(self) if kind is tuple else views.slice_dim(self, 0, 0, self._shape[0], 1)
+        if is_whole(key, self._ms_shape):
+            return views.alias(self) if kind is tuple else views.slice_dim(self, 0, 0, self._ms_shape[0], 1)
     current, advanced = _basic(self, key)
     if not advanced:
         return views.alias(self) if current is self else current
@@ -353,7 +353,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
     """Return the elements selected by index tensors, tracked by autograd."""
-    shape = current._shape
+    shape = current._ms_shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
     indices = tuple(advanced[d] for d in dims)
@@ -367,22 +367,22 @@ def _taken_strides(
     """Return torch's strides for elements selected by index tensors, which depend on the source's other dimensions and the indices'
     strides.
     """
-    shape = source._shape
+    shape = source._ms_shape
     rest = [d for d in range(len(shape)) if d not in dims]
     lengths = [shape[d] for d in rest]
-    if source._stride is None and 0 not in common and 0 not in lengths and all(index._stride is None for index in indices):
+    if source._ms_stride is None and 0 not in common and 0 not in lengths and all(index._ms_stride is None for index in indices):
         return None
     lead = dims[0] if adjacent else 0
     steps = [strides_of(source)[d] for d in rest]
     result = (*lengths[:lead], *common, *lengths[lead:])
-    if 0 in result and all((*(1,) * lead, *index._shape, *(1,) * (len(lengths) - lead)) == result for index in indices):
+    if 0 in result and all((*(1,) * lead, *index._ms_shape, *(1,) * (len(lengths) - lead)) == result for index in indices):
         return None
     operands = [(*steps[:lead], *(0,) * len(common), *steps[lead:])]
     for index in indices:
-        missing = len(common) - len(index._shape)
-        around = (*(1,) * lead, *index._shape, *(1,) * (len(lengths) - lead))
+        missing = len(common) - len(index._ms_shape)
+        around = (*(1,) * lead, *index._ms_shape, *(1,) * (len(lengths) - lead))
         wide = (*(1,) * missing, *around)
-        found = view_strides(index._shape, strides_of(index), around) or contiguous_strides(around)
+        found = view_strides(index._ms_shape, strides_of(index), around) or contiguous_strides(around)
         found = (*(0,) * missing, *found)
         operands.append(tuple(step if own == length else 0 for step, own, length in zip(found, wide, result)))
     return iterated_strides(result, operands)
@@ -402,24 +402,24 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         fill(part, value)
         return
     try:
-        current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
+        current, advanced = (self, {}) if is_whole(key, self._ms_shape) else _basic(self, key)
     except IndexError as error:
         if about(error) is WRONG_MASK:  # torch looks at masks last
             check_history(self)
-            if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and lone_mask(key) is not None):
+            if isinstance(value, TensorBase) and not (count_of(value._ms_shape) == 1 and lone_mask(key) is not None):
                 refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
         raise
-    if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.is_integral) and (
-        current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
+    if current is not self and (0 not in self._ms_shape or has_full_slices(key)) and (advanced or self._ms_dtype.is_integral) and (
+        current._ms_shape == self._ms_shape and current._ms_offset == self._ms_offset and strides_of(current) == strides_of(self)
     ):
         current = self  # as in torch, what shows all of a tensor is the tensor
-    if value is current and not advanced and current._stride is not None and overlaps(current._shape, current._stride):
+    if value is current and not advanced and current._ms_stride is not None and overlaps(current._ms_shape, current._ms_stride):
         check_history(current)
         touch(current)
         return
     if advanced:
         mask = lone_mask(key)
-        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._ms_shape) == 1):
             refuse_mask_of_bytes(mask)
             refuse_codes("masked_fill", current)
             warn_if_expanded(current, "masked_fill_", "tensor[mask] = scalar")
@@ -430,9 +430,9 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     if is_number(value):
         write_array(current, number_as(value, current), label="FillBackward3")
         return
-    number = isinstance(value, TensorBase) and not value._shape and current._shape  # to torch
-    if isinstance(value, TensorBase) and value._storage is current._storage:
-        if value._shape != current._shape:
+    number = isinstance(value, TensorBase) and not value._ms_shape and current._ms_shape  # to torch
+    if isinstance(value, TensorBase) and value._ms_storage is current._ms_storage:
+        if value._ms_shape != current._ms_shape:
             value = without_leading_ones(value)
         same = stands_in(value, current)
         if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
@@ -441,12 +441,12 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
                 refuse_shared_places(current)
             touch(current)
             return
-        if value._shape != current._shape and not number and count_of(value._shape) == count_of(current._shape) == 1:
+        if value._ms_shape != current._ms_shape and not number and count_of(value._ms_shape) == count_of(current._ms_shape) == 1:
             refuse_partial_overlap(current, value, alike=False)  # torch compares the steps of windows of one element, too
         if same or number:
             value = contiguous_copy(value)
     check_writable(current)
-    assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
+    assign(current, fitted(value, current, current._ms_shape), "FillBackward3" if number else "CopyBackwards", given=True)
 
 
 def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, masked: bool) -> None:
@@ -454,11 +454,11 @@ def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, mas
         number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
     check_history(current)
     refuse_exponents(current)
-    shape = current._shape
-    single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
+    shape = current._ms_shape
+    single = masked and isinstance(value, TensorBase) and count_of(value._ms_shape) == 1  # torch fills by the mask
     if isinstance(value, TensorBase) and not single:
         refuse_partial_overlap(current, without_leading_ones(value), alike=False)
-    elif single and value._storage is current._storage:
+    elif single and value._ms_storage is current._ms_storage:
         value = contiguous_copy(value)
     common, dims, adjacent = _plan(shape, advanced)
     rest = [shape[d] for d in range(len(shape)) if d not in dims]
@@ -472,7 +472,7 @@ def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, mas
         source = filling(value, current, target)
     except RuntimeError:
         if isinstance(value, TensorBase):
-            own = value._shape
+            own = value._ms_shape
             while own[:1] == (1,):
                 own = own[1:]  # which torch leaves out
             raise RuntimeError(
@@ -480,22 +480,22 @@ def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, mas
                 f"of shape {list(target)}"
             ) from None
         raise
-    if isinstance(value, TensorBase) and value._shape:
+    if isinstance(value, TensorBase) and value._ms_shape:
         check_one_device(value, current)
     if isinstance(value, TensorBase) and not single:
         expect_dtype_of(current, value)
-    elif single and value._dtype is not current._dtype and readable(value) is not None:
-        fitting(value.item(), current._dtype)
+    elif single and value._ms_dtype is not current._ms_dtype and readable(value) is not None:
+        fitting(value.item(), current._ms_dtype)
     _check_bounds(shape, advanced)  # last, as in torch
     indices = tuple(advanced[d] for d in dims)
     for index in indices:
-        if index._storage is current._storage:
+        if index._ms_storage is current._ms_storage:
             refuse_partial_overlap(current, index, alike=False)
     _put_indexed(current, advanced, source, indices, common, adjacent)
 
 
 def _put_indexed_in_array(current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], *plan: Any) -> bool:
-    places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(current._shape)))
+    places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(current._ms_shape)))
     put_at(current, places, source, indices)
     return True
 
@@ -508,7 +508,7 @@ def _put_indexed_on_device(
         return True
     if LEVELS:
         return None
-    put_on_device(current, flat_positions(current._shape, dims, indices, common, adjacent, current), source, indices)
+    put_on_device(current, flat_positions(current._ms_shape, dims, indices, common, adjacent, current), source, indices)
     return True
 
 
@@ -522,8 +522,8 @@ def _put_indexed(
     current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
 ) -> None:
     """Write ``source`` at index tensors: ``advanced`` has them by dimension, ``indices`` in order and broadcast to one shape."""
-    positions = flat_positions(current._shape, tuple(sorted(advanced)), indices, common, adjacent, current)
-    kernel_of = _scatter[current._dtype.name]
+    positions = flat_positions(current._ms_shape, tuple(sorted(advanced)), indices, common, adjacent, current)
+    kernel_of = _scatter[current._ms_dtype.name]
 
     def put(raw: Any, new: Any, index: Any) -> Any:
         return kernel_of(raw, index, new)
@@ -540,8 +540,8 @@ def _unread(old: Array, new: Array) -> Array:
 def planned(input: Any, key: Any) -> tuple[Any, ...]:
     """Resolve a key of tensors and full slices: return dimensions, indices, broadcast shape, and whether the dimensions are adjacent."""
     current, advanced = _basic(input, key)
-    common, dims, adjacent = _plan(current._shape, advanced)
-    _check_bounds(current._shape, advanced)
+    common, dims, adjacent = _plan(current._ms_shape, advanced)
+    _check_bounds(current._ms_shape, advanced)
     return dims, tuple(advanced[d] for d in dims), common, adjacent
 
 
@@ -559,8 +559,8 @@ def put_at(target: TensorBase, key: tuple[slice | Array, ...], source: TensorBas
             check_view(target)
         # The target with its part written, as an operation of the old target and the source.
         before = snapshot(target)
-        made = watch(_IndexPut.recorded(before, source, key=key, shape=before._shape), *watched)
-    if 0 not in target._shape:
+        made = watch(_IndexPut.recorded(before, source, key=key, shape=before._ms_shape), *watched)
+    if 0 not in target._ms_shape:
         array_of(target)[key] = values
     touch(target)
     if record:

@@ -32,15 +32,15 @@ def bilinear(input1: TensorBase, input2: TensorBase, weight: TensorBase, bias: T
     if bias is not None and shape_of(bias) != w[:1]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {shape_of(bias)[0]} but expected {w[0]}")
     given = {"input1": input1, "input2": input2, "weight": weight, **({} if bias is None else {"bias": bias})}
-    if any(tensor._dtype is not input1._dtype for tensor in given.values()):
+    if any(tensor._ms_dtype is not input1._ms_dtype for tensor in given.values()):
         raise RuntimeError(
             "All tensors must have the same dtype, got "
-            + ", ".join(f"{name}: {cpp_word(tensor._dtype)}" for name, tensor in given.items())
+            + ", ".join(f"{name}: {cpp_word(tensor._ms_dtype)}" for name, tensor in given.items())
         )
     first, second = views.reshape(input1, (-1, a[-1])), views.reshape(input2, (-1, b[-1]))
     columns = views.reshape(views.permute(weight, (1, 0, 2)), (w[1], w[0] * w[2]))
     mixed = views.reshape(mm(first, columns), (-1, w[0], w[2]))
-    result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2, dtype=mixed._dtype)
+    result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2, dtype=mixed._ms_dtype)
     result = views.reshape(result, (*a[:-1], w[0]))
     factors = input1, input2, weight
     watch(result, *(one for one in factors if any(other is not one and is_tracked(other) for other in factors)))

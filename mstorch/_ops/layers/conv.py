@@ -111,17 +111,17 @@ def _check(
 
 
 def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> None:
-    if input._dtype is not weight._dtype:
+    if input._ms_dtype is not weight._ms_dtype:
         raise RuntimeError(
-            f"Input type (torch.{type_word(input._dtype)}Tensor) and weight type (torch.{type_word(weight._dtype)}Tensor) should "
+            f"Input type (torch.{type_word(input._ms_dtype)}Tensor) and weight type (torch.{type_word(weight._ms_dtype)}Tensor) should "
             "be the same or input should be a MKLDNN tensor and weight is a dense tensor"
         )
-    if bias is not None and bias._dtype is not input._dtype:
+    if bias is not None and bias._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"Input type ({cpp_word(input._dtype)}) and bias type ({cpp_word(bias._dtype)}) should be "
+            f"Input type ({cpp_word(input._ms_dtype)}) and bias type ({cpp_word(bias._ms_dtype)}) should be "
             "the same"
         )
-    if input._dtype.name == "bool":
+    if input._ms_dtype.name == "bool":
         raise not_for("slow_conv2d_cpu", "bool")
 
 
@@ -171,9 +171,9 @@ def _convolve(
         padding = expand_numbers(padding, rank, "padding")
     _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
-    if not input._shape[1]:
+    if not input._ms_shape[1]:
         result = _without_channels(input, weight, bias, stride, padding, dilation)
-    elif _is_direct(input, rank < 3) and count_of(input._shape) and count_of(weight._shape):
+    elif _is_direct(input, rank < 3) and count_of(input._ms_shape) and count_of(weight._ms_shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -187,8 +187,8 @@ def _without_channels(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> TensorBase:
     """Return what torch makes of an input of no channels: a result of none, whatever the weight's number of outputs."""
-    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
-    shape = (input._shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
+    sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
+    shape = (input._ms_shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
     parts = [views.reshape(part, (-1,))[:0] for part in (input, weight, bias) if part is not None]
     return views.reshape(cat(parts), shape)
 
@@ -208,7 +208,7 @@ def _any_rank(input: TensorBase) -> bool:
 
 
 def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
-    kind = input._dtype.name
+    kind = input._ms_dtype.name
     return (plain or _any_rank(input)) and (kind in _DIRECT or (_BESIDE and kind == "float64"))
 
 
@@ -217,7 +217,7 @@ def _is_direct(input: TensorBase, plain: bool) -> bool:
     """Return whether the kernel that has its own gradient rule supports the dtype and the call; ``plain`` marks calls that every such
     kernel supports.
     """
-    return plain and input._dtype.name in _DIRECT
+    return plain and input._ms_dtype.name in _DIRECT
 
 
 def _direct(
@@ -228,14 +228,14 @@ def _direct(
     if lifted:
         input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
         stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
-    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
+    sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
     if any(n + 2 * p < d * (k - 1) + 1 for n, k, s, p, d in sizes):
         raise RuntimeError("Kernel size can't be greater than actual input size")
     tensors = (input, weight) if bias is None else (input, weight, bias)
     if bias is None:
-        found = apply(_conv2d, input._dtype, (*tensors, None), (stride, padding, dilation, groups))
+        found = apply(_conv2d, input._ms_dtype, (*tensors, None), (stride, padding, dilation, groups))
     else:
-        found = apply(_conv2d, input._dtype, tensors, (stride, padding, dilation, groups))
+        found = apply(_conv2d, input._ms_dtype, tensors, (stride, padding, dilation, groups))
     return views.squeeze(found, 2) if lifted else found
 
 
@@ -265,9 +265,9 @@ def _convolve_transposed(
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
-    if _is_direct(input, rank == 2 and groups == 1) and count_of(input._shape) and count_of(weight._shape):
+    if _is_direct(input, rank == 2 and groups == 1) and count_of(input._ms_shape) and count_of(weight._ms_shape):
         tensors = (input, weight, bias)
-        result = apply(_conv_transpose2d, input._dtype, tensors, args)
+        result = apply(_conv_transpose2d, input._ms_dtype, tensors, args)
     elif bias is None:
         result = call(_conv_transpose, (input, weight), None, *args)
     else:

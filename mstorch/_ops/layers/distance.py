@@ -27,7 +27,7 @@ _p_norm = kernel("p_norm")
 
 def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: bool = True) -> TensorBase:
     """Return the p-norm over one or several dimensions."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         input = abs_of(input)
     rank = len(shape_of(input))
     dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
@@ -37,10 +37,10 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
 @operation(autocast=FLOAT32_ON_DEVICES, one_device=OneDevice("clamp_min__Tensor"))
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """Return the cosine of the angle between vectors along ``dim``; norms are clamped to at least ``eps``."""
-    kind = promote_types(x1._dtype, x2._dtype)
+    kind = promote_types(x1._ms_dtype, x2._ms_dtype)
     if kind.is_integral:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_word(kind)}")
-    x1, x2 = (x if x._dtype is kind else x.to(kind) for x in (x1, x2))
+    x1, x2 = (x if x._ms_dtype is kind else x.to(kind) for x in (x1, x2))
     common = broadcast_shape(shape_of(x1), shape_of(x2))
     x1, x2 = views.expand(x1, common), views.expand(x2, common)
     first = clamp_min(p_norm(x1, 2, dim, True), eps)
@@ -71,14 +71,14 @@ def pdist(input: TensorBase, p: float = 2) -> TensorBase:
     shape = shape_of(input)
     if len(shape) != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     first, second = np.triu_indices(shape[0], 1)
     if not first.size:
         return mul(sum_of(views.narrow(input, 0, 0, 0), 1), 0) if shape[0] == 0 else sum_of(views.narrow(input, 0, 0, 0), 1)
-    _refuse_half("pdist", input._dtype)
+    _refuse_half("pdist", input._ms_dtype)
     left = index_select(input, 0, made(first.astype(np.int64)))
     right = index_select(input, 0, made(second.astype(np.int64)))
     return p_norm(sub(left, right), p, 1, share=False)
@@ -90,13 +90,13 @@ def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | No
     """Return the p-norm distances between all rows of (*, P, M) and (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
-        if not tensor._dtype.is_floating_point:
+        if not tensor._ms_dtype.is_floating_point:
             raise RuntimeError(
-                f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._dtype)}"
+                f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._ms_dtype)}"
             )
         if len(shape) < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(shape)}D")
-    expect_dtype(x1._dtype, x2)
+    expect_dtype(x1._ms_dtype, x2)
     if a[-1] != b[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     if p < 0:
@@ -108,16 +108,16 @@ def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | No
         return mul(add(first, views.unsqueeze(sum_of(x2, -1), -2)), 0)
     products = compute_mode == "use_mm_for_euclid_dist" or compute_mode != "donot_use_mm_for_euclid_dist" and max(a[-2], b[-2]) > 25
     if p != 2 or not products:
-        _refuse_half("cdist", x1._dtype)
+        _refuse_half("cdist", x1._ms_dtype)
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
     return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 
 
 def normalize(input: TensorBase, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
     """Return the input divided by its p-norm over ``dim``, clamped to at least ``eps``."""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._ms_dtype)}"
         )
     length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), shape_of(input))
     result = div(input, length)

@@ -31,7 +31,7 @@ def _check(p: float) -> None:
 
 def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
     """Raise torch's error for complex dtypes, and for dtypes of these categories."""
-    kind = input._dtype
+    kind = input._ms_dtype
     if kind.is_complex:
         raise not_for("bernoulli_scalar_cpu_", kind.name)
     if kind.category in whole:
@@ -45,15 +45,15 @@ def _noise(input: TensorBase, p: float, channels: bool) -> TensorBase:
 
 def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
     """Return ``scale`` with probability 1 - p, else 0, for each element or channel of ``input``."""
-    own, kind = input._shape, input._dtype
+    own, kind = input._ms_shape, input._ms_dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
     keep = draw("dropout_mask", mask_engine(input), math.prod(shape), 1 - p)
     if isinstance(keep, np.ndarray):
-        keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
+        keep = keep.reshape(shape) if channels or input._ms_stride is None else _in_memory_order(keep, own, strides_of(input))
         # A product of 0-d arrays is a NumPy scalar.
         noise = tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
         return beside(noise, input)
-    order = None if channels or input._stride is None else _order_of_memory(own, strides_of(input))
+    order = None if channels or input._ms_stride is None else _order_of_memory(own, strides_of(input))
     drawn = cast_tensor(wrap(keep), kind)
     if order is not None:
         return mul(permute(reshape(drawn, [shape[i] for i in order]), [order.index(i) for i in range(len(order))]), scale)
@@ -76,7 +76,7 @@ def _in_memory_order(drawn: Array, shape: tuple[int, ...], strides: tuple[int, .
 
 def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
     _check(p)
-    if p == 0 or not train or count_of(input._shape) == 0:
+    if p == 0 or not train or count_of(input._ms_shape) == 0:
         return input
     if channels:
         _feature_dims(input)
@@ -85,7 +85,7 @@ def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> Tensor
     _refuse_others(input, (0, 1))
     refuse_codes("bernoulli_scalar_cpu_", input)
     noise = _noise(input, p, channels)
-    return call(_mul, (input, noise), strides=result_strides((input,), input._shape))
+    return call(_mul, (input, noise), strides=result_strides((input,), input._ms_shape))
 
 
 _ALPHA = 1.7580993408473766
@@ -94,7 +94,7 @@ _ALPHA = 1.7580993408473766
 def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> TensorBase:
     """Apply dropout that keeps mean and variance of a self-normalizing network (https://arxiv.org/abs/1706.02515)."""
     _check(p)
-    if p == 0 or not train or count_of(input._shape) == 0:
+    if p == 0 or not train or count_of(input._ms_shape) == 0:
         return input
     if channels:
         _feature_dims(input)
@@ -108,7 +108,7 @@ def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> 
 
 
 def _feature_dims(input: TensorBase) -> None:
-    if len(input._shape) < 2:
+    if len(input._ms_shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
 
 

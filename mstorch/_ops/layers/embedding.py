@@ -36,10 +36,10 @@ _embedding = kernel("embedding")
 
 
 def _check_type(input: TensorBase, name: str) -> None:
-    if input._dtype not in (int64, int32):
+    if input._ms_dtype not in (int64, int32):
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{type_word(input._dtype)}Tensor instead (while checking arguments for {name})"
+            f"torch.{type_word(input._ms_dtype)}Tensor instead (while checking arguments for {name})"
         )
 
 
@@ -71,11 +71,11 @@ def _rows_gradient(
     rows = views.reshape(indices, (-1,))
     if not weight.numel():
         rows = rows[:0]  # a table without elements has a gradient that names no row
-    values = views.reshape(gradient, (indices.numel(), weight._shape[1]))[: len(rows)]
+    values = views.reshape(gradient, (indices.numel(), weight._ms_shape[1]))[: len(rows)]
     if padding >= 0:
         kept = ne(rows, padding)
         rows, values = rows[kept], values[kept]
-    return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._shape),)
+    return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._ms_shape),)
 
 
 def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool, sparse: bool = False) -> TensorBase:
@@ -122,7 +122,7 @@ def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_
 
 def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
     """Return an int64 one-hot tensor: (*) → (*, num_classes)."""
-    if tensor._dtype is not int64:
+    if tensor._ms_dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     classes = readable(tensor) if num_classes > 0 else array_of(tensor)
     if classes is None:
@@ -143,7 +143,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
     hot = np.zeros((classes.size, num_classes), np.int64)
     hot[np.arange(classes.size), classes.reshape(-1)] = 1
     found = beside(made(hot.reshape(*classes.shape, num_classes)), tensor)
-    found._counter.version += 2  # torch fills it with zeros, then with ones
+    found._ms_counter.version += 2  # torch fills it with zeros, then with ones
     return found
 
 
@@ -166,7 +166,7 @@ def bag_starts(
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {starts[-1]}")
     if not include_last_offset:
         return np.append(starts, count)
-    if mode == "sum" and padding_idx is None and weight._dtype is not float64:
+    if mode == "sum" and padding_idx is None and weight._ms_dtype is not float64:
         return starts
     return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
 
@@ -177,8 +177,8 @@ def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_we
     if len(shape_of(weight)) != 2:
         raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
     _check_type(indices, "embedding_bag")
-    if per_sample_weights is not None and per_sample_weights._dtype is not weight._dtype:
-        types = " does not equal ".join(f"torch.{type_word(t._dtype)}Tensor" for t in (weight, per_sample_weights))
+    if per_sample_weights is not None and per_sample_weights._ms_dtype is not weight._ms_dtype:
+        types = " does not equal ".join(f"torch.{type_word(t._ms_dtype)}Tensor" for t in (weight, per_sample_weights))
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
             f"{types} (while checking arguments for embedding_bag)"
@@ -219,7 +219,7 @@ def bag(
     total = _sums(taken, bags, count, width)
     if mode == "sum":
         return total
-    counts = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._dtype.np)
+    counts = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._ms_dtype.np)
     return div(total, beside(made(counts.reshape(-1, 1)), total))
 
 
@@ -233,7 +233,7 @@ def _shares(used: Array) -> Array:
 
 
 def _sums(taken: TensorBase, bags: Array, count: int, width: int) -> TensorBase:
-    empty = zeros((count, width), dtype=taken._dtype, device=taken.device)
+    empty = zeros((count, width), dtype=taken._ms_dtype, device=taken.device)
     if not count or not width:
         return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
     return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)

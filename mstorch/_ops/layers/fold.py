@@ -52,10 +52,10 @@ def im2col(
     shape = shape_of(input)
     kernel_, dilation, padding, stride = (_pair(v) for v in (kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)
-    if input._dtype is bool_:
+    if input._ms_dtype is bool_:
         return im2col(input.float(), kernel_size, dilation, padding, stride).to(bool_)
-    if input._dtype.is_integral:
-        raise not_for("im2col_out_cpu", input._dtype.name)
+    if input._ms_dtype.is_integral:
+        raise not_for("im2col_out_cpu", input._ms_dtype.name)
     if len(shape) not in (3, 4) or 0 in shape[1:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
@@ -83,10 +83,10 @@ def col2im(
     input: TensorBase, output_size: tuple[int, ...], kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> TensorBase:
     """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
-    if input._dtype is bool_:
+    if input._ms_dtype is bool_:
         return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
-    if input._dtype.is_integral:
-        raise not_for("col2im_out_cpu", input._dtype.name)
+    if input._ms_dtype.is_integral:
+        raise not_for("col2im_out_cpu", input._ms_dtype.name)
     shape = shape_of(input)
     sizes, kernel_, dilation, padding, stride = (_pair(v) for v in (output_size, kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)

@@ -49,7 +49,7 @@ def _starts(samples: Array, size: int, out: int, window: int) -> Array:
 
 def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels: int, rank: int) -> None:
     shape = shape_of(samples)
-    if samples._dtype is not input._dtype:
+    if samples._ms_dtype is not input._ms_dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if len(shape) != 3:
         raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {len(shape)}")
@@ -79,7 +79,7 @@ def fractional_max_pool(
         ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
         output_size = [int(shape[len(shape) - rank + d] * ratios[d]) for d in range(rank)]
     if samples is None:
-        samples = rand(1 if len(shape) == rank + 1 else shape[0], input.size(-rank - 1), rank, dtype=input._dtype)
+        samples = rand(1 if len(shape) == rank + 1 else shape[0], input.size(-rank - 1), rank, dtype=input._ms_dtype)
     function = name if rank == 2 else f"{name}_out"
     kernel = _sizes("kernel_size", kernel_size, rank, name)
     outs = _sizes("output_size", output_size, rank, name)
@@ -134,6 +134,6 @@ def _pooled(
     best = argmax(seen, -1, keepdim=True)
     broken = isnan(gather(seen, -1, best))
     if bool(broken.any()):  # of several NaN torch keeps the last
-        best = where(broken, shape_of(seen)[-1] - 1 - argmax(flip(isnan(seen).to(input._dtype), (-1,)), -1, keepdim=True), best)
+        best = where(broken, shape_of(seen)[-1] - 1 - argmax(flip(isnan(seen).to(input._ms_dtype), (-1,)), -1, keepdim=True), best)
     chosen = views.squeeze(gather(index, -1, best), -1)
     return gather(flat, -1, chosen), chosen

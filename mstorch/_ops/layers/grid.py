@@ -51,8 +51,8 @@ def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | No
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
             "use case of affine_grid. See the documentation of affine_grid for details."
         )
-    if not theta._dtype.is_floating_point:
-        raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
+    if not theta._ms_dtype.is_floating_point:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta._ms_dtype}")
     size = tuple(int(n) for n in size)
     rank = len(size) - 2
     shape = shape_of(theta)
@@ -69,7 +69,7 @@ def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | No
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got torch.Size({list(size)})")
-    kind = theta._dtype.np
+    kind = theta._ms_dtype.np
     axes = []
     for n in size[2:]:
         steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
@@ -125,9 +125,9 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
     if not is_tracked(x):
         return where(known, clamp(x, 0, n - 1), float(unknown))
     inside = logical_not(logical_or(le(at, 0), ge(at, n - 1)))
-    most = finfo(x._dtype).max
+    most = finfo(x._ms_dtype).max
     finite = clamp(x, -most, most)
-    return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype))), float(unknown))
+    return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._ms_dtype))), float(unknown))
 
 
 def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
@@ -203,10 +203,10 @@ def grid_sample(
         )
     if mode == "bicubic" and rank == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if input._dtype not in (float32, float64, float16, bfloat16):
+    if input._ms_dtype not in (float32, float64, float16, bfloat16):
         own = "grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu"
-        raise not_for(own, input._dtype.name)
-    expect_dtype(input._dtype, grid)
+        raise not_for(own, input._ms_dtype.name)
+    expect_dtype(input._ms_dtype, grid)
     sizes = x[2:]
     positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
     # The grid names x first, the axes of the image come the other way round.

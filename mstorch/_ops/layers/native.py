@@ -28,10 +28,10 @@ from .pixel import channel_shuffle
 
 def _moments(input: TensorBase, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
     """Return the mean and the reciprocal standard deviation over some dimensions."""
-    wide = input.float() if input._dtype.itemsize == 2 else input
+    wide = input.float() if input._ms_dtype.itemsize == 2 else input
     centre = mean(wide, dims, keepdim)
     spread = (var(wide, dims, correction=0, keepdim=keepdim) + eps).rsqrt()
-    return centre.to(input._dtype), spread.to(input._dtype)
+    return centre.to(input._ms_dtype), spread.to(input._ms_dtype)
 
 
 def native_layer_norm(
@@ -58,7 +58,7 @@ def native_group_norm(
         if input.numel():
             centre, spread = _moments(views.reshape(input.detach(), (N, group, -1)), (2,), eps, False)
         else:
-            made = {"dtype": input._dtype, "device": input.device}
+            made = {"dtype": input._ms_dtype, "device": input.device}
             centre, spread = zeros((N, group), **made), full((N, group), math.nan, **made)
     # To torch they come of the result's node, so that they take part in autograd as soon as a weight does.
     given = tuple(item for item in (input, weight, bias) if item is not None)
@@ -101,7 +101,7 @@ def native_batch_norm(
             dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
             stats = _moments(input.detach(), dims, eps, False)
     else:
-        stats = (empty(0, dtype=input._dtype, device=input.device), empty(0, dtype=input._dtype, device=input.device))
+        stats = (empty(0, dtype=input._ms_dtype, device=input.device), empty(0, dtype=input._ms_dtype, device=input.device))
     return finish((result, *stats), out)
 
 
@@ -125,7 +125,7 @@ def batch_norm_update_stats(
 
 def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any, Any]:
     """Return ``dropout`` and the mask of kept elements."""
-    shape, kind = shape_of(input), input._dtype
+    shape, kind = shape_of(input), input._ms_dtype
     if not input.numel():
         return kept_order(mul(input, 1), input), kept_order(empty(shape, dtype=bool_, device=input.device), input)
     if train is False or p == 0:
@@ -139,7 +139,7 @@ def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any
 @operation(one_device=OneDevice("_native_dropout_backward"))
 def native_dropout_backward(grad_output: TensorBase, mask: TensorBase, scale: float) -> TensorBase:
     """Return the gradient of ``native_dropout``: ``grad_output * mask * scale``."""
-    return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)
+    return mul(mul(grad_output, mask.to(grad_output._ms_dtype)), scale)
 
 
 def native_channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
@@ -192,7 +192,7 @@ def max_pool2d_with_indices_backward(
     shape = shape_of(input)
     lead = shape[:-2]
     with without_grad():
-        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype, device=grad_output.device)
+        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._ms_dtype, device=grad_output.device)
         at = views.reshape(indices, (*lead, -1))
         found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
         found = with_format(views.reshape(found, shape), input)

@@ -35,30 +35,32 @@ _train_parts = kernel("batch_norm_parts")
 def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
     """Compute ``running = (1 - factor) * running + factor * scale * batch``, not tracked by autograd."""
     with without_grad():
-        if batch._dtype is not running._dtype:
-            batch = cast_tensor(batch.detach(), running._dtype)
+        if batch._ms_dtype is not running._ms_dtype:
+            batch = cast_tensor(batch.detach(), running._ms_dtype)
         write(running, call(_running, (running.detach(), batch), factor, scale))
 
 
 def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
-    if tensor is not None and count_of(tensor._shape) != channels:
-        raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
+    if tensor is not None and count_of(tensor._ms_shape) != channels:
+        raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._ms_shape)}")
 
 
 def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
     """Return whether half-precision input is normalized with float32 parameters: torch then computes in float32 and rounds only the result.
     """
-    kind = input._dtype
-    return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._dtype is float32 for item in parameters)
+    kind = input._ms_dtype
+    return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._ms_dtype is float32 for item in parameters)
 
 
 def _moves_running(input: TensorBase, *statistics: TensorBase | None) -> bool:
     """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
     track.
     """
-    if 0 in input._shape or not fused("batch_norm_parts", input._dtype, input, *statistics):
+    if 0 in input._ms_shape or not fused("batch_norm_parts", input._ms_dtype, input, *statistics):
         return False
-    return all(item is None or (item._storage.is_free(item) and item._dtype is float32 and not is_tracked(item)) for item in statistics)
+    return all(
+        item is None or (item._ms_storage.is_free(item) and item._ms_dtype is float32 and not is_tracked(item)) for item in statistics
+    )
 
 
 def batch_norm(
@@ -81,7 +83,7 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
-    kind = input._dtype
+    kind = input._ms_dtype
     refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     if _beside_singles(input, weight, bias, running_mean, running_var):
@@ -110,7 +112,7 @@ def batch_norm(
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None:
-        count = count_of(input._shape) // max(channels, 1)
+        count = count_of(input._ms_shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
     if modes.saved_hooks and running_mean is not None:
         y = call(_train, operands, eps)[0]
@@ -119,7 +121,7 @@ def batch_norm(
 
 @node_called("NativeBatchNormBackward0")
 def _wide_batch_norm(input: TensorBase, *others: Any) -> TensorBase:
-    return to_dtype(batch_norm(to_dtype(input, float32), *others), input._dtype)
+    return to_dtype(batch_norm(to_dtype(input, float32), *others), input._ms_dtype)
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)
@@ -130,7 +132,7 @@ def layer_norm(
     """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
-    kind = input._dtype
+    kind = input._ms_dtype
     expect_parameters("LayerNormKernelImpl", input, weight, bias)
     if _beside_singles(input, weight, bias):
         return _wide_layer_norm(input, wanted, weight, bias, eps)
@@ -144,7 +146,7 @@ def layer_norm(
 
 @node_called("NativeLayerNormBackward0")
 def _wide_layer_norm(input: TensorBase, *others: Any) -> TensorBase:
-    return to_dtype(layer_norm(to_dtype(input, float32), *others), input._dtype)
+    return to_dtype(layer_norm(to_dtype(input, float32), *others), input._ms_dtype)
 
 
 def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: TensorBase | None, bias: TensorBase | None = None) -> None:
@@ -171,13 +173,13 @@ def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorB
     """Return the input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
-    kind = input._dtype
+    kind = input._ms_dtype
     refuse_dtype("rms_norm", kind, 2)
     half = kind.name in ("float16", "bfloat16")
     if eps is None:
         eps = finfo(float32 if half else kind).eps
     operands = (input,) if weight is None else (input, weight)
-    if half and in_one_piece(operands) and not followed(operands) and input._stride is None and 0 not in shape:
+    if half and in_one_piece(operands) and not followed(operands) and input._ms_stride is None and 0 not in shape:
         return tensor_of(half_rms_norm(array_of(input), None if weight is None else array_of(weight), len(wanted), eps))
     x = input.float() if half else input
     dims = tuple(range(len(shape) - len(wanted), len(shape)))
@@ -208,10 +210,10 @@ def group_norm(
                 f"{list(shape_of(tensor))} and input of shape {list(shape)}"
             )
     expect_parameters("GroupNormKernelImpl", input, weight, bias)
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:  # half precision rounds once, at the end
+    if input._ms_dtype.itemsize == 2 and input._ms_dtype.is_floating_point:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
-        return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
-    if not count_of(input._shape):
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(input._ms_dtype)
+    if not count_of(input._ms_shape):
         if weight is not None and shape[0]:  # the mean of nothing is no number, and so is the gradient that it is a factor of
             weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")
         return _scaled(mul(input, 1), weight, bias)
@@ -239,34 +241,34 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     n, channels = shape[:2]
-    refuse_dtype("batch_norm", input._dtype, 2)
+    refuse_dtype("batch_norm", input._ms_dtype, 2)
     expect_parameters("batch_norm", input, weight, bias)
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
-        if running is not None and count_of(running._shape) != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._shape)}")
+        if running is not None and count_of(running._ms_shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._ms_shape)}")
     if _beside_singles(input, weight, bias, running_mean, running_var) and n:
         wide = instance_norm(input.float(), weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
-        return to_dtype(wide, input._dtype)
+        return to_dtype(wide, input._ms_dtype)
     if not n and weight is not None:
         raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
-    unit, zero = ones(n * channels, dtype=input._dtype, device=input.device), zeros(n * channels, dtype=input._dtype, device=input.device)
+    unit, zero = (make(n * channels, dtype=input._ms_dtype, device=input.device) for make in (ones, zeros))
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
-    count = count_of(input._shape) // max(n * channels, 1)
+    count = count_of(input._ms_shape) // max(n * channels, 1)
     if running_mean is not None:
         _update(running_mean, mean(views.reshape(batch_mean, (n, channels)), 0), momentum)
     if running_var is not None:
         scale = count / (count - 1) if count > 1 else float("nan")
         _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point and count:
+    if input._ms_dtype.itemsize == 2 and input._ms_dtype.is_floating_point and count:
         return _rounded_instance_norm(input, weight, bias, eps)
     return no_view(_scaled(views.reshape(y, shape), weight, bias))
 
 
 def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
     """Return instance norm in half precision: the statistics are rounded, then the result."""
-    kind, wide = input._dtype, input.float()
-    dims = tuple(range(2, len(input._shape)))
+    kind, wide = input._ms_dtype, input.float()
+    dims = tuple(range(2, len(input._ms_shape)))
     centre = mean(wide, dims, True).to(kind).float()
     away = sub(wide, centre)
     slope = rsqrt(add(mean(square(away), dims, True), eps)).to(kind).float()

@@ -22,14 +22,14 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
     if modes.grad and any(map(is_tracked, params)):
         return False  # a differentiable step records what it writes, or is refused
     for group in (params, grads, *states):
-        if any(tensor._sparse for tensor in group) or not in_arrays(*group):
+        if any(tensor._ms_sparse for tensor in group) or not in_arrays(*group):
             return False
         for tensor in group:
-            if tensor._dtype.name != "float32" or tensor._stride is not None:
+            if tensor._ms_dtype.name != "float32" or tensor._ms_stride is not None:
                 return False
     for group in (grads, *states):
         for tensor, param in zip(group, params):
-            if is_tracked(tensor) or tensor._shape != param._shape:
+            if is_tracked(tensor) or tensor._ms_shape != param._ms_shape:
                 return False
     return True
 
@@ -38,12 +38,12 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
     """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd."""
     for group in (params, grads, *states):
         for tensor in group:
-            if tensor._sparse or tensor._dtype is not float32 or tensor._stride is not None or not fused(op, float32, tensor):
+            if tensor._ms_sparse or tensor._ms_dtype is not float32 or tensor._ms_stride is not None or not fused(op, float32, tensor):
                 return False
     if modes.grad and any(map(is_tracked, params)):
         return False
     pairs = [pair for group in (grads, *states) for pair in zip(group, params)]
-    return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
+    return not any(is_tracked(tensor) or tensor._ms_shape != param._ms_shape for tensor, param in pairs)
 
 
 def _increment_array(counter: TensorBase) -> float | None:
@@ -93,13 +93,13 @@ class Steps:
     def before(self, *tensors: TensorBase) -> None:
         """Run the collected updates first if these tensors are sparse, or share memory with tensors of the updates."""
         memory = self.memory
-        if memory and any(tensor._sparse or id(tensor._storage) in memory for tensor in tensors):
+        if memory and any(tensor._ms_sparse or id(tensor._ms_storage) in memory for tensor in tensors):
             self.run()
 
     def _gather(self, step: Callable[..., Any], written: tuple[Any, ...], grad: TensorBase, passes: int) -> None:
         tensors = (*written, grad)
         self.before(*tensors)
-        self.memory.update([id(tensor._storage) for tensor in tensors])
+        self.memory.update([id(tensor._ms_storage) for tensor in tensors])
         self.jobs.append((step, [array_of(tensor) for tensor in tensors], passes))
         self.written.extend(written)
         self.elements += self.jobs[-1][1][0].size

@@ -33,7 +33,7 @@ def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> 
                 f"The input size {shape[axis]}, plus negative padding {pads[2 * i]} and {pads[2 * i + 1]} resulted in a negative "
                 f"output size, which is invalid. Check dimension {axis} of your input."
             )
-    filler = fitting(value, input._dtype)
+    filler = fitting(value, input._ms_dtype)
     if all(width <= 0 for width in pads):  # a copy of a part, in its order
         lengths = tuple(
             length + sum(pads[2 * i : 2 * i + 2]) for length, i in zip(shape, range(len(shape) - 1, -1, -1))
@@ -53,7 +53,7 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
     if mode == "constant":
         if isinstance(value, complex):
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
-        nothing = 0 if input._dtype.ms is not None else 0.0
+        nothing = 0 if input._ms_dtype.ms is not None else 0.0
         return constant_pad_nd(input, pads, nothing if value is None else float(value))  # torch takes it as a floating number
     if len(pads) // 2 > len(shape):
         raise RuntimeError("Padding length too large")

@@ -18,9 +18,9 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
 
 def _like(made: TensorBase, input: TensorBase) -> TensorBase:
     """Return a new result in channels-last format if the image has it."""
-    stride = input._stride
-    last = stride is not None and suggests_channels_last(input._shape, stride)
-    return in_order(made, channels_last_strides(made._shape)) if last else made
+    stride = input._ms_stride
+    last = stride is not None and suggests_channels_last(input._ms_shape, stride)
+    return in_order(made, channels_last_strides(made._ms_shape)) if last else made
 
 
 @node_called("PixelShuffleBackward0")

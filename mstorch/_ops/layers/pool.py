@@ -144,7 +144,7 @@ def _of_a_line(rank: int, *args: Any) -> str:
 
 def _without_batch(values: TensorBase) -> TensorBase:
     made = no_view(views.squeeze(values, 0))
-    return made if values._node is None else call_node(made, type(values._node).label)
+    return made if values._ms_node is None else call_node(made, type(values._ms_node).label)
 
 
 @node_called(_of_a_line)
@@ -162,8 +162,8 @@ def max_pool(
         values, positions = (_in_format(part, input, single and rank == 3) for part in (values, positions))
         return (_without_batch(values), _without_batch(positions)) if single else (values, positions)
     if rank == 1:
-        refuse_dtype("max_pool1d_impl", input._dtype, 2)
-    refuse_dtype(f"max_pool{rank}d", input._dtype)
+        refuse_dtype("max_pool1d_impl", input._ms_dtype, 2)
+    refuse_dtype(f"max_pool{rank}d", input._ms_dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
     values = _in_format(values, input, single and rank == 3)
     return _without_batch(values) if single else values
@@ -171,8 +171,8 @@ def max_pool(
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
     """Return the result in the input's memory format. A single volume is batched for the kernel; it has a format if it is dense."""
-    if single and input._stride is not None and is_channels_last(input._shape, input._stride):
-        return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
+    if single and input._ms_stride is not None and is_channels_last(input._ms_shape, input._ms_stride):
+        return in_order(values, normalize(values._ms_shape, channels_last_strides(values._ms_shape)))
     return with_format(values, input)
 
 
@@ -199,8 +199,8 @@ def avg_pool(
     input, single, kernel_, stride_, padding_, _, out = _prepare(
         f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
     )
-    if input._dtype is not int64:
-        refuse_dtype("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._dtype, 2)
+    if input._ms_dtype is not int64:
+        refuse_dtype("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._ms_dtype, 2)
         numbers = (kernel_, stride_, padding_, out, count_include_pad, divisor_override)
         values = call(_avg_pool, (input,), *numbers, label=_label("AvgPool", rank))
     else:
@@ -260,7 +260,7 @@ def _empty(name: str, word: str, shape: Sizes, first: int) -> RuntimeError:
 
 def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
     """Return the result of adaptive pooling; if it has no elements but for the batch, backward raises torch's error."""
-    shape = values._shape[single:]
+    shape = values._ms_shape[single:]
     if 0 in shape[1:] and is_tracked(values):
 
         def refuse(gradient: TensorBase) -> Any:
@@ -274,14 +274,14 @@ def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
 def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[TensorBase | int | None, ...]) -> TensorBase:
     """Average-pool to ``output_size``."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
-    if set(out) == {1} and rank > 1 and input._dtype.is_integral:
+    if set(out) == {1} and rank > 1 and input._ms_dtype.is_integral:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
-            f"{type_word(input._dtype)}"
+            f"{type_word(input._ms_dtype)}"
         )
-    refuse_dtype("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._dtype, 2)
+    refuse_dtype("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._ms_dtype, 2)
     if set(out) == {1}:
-        rank_of_input = len(input._shape)
+        rank_of_input = len(input._ms_shape)
         values = call(_mean, (input,), tuple(range(rank_of_input - rank, rank_of_input)), True)
     else:
         values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
@@ -296,7 +296,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[Ten
 def adaptive_max_pool(rank: int, input: TensorBase, output_size: int | tuple[TensorBase | int | None, ...]) -> tuple[Any, Any]:
     """Max-pool to ``output_size``; return the maxima and their flat spatial indices."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
-    refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
+    refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._ms_dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
     _refused_backward(values, "adaptive_max", rank, single)
     if single:

@@ -53,7 +53,7 @@ def _single(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: 
 
 def _fused(cell: Kernel, *tensors: TensorBase) -> Any:
     """Run the kernel in the widest dtype of its arguments: under autocast the gates' dtype may differ from the state's."""
-    return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._dtype for tensor in tensors)))
+    return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._ms_dtype for tensor in tensors)))
 
 
 def _rows(state: State, start: int, count: int) -> State:

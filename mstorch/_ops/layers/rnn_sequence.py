@@ -77,8 +77,8 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Te
         return False
     if any(size != batch_sizes[0] for size in batch_sizes) or not batch_sizes[0]:
         return False
-    kind = tensors[0]._dtype
-    return kind.name in ("float32", "float64") and all(t._dtype is kind for t in tensors)
+    kind = tensors[0]._ms_dtype
+    return kind.name in ("float32", "float64") and all(t._ms_dtype is kind for t in tensors)
 
 
 def run(
@@ -87,7 +87,7 @@ def run(
     """Run all time steps, from the input's contribution to the gates (steps * N, gates * H); return outputs (steps * N, H) and the last
     state.
     """
-    rows, size = state[0]._shape
+    rows, size = state[0]._ms_shape
     given = np.array(array_of(gates), order="C").reshape(steps, rows, -1)
     if reverse:
         given = np.ascontiguousarray(given[::-1])
@@ -104,5 +104,5 @@ def run(
         node.mode, node.kept, node.reverse, node.slow, node.places, node.shapes = mode, kept, reverse, slow, places, (steps, rows, size)
         node.saved = [saved_input(bare_twin(tensor) if tensor is gates and not is_tracked(gates) else tensor) for tensor in tensors]
         for number, item in enumerate(made):
-            item._node, item._number = node, number
+            item._ms_node, item._ms_number = node, number
     return made[0], tuple(made[1:])

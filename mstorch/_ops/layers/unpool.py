@@ -59,8 +59,8 @@ def max_unpool(
     padding = expand_numbers(padding, rank, "padding")
     shape = shape_of(input)
     sizes = _sizes(shape, kernel, stride, padding, output_size)
-    if indices._dtype is not int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {indices._dtype.name}")
+    if indices._ms_dtype is not int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices._ms_dtype.name}")
     if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(
             f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {len(shape)} dimensions"
@@ -79,11 +79,11 @@ def max_unpool(
             f"{'x'.join(map(str, sizes))})"
         )
     flat = scatter(
-        zeros((*lead, count), dtype=input._dtype, device=input.device), len(lead),
+        zeros((*lead, count), dtype=input._ms_dtype, device=input.device), len(lead),
         *(views.reshape(part, (*lead, math.prod(shape[len(lead) :]))) for part in (indices, input))
     )
     result = no_view(views.reshape(flat, (*lead, *sizes)))
-    if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):
+    if rank == 2 and input._ms_stride is not None and suggests_channels_last(shape, input._ms_stride):
         return contiguous(result, memory_format=channels_last)
     return result
 

@@ -145,7 +145,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 
 
 def _check_kind(input: TensorBase, mode: str, rank: int, antialias: bool) -> None:
     """Raise torch's errors for integers other than uint8, and for complex numbers."""
-    kind, nearest = input._dtype, mode.startswith("nearest")
+    kind, nearest = input._ms_dtype, mode.startswith("nearest")
     if kind.is_floating_point and not (antialias and kind.itemsize == 2):
         return
     if kind is uint8 and (nearest or (rank == 2 and mode in _BYTES)):
@@ -171,9 +171,9 @@ def resize(
     if antialias and sizes == out:
         return clone(input)
     _check_kind(input, mode, len(sizes), antialias)
-    if input._dtype is uint8 and mode in _BYTES:
+    if input._ms_dtype is uint8 and mode in _BYTES:
         return _resize_bytes(input, out, factors, mode, corners, antialias)
-    kind = input._dtype
+    kind = input._ms_dtype
     axes = _axes(sizes, out, factors, mode, corners, antialias, kind)
     if not antialias and _has_kernel(input, mode):
         return call(_upsample, (input,), mode, out, factors if factors[0] is not None else None, corners, Passes(axes))
@@ -194,7 +194,7 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 def _has_kernel(input: TensorBase, mode: str) -> bool:
     """Return whether the device of ``input`` has a single kernel for interpolation in this mode."""
-    return mode in _KERNELS and fused("upsample", input._dtype, input)
+    return mode in _KERNELS and fused("upsample", input._ms_dtype, input)
 
 
 _NEAREST = ("nearest", "nearest-exact")
@@ -251,7 +251,7 @@ def _name(
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> str:  # fmt: skip
     word = _WORDS.get(mode)
-    return "" if word is None else f"Upsample{word.format(len(input._shape) - 2)}{'Aa' if antialias else ''}Backward0"
+    return "" if word is None else f"Upsample{word.format(len(input._ms_shape) - 2)}{'Aa' if antialias else ''}Backward0"
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)

@@ -22,12 +22,12 @@ def in_one_kernel(input: TensorBase, a: TensorBase, b: TensorBase, beta: Number,
     """
     if beta.__class__ not in (int, float) or alpha.__class__ not in (int, float) or not beta or not alpha:
         return None
-    op, kind = _KERNELS[len(a._shape)], a._dtype
-    if not fused(op.op, kind, input, a, b) or any(item._dtype is not kind or 0 in item._shape for item in (input, a, b)):
+    op, kind = _KERNELS[len(a._ms_shape)], a._ms_dtype
+    if not fused(op.op, kind, input, a, b) or any(item._ms_dtype is not kind or 0 in item._ms_shape for item in (input, a, b)):
         return None
-    if a._shape[:-2] != b._shape[:-2] or a._shape[-1] != b._shape[-2]:
+    if a._ms_shape[:-2] != b._ms_shape[:-2] or a._ms_shape[-1] != b._ms_shape[-2]:
         return None
-    shape = (*a._shape[:-1], b._shape[-1])
-    if len(input._shape) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(input._shape), reversed(shape))):
+    shape = (*a._ms_shape[:-1], b._ms_shape[-1])
+    if len(input._ms_shape) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(input._ms_shape), reversed(shape))):
         return None
     return apply(op, kind, (input, a, b), (float(fitting(beta, float32)), float(fitting(alpha, float32))))

@@ -33,7 +33,7 @@ from .matmul import bmm, matmul
 def _nothing_of(tensor: TensorBase) -> Any:
     """Return zeros that depend on the tensor in the autograd graph, with a gradient of zeros."""
     def nothing(raw: Any) -> Any:
-        return zeros(tuple(raw.shape), tensor._dtype.name)
+        return zeros(tuple(raw.shape), tensor._ms_dtype.name)
 
     return linear(
         tensor, Move(np.zeros_like, nothing), Move(lambda gradient: gradient * gradient.dtype.type(0), nothing), "MulBackward0"
@@ -47,18 +47,18 @@ _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 def _scaled_sum(name: str, input: TensorBase, product: Any, beta: TensorBase | Number, alpha: TensorBase | Number) -> TensorBase:
     """Return ``beta * input + alpha * product``; if ``beta`` is 0, ``input`` is ignored."""
-    if input._dtype is not product._dtype:
+    if input._ms_dtype is not product._ms_dtype:
         raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
+            f"self and mat2 must have the same dtype, but got {type_word(input._ms_dtype)} and {type_word(product._ms_dtype)}"
         )
-    if product._dtype.is_integral:
-        whole = bool if product._dtype.category == 0 else int
-        alpha, beta = whole(fitting(alpha, product._dtype)), whole(fitting(beta, product._dtype))
+    if product._ms_dtype.is_integral:
+        whole = bool if product._ms_dtype.category == 0 else int
+        alpha, beta = whole(fitting(alpha, product._ms_dtype)), whole(fitting(beta, product._ms_dtype))
     else:
         for factor in (alpha, beta):
-            fitting(factor, product._dtype)
+            fitting(factor, product._ms_dtype)
     shown = views.expand(input, shape_of(product))
-    if alpha == 0 and product._dtype.category in _UNSEEN.get(name, ()):
+    if alpha == 0 and product._ms_dtype.category in _UNSEEN.get(name, ()):
         scaled = _nothing_of(product)
     else:
         scaled = product if alpha == 1 else product * alpha
@@ -69,7 +69,7 @@ def _scaled_sum(name: str, input: TensorBase, product: Any, beta: TensorBase | N
 
 def _row_major(result: TensorBase) -> TensorBase:
     """Return a new result in row-major order, whatever the order of the summand."""
-    return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
+    return result if result._ms_stride is None else in_order(result, contiguous_strides(result._ms_shape))
 
 
 @operation(forms=Forms(old=old_sum("mat1", "mat2")), autocast=LOWER, arguments_first=True)
@@ -86,9 +86,10 @@ def addmm(
     found = in_one_kernel(input, mat1, mat2, beta, alpha)
     if found is not None:
         return finish_exactly(found, out)
-    if mat1._dtype is mat2._dtype is input._dtype and input._dtype.name in _ROUNDED_ONCE:  # and the factors are always looked at
+    # The factors are always looked at.
+    if mat1._ms_dtype is mat2._ms_dtype is input._ms_dtype and input._ms_dtype.name in _ROUNDED_ONCE:
         whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
-        return finish_exactly(whole.to(input._dtype), out)
+        return finish_exactly(whole.to(input._ms_dtype), out)
     return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
 
 
@@ -114,15 +115,15 @@ def addmv(
         raise RuntimeError(
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
-    kinds = input._dtype, mat._dtype, vec._dtype
+    kinds = input._ms_dtype, mat._ms_dtype, vec._ms_dtype
     if not kinds[0] is kinds[1] is kinds[2]:
         one, two, three = map(type_word, kinds)
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {one}, {two}, and {three}")
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
+    if input._ms_dtype.itemsize == 2 and input._ms_dtype.is_floating_point:
         for factor in (alpha, beta):
-            fitting(factor, input._dtype)
+            fitting(factor, input._ms_dtype)
         whole = _scaled_sum("", input.float(), matmul(mat.float(), vec.float()), beta, alpha)
-        return finish_exactly(whole.to(input._dtype), out)
+        return finish_exactly(whole.to(input._ms_dtype), out)
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
@@ -137,20 +138,20 @@ def addr(
             raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
     refuse_partly(out, vec1, vec2)
     product = outer(vec1, vec2)
-    if input._dtype is not product._dtype:
-        kind = promote_types(input._dtype, product._dtype)
+    if input._ms_dtype is not product._ms_dtype:
+        kind = promote_types(input._ms_dtype, product._ms_dtype)
         input, product = input.to(kind), product.to(kind)
     for name, factor in (("beta", beta), ("alpha", alpha)):
-        if product._dtype.category and isinstance(factor, bool):
+        if product._ms_dtype.category and isinstance(factor, bool):
             raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-        if product._dtype.is_integral and isinstance(factor, (float, complex)):
+        if product._ms_dtype.is_integral and isinstance(factor, (float, complex)):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-    if not product._dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
-        raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
-    if product._dtype.itemsize == 2 and product._dtype.is_floating_point:
+    if not product._ms_dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
+        raise RuntimeError(f"value cannot be converted to type {cpp_word(product._ms_dtype)} without overflow")
+    if product._ms_dtype.itemsize == 2 and product._ms_dtype.is_floating_point:
         # In half precision the factors and each step are rounded.
-        alpha, beta = (float(scalar_array(fitting(factor, product._dtype), product._dtype)) for factor in (alpha, beta))
-        product, alpha = outer(vec1 * alpha, vec2).to(product._dtype), 1
+        alpha, beta = (float(scalar_array(fitting(factor, product._ms_dtype), product._ms_dtype)) for factor in (alpha, beta))
+        product, alpha = outer(vec1 * alpha, vec2).to(product._ms_dtype), 1
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
@@ -163,17 +164,17 @@ def baddbmm(
     """Return ``beta * input + alpha * (batch1 @ batch2)`` with batched matrix products. Raise NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
     wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
-    if input._dtype is not batch1._dtype:
-        words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
+    if input._ms_dtype is not batch1._ms_dtype:
+        words = (cpp_word(tensor._ms_dtype) for tensor in (input, batch1, batch2))
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
-    expect_dtype(batch1._dtype, batch2)
+    expect_dtype(batch1._ms_dtype, batch2)
     found = in_one_kernel(input, batch1, batch2, beta, alpha) if len(shape_of(batch1)) == len(shape_of(batch2)) == 3 else None
     if found is not None:
         return finish_exactly(found, out)
-    if input._dtype.itemsize == 2 and input._dtype.is_floating_point:
+    if input._ms_dtype.itemsize == 2 and input._ms_dtype.is_floating_point:
         # Half precision rounds once, after the sum.
         whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)
-        return finish_exactly(whole.to(input._dtype), out)
+        return finish_exactly(whole.to(input._ms_dtype), out)
     return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
@@ -193,9 +194,9 @@ def addbmm(
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    if input._dtype.itemsize <= 2 and input._dtype.is_floating_point and a[0]:  # which rounds after each matrix that is added
+    if input._ms_dtype.itemsize <= 2 and input._ms_dtype.is_floating_point and a[0]:  # which rounds after each matrix that is added
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
         return finish_exactly(total, out, _UNLIKE)
-    return finish_exactly(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out, _UNLIKE)
+    return finish_exactly(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._ms_dtype), beta, alpha), out, _UNLIKE)

@@ -41,13 +41,13 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
     sa, sb = shape_of(a), shape_of(b)
     if len(over_a) != len(over_b):
         raise RuntimeError("both dimension lists should have same length")
-    if a._dtype is not b._dtype:
+    if a._ms_dtype is not b._ms_dtype:
         raise RuntimeError("both inputs should have same dtype")
     for x, y in zip(over_a, over_b):
         if sb[y] == 1 and sa[x] != 1:
-            a = a.sum(x, keepdim=True, dtype=a._dtype)
+            a = a.sum(x, keepdim=True, dtype=a._ms_dtype)
         elif sa[x] == 1 and sb[y] != 1:
-            b = b.sum(y, keepdim=True, dtype=b._dtype)
+            b = b.sum(y, keepdim=True, dtype=b._ms_dtype)
         elif sa[x] != sb[y]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {sa[x]} in dim {x} and second has size {sb[y]} in dim {y}"
@@ -94,7 +94,7 @@ def inner(input: Any, other: TensorBase, *, out: TensorBase | None = None) -> Te
 @node_called("VdotBackward0")
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inner product of two vectors, the first one conjugated."""
-    return dot(input.conj_physical() if input._dtype.is_complex else input, other, out=out)
+    return dot(input.conj_physical() if input._ms_dtype.is_complex else input, other, out=out)
 
 
 def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
@@ -114,7 +114,7 @@ def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
 @node_called("TraceBackward0")
 def trace(input: TensorBase) -> TensorBase:
     """Return the sum of the diagonal of a matrix."""
-    if input._dtype.category == 0:
+    if input._ms_dtype.category == 0:
         raise not_for("trace", "bool")
     if len(shape_of(input)) != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(shape_of(input))}")
@@ -131,7 +131,7 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
             f"linalg.matrix_power: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
         )
     if n == 0:
-        identity = views.expand(eye(shape[-1], dtype=input._dtype, device=input.device), shape).clone(memory_format=_contiguous())
+        identity = views.expand(eye(shape[-1], dtype=input._ms_dtype, device=input.device), shape).clone(memory_format=_contiguous())
         return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0] if out is None else identity, out)
     copied = n == 1 or n >= 4 and n & (n - 1) == 0  # by torch, into the last square
     n, input = abs(n), inv(input) if n < 0 else input

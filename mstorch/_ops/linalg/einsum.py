@@ -21,7 +21,7 @@ def einsum(*args: Any) -> TensorBase:
     """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     equation, operands = subscripts_and_operands(args)
     values = list(operands)
-    for step in _plan(equation, tuple([operand._shape for operand in operands])):
+    for step in _plan(equation, tuple([operand._ms_shape for operand in operands])):
         values.append(_done(step, values))
     return values[-1]
 
@@ -124,7 +124,7 @@ def _done(step: Step, values: Sequence[Any]) -> TensorBase:
         return bmm(x, values[step.values[1]])
     if call == "mm":
         y = values[step.values[1]]
-        if x._dtype is y._dtype and x._dtype.category:
+        if x._ms_dtype is y._ms_dtype and x._ms_dtype.category:
             return mm(x, y)
         return views.squeeze(bmm(views.unsqueeze(x, 0), views.unsqueeze(y, 0)), 0)  # torch always multiplies batches: its words of dtypes
     if call == "mul":

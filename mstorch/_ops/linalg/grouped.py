@@ -11,18 +11,18 @@ from .matmul import matmul
 
 def _check(mat_a: TensorBase, mat_b: TensorBase, offs: TensorBase | None, bias: TensorBase | None, out_dtype: dtype | None) -> None:
     for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
-        if matrix._dtype not in (float32, bfloat16, float16):
-            raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {type_word(matrix._dtype)}")
+        if matrix._ms_dtype not in (float32, bfloat16, float16):
+            raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {type_word(matrix._ms_dtype)}")
         if len(shape_of(matrix)) not in (2, 3):
             raise RuntimeError(f"{name} has to be 2 or 3d")
     flat = 2 in (len(shape_of(mat_a)), len(shape_of(mat_b)))
     if flat is (offs is None):
         raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
-    if offs is not None and offs._dtype is not int32:
+    if offs is not None and offs._ms_dtype is not int32:
         raise RuntimeError("Offsets have to be int32")
     if bias is not None:
         raise RuntimeError("Bias not supported yet")
-    if out_dtype not in (None, mat_a._dtype):
+    if out_dtype not in (None, mat_a._ms_dtype):
         raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
     if shape_of(mat_a)[-1] != shape_of(mat_b)[-2]:
         raise RuntimeError("contraction dimension of mat_a and mat_b must match")
@@ -46,8 +46,8 @@ def grouped_mm(
         return stack([matmul(mat_a[:, start:end], mat_b[start:end]) for start, end in groups])
     if len(shape_of(mat_a)) == 2:
         parts = [matmul(mat_a[start:end], mat_b[i]) for i, (start, end) in enumerate(groups)]
-        rest = zeros((rows - ends[-1], columns), dtype=mat_a._dtype, device=mat_a.device)
+        rest = zeros((rows - ends[-1], columns), dtype=mat_a._ms_dtype, device=mat_a.device)
         return cat([*parts, rest]) if ends[-1] < rows else cat(parts)
     parts = [matmul(mat_a[i], mat_b[:, start:end]) for i, (start, end) in enumerate(groups)]
-    rest = zeros((rows, columns - ends[-1]), dtype=mat_a._dtype, device=mat_a.device)
+    rest = zeros((rows, columns - ends[-1]), dtype=mat_a._ms_dtype, device=mat_a.device)
     return cat([*parts, rest], 1) if ends[-1] < columns else cat(parts, 1)

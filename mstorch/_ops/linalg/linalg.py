@@ -77,7 +77,7 @@ def _lu_backward(
     size = min(rows, columns)
     lower, upper = factors[..., :size, :size], factors[..., :size, :size]
     gl, gu = tril(gradient[..., :size, :size], -1), triu(gradient[..., :size, :size])
-    unit = tril(lower, -1) + eye(size, dtype=factors._dtype, device=factors.device)
+    unit = tril(lower, -1) + eye(size, dtype=factors._ms_dtype, device=factors.device)
     whole = triu(upper)
     strict, rest = unit.mH @ gl, gu @ whole.mH
     below = above = None
@@ -119,7 +119,7 @@ def _factored(A: TensorBase, name: str) -> tuple[Any, Any, Any, Any]:
     if len(shape_of(A)) < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
     found, pivots, info = computed(_lu, A)
-    permutation = beside(permutation_of(pivots, shape_of(A)[-2], A._dtype), A)
+    permutation = beside(permutation_of(pivots, shape_of(A)[-2], A._ms_dtype), A)
     factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation, kept=())[0]
     return factors, pivots, permutation, info
 
@@ -158,7 +158,7 @@ def triangles(factors: TensorBase) -> tuple[Any, Any]:
     rows, columns = shape_of(factors)[-2:]
     size = min(rows, columns)
     factors = factors.contiguous()
-    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype, device=factors.device)
+    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._ms_dtype, device=factors.device)
     return lower, triu(factors[..., :size, :])
 
 
@@ -173,12 +173,12 @@ def lu(A: TensorBase, *, pivot: bool = True, out: TensorBase | Sequence[TensorBa
 def _check_factors(LU: TensorBase, pivots: TensorBase, B: TensorBase, left: bool) -> None:
     """Raise torch's errors unless the shapes of factors, pivots and right-hand side match."""
     name, size = "linalg.lu_solve", shape_of(LU)[-1]
-    if LU._dtype is not B._dtype:
+    if LU._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
-            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._dtype)} and B of type "
-            f"{type_word(B._dtype)} instead"
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._ms_dtype)} and B of type "
+            f"{type_word(B._ms_dtype)} instead"
         )
-    if pivots._dtype.name != "int32":
+    if pivots._ms_dtype.name != "int32":
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_matrix(B, name, "B")
     if shape_of(B)[-2 if left else -1] != size:
@@ -207,7 +207,7 @@ def lu_solve(
     """Return the X of ``A @ X = B`` (``X @ A = B``, or with the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
-    permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._dtype), LU)
+    permutation = beside(permutation_of(pivots, shape_of(LU)[-1], LU._ms_dtype), LU)
     unit, upper = triangles(LU)
     right = B if left else B.mH
     if adjoint is left:
@@ -224,8 +224,8 @@ def lu_solve(
 def _check_tolerances(name: str, **tolerances: Any) -> None:
     """Raise torch's error for a complex tensor as tolerance."""
     for word, value in tolerances.items():
-        if isinstance(value, TensorBase) and value._dtype.is_complex:
-            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
+        if isinstance(value, TensorBase) and value._ms_dtype.is_complex:
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._ms_dtype)}")
 
 
 def _tolerance(values: TensorBase, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
@@ -233,9 +233,9 @@ def _tolerance(values: TensorBase, shape: Sequence[int], atol: Any, rtol: Any) -
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
         given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
-        rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._dtype.np).eps.item()
+        rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._ms_dtype.np).eps.item()
         if isinstance(atol, TensorBase):
-            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * np.finfo(values._dtype.np).eps.item())
+            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * np.finfo(values._ms_dtype.np).eps.item())
     elif isinstance(rtol, TensorBase):
         rtol = views.unsqueeze(rtol, -1)
     if isinstance(atol, TensorBase):
@@ -269,9 +269,9 @@ def pinv(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the pseudo-inverse; singular values up to the tolerance count as zero."""
-    if A._dtype.is_integral or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
+    if A._ms_dtype.is_integral or A._ms_dtype.itemsize < 4 or len(shape_of(A)) < 2:
         raise RuntimeError(
-            f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
+            f"linalg.pinv({type_word(A._ms_dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
         )
     _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
@@ -279,7 +279,7 @@ def pinv(
     rtol = rcond if rtol is None else rtol
     shape = shape_of(A)
     if A.numel() == 0:
-        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype, device=A.device) + A.mT * 0
+        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._ms_dtype, device=A.device) + A.mT * 0
         return finish_safely(found, out, "linalg.pinv")
     if hermitian:
         values, u = eigh_pair(source, "L", "linalg.pinv")
@@ -323,16 +323,16 @@ def cond(A: TensorBase, p: Number | str | None = None, *, out: TensorBase | None
     if p is None or p in (2, -2):
         values = svdvals(A)
         if A.numel() == 0:
-            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond", recorded=True)
+            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._ms_dtype, device=A.device), out, "linalg.cond", recorded=True)
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
         return finish_safely(ratio, out, "linalg.cond", recorded=True)
     check_square(A, "linalg.cond")
     if A.numel() == 0:
-        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._ms_dtype.to_real(), device=A.device), out, "linalg.cond", recorded=True)
     if p == "nuc":
         values = svdvals(A)
         return finish_safely(reduce.sum(values, -1) * reduce.sum(values.reciprocal(), -1), out, "linalg.cond", recorded=True)
-    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._ms_dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if array_of(info).any():
         found = where(info > 0, math.inf, found)
@@ -351,10 +351,10 @@ def lstsq(
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
     if not shape_of(B):
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
-    if A._dtype is not B._dtype:
+    if A._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
             "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
-            f"{type_word(A._dtype)} and other's dtype {type_word(B._dtype)}"
+            f"{type_word(A._ms_dtype)} and other's dtype {type_word(B._ms_dtype)}"
         )
     if not 0 <= len(shape_of(A)) - len(shape_of(B)) <= 1:
         raise RuntimeError(
@@ -371,11 +371,11 @@ def lstsq(
     if shape[-2] != shape_of(right)[-2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     values = svdvals(A.detach())
-    limit, counted = _limits_of(driver, rcond, np.finfo(A._dtype.np).eps.item(), max(shape[-2:]))
+    limit, counted = _limits_of(driver, rcond, np.finfo(A._ms_dtype.np).eps.item(), max(shape[-2:]))
     if driver == "gels":
         _expect_full_rank(A, values)
     solution = pinv(A, rtol=limit) @ right
-    nothing, counts = zeros(0, dtype=A._dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
+    nothing, counts = zeros(0, dtype=A._ms_dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
     rank = nothing
     ranks = reduce.sum(values > values[..., :1] * counted, -1) if A.numel() else zeros(shape[:-2], dtype=int64, device=A.device)
     residuals = nothing
@@ -406,16 +406,16 @@ def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple
 
 def _expect_full_rank(A: TensorBase, values: TensorBase) -> None:
     """Raise torch's error where LAPACK meets a zero in the triangle of a matrix that is not all zeros."""
-    least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._shape else None
-    if least is None or not (least <= max(A._shape[-2:]) * np.finfo(least.dtype).eps).any():
+    least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._ms_shape else None
+    if least is None or not (least <= max(A._ms_shape[-2:]) * np.finfo(least.dtype).eps).any():
         return
     inner = A.detach()
-    triangle = qr(inner if inner._shape[-2] >= inner._shape[-1] else inner.mH, "r")[1]
+    triangle = qr(inner if inner._ms_shape[-2] >= inner._ms_shape[-1] else inner.mH, "r")[1]
     zeros_of = array_of(triangle.diagonal(dim1=-2, dim2=-1)) == 0
     zeros_of = (zeros_of & ~zeros_of.all(-1, keepdims=True)).reshape(-1, zeros_of.shape[-1])
     for place, row in enumerate(zeros_of):
         if row.any():
-            batch = f"(Batch element {place}): " if len(A._shape) > 2 else ""
+            batch = f"(Batch element {place}): " if len(A._ms_shape) > 2 else ""
             raise LinAlgError(
                 f"torch.linalg.lstsq: {batch}The least squares solution could not be computed because the input matrix does not have full "
                 f"rank (error code: {int(row.argmax()) + 1})."
@@ -433,7 +433,7 @@ def _in_lapack_columns(solution: TensorBase, rows: int) -> Any:
     *lead, own, columns = shape_of(solution)
     if rows <= own:
         return by_columns(solution)
-    rest = zeros((*lead, rows - own, columns), dtype=solution._dtype, device=solution.device)
+    rest = zeros((*lead, rows - own, columns), dtype=solution._ms_dtype, device=solution.device)
     return no_view(views.narrow(by_columns(cat([solution, rest], -2)), -2, 0, own))
 
 
@@ -464,12 +464,12 @@ def householder_product(A: TensorBase, tau: TensorBase, *, out: TensorBase | Non
     if shape_of(tau)[-1] > columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     check_scales(name, A, tau)
-    if tau._dtype is not A._dtype:
-        raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
-    if A._dtype.is_integral:
-        raise not_for("orgqr_cpu", A._dtype.name)
-    found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), shape_of(A)[:-2])
-    unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)
+    if tau._ms_dtype is not A._ms_dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_word(tau._ms_dtype)} does not match input dtype {type_word(A._ms_dtype)}")
+    if A._ms_dtype.is_integral:
+        raise not_for("orgqr_cpu", A._ms_dtype.name)
+    found = batch_of(eye(rows, columns, dtype=A._ms_dtype, device=A.device), shape_of(A)[:-2])
+    unit = tril(A, -1) + eye(rows, columns, dtype=A._ms_dtype, device=A.device)
     for i in reversed(range(shape_of(tau)[-1])):
         vector = unit[..., :, i : i + 1]
         found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
@@ -514,9 +514,9 @@ def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: b
 
 def check_norm_out(name: str, A: TensorBase, dtype: dtype | None, out: TensorBase) -> None:
     """Raise torch's error unless ``out`` has the norm's dtype."""
-    want = (A._dtype if dtype is None else dtype).to_real()
-    if out._dtype is not want:
-        raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
+    want = (A._ms_dtype if dtype is None else dtype).to_real()
+    if out._ms_dtype is not want:
+        raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._ms_dtype)}")
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)

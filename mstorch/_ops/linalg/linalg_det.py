@@ -41,7 +41,7 @@ def _det_backward(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase]
     (gradient,), (value,), (A,) = gradients, outputs, inputs
     if gradient is None:
         return (None,)
-    inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._ms_dtype, device=A.device))
     codes = values_if_any(info)
     if codes is not None and (codes.any() or not finite(inverse)):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
@@ -63,12 +63,12 @@ def det(A: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (_product(A),))[0], out)
 
 
-@ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._dtype))
+@ways(absent=lambda A: meta_tensor(shape_of(A)[:-2], A._ms_dtype))
 def _product(A: TensorBase) -> TensorBase:
     """Return the determinant, without a gradient."""
     diagonal, sign = _sign_of(A)
     with quiet():  # a product that is too large is infinite
-        return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._dtype.np)), A)
+        return beside(tensor_of(np.array(diagonal.prod(-1) * sign, A._ms_dtype.np)), A)
 
 
 def _slogdet_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> Any:
@@ -80,7 +80,7 @@ def _slogdet_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[
         part = (gs.conj_physical() * sign).imag.to(A.dtype) * -1j
         scale = part if scale is None else scale + part
     size = shape_of(A)[-1]
-    right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._dtype, device=A.device)
+    right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._ms_dtype, device=A.device)
     return (solve_matrices(A.mH, right)[0],)
 
 
@@ -91,10 +91,10 @@ def signed_log(A: TensorBase, name: str) -> tuple[Any, Any]:
     return sign_, log_
 
 
-@ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._dtype, A._dtype.to_real())))
+@ways(absent=lambda A: tuple(meta_tensor(shape_of(A)[:-2], kind) for kind in (A._ms_dtype, A._ms_dtype.to_real())))
 def _sign_and_log(A: TensorBase) -> tuple[Any, ...]:
     """Return the sign of the determinant and the logarithm of its absolute value, without a gradient."""
-    kinds = A._dtype, A._dtype.to_real()
+    kinds = A._ms_dtype, A._ms_dtype.to_real()
     diagonal, sign = _sign_of(A)
     with quiet():
         size = np.abs(diagonal)

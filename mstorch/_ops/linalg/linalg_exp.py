@@ -108,8 +108,8 @@ def _values(A: TensorBase) -> TensorBase:
     shape = shape_of(A)
     if 0 in shape:
         return A.clone()
-    limits = _LIMITS[8 if A._dtype.name in ("float64", "complex128") else 4]
-    one = eye(shape[-1], dtype=A._dtype, device=A.device)
+    limits = _LIMITS[8 if A._ms_dtype.name in ("float64", "complex128") else 4]
+    one = eye(shape[-1], dtype=A._ms_dtype, device=A.device)
     norms = A.abs().sum(-2).amax(-1)
     norms = views.unsqueeze(views.unsqueeze(norms, -1), -1)
     values = values_of(norms)
@@ -148,9 +148,9 @@ def matrix_exp(A: TensorBase) -> TensorBase:
     forward, modes.forward = modes.forward, False  # the exponential has a derivative of its own
     try:
         with without_grad():
-            low = A._dtype.itemsize < 4
+            low = A._ms_dtype.itemsize < 4
             found = _values(A.float() if low else A)
-            found = found.to(A._dtype) if low else found
+            found = found.to(A._ms_dtype) if low else found
     finally:
         modes.forward = forward
     return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (found,))[0]

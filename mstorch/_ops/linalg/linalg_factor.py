@@ -75,7 +75,7 @@ _KERNELS_OF_ALL = {
 
 def check_floating(tensor: TensorBase, name: str, low: bool = False) -> None:
     """Raise torch's error unless a tensor is floating or complex."""
-    kind = tensor._dtype
+    kind = tensor._ms_dtype
     if not kind.is_integral and (low or kind.itemsize >= 4):
         return
     kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.is_floating_point else None)
@@ -102,10 +102,10 @@ def check_square(tensor: TensorBase, name: str, label: str = "A") -> None:
 
 def check_system(b: TensorBase, A: TensorBase, name: str, prefix: str = "") -> None:
     """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b has rows."""
-    if b._dtype is not A._dtype:
+    if b._ms_dtype is not A._ms_dtype:
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {type_word(b._dtype)} and A of type "
-            f"{type_word(A._dtype)} instead."
+            f"Expected b and A to have the same dtype, but found b of type {type_word(b._ms_dtype)} and A of type "
+            f"{type_word(A._ms_dtype)} instead."
         )
     rows, columns = shape_of(A)[-2:]
     if rows != columns:
@@ -172,10 +172,10 @@ def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
 def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
-    if A._dtype is not B._dtype:
+    if A._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._dtype)} and B of type "
-            f"{type_word(B._dtype)} instead"
+            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._ms_dtype)} and B of type "
+            f"{type_word(B._ms_dtype)} instead"
         )
     vector = is_vector(A, B)
     if vector and not left:
@@ -227,7 +227,7 @@ _NO_INVERSE = (
 def _inverse(A: TensorBase, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
-    found, info = solve_matrices(A.detach(), eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    found, info = solve_matrices(A.detach(), eye(shape_of(A)[-1], dtype=A._ms_dtype, device=A.device))
     return attach("LinalgInvExBackward0", _inverse_backward, (A,), (found,), kept=())[0], info
 
 
@@ -277,10 +277,10 @@ def solve_triangular(
     check_matrix(input, "linalg.solve_triangular")
     check_matrix(B, "linalg.solve_triangular", "B")
     check_square(input, "linalg.solve_triangular")
-    if input._dtype is not B._dtype:
+    if input._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
             f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
-            f"{type_word(input._dtype)} and B of type {type_word(B._dtype)} instead"
+            f"{type_word(input._ms_dtype)} and B of type {type_word(B._ms_dtype)} instead"
         )
     a, b = shape_of(input), shape_of(B)
     if a[-1] != (b[-2] if left else b[-1]):
@@ -410,7 +410,7 @@ def _gaps(values: Any, squares: bool = False) -> TensorBase:
     if squares:
         values = values * values
     gaps = views.unsqueeze(values, -2) - views.unsqueeze(values, -1)
-    return gaps + eye(shape_of(values)[-1], dtype=values._dtype, device=values.device)
+    return gaps + eye(shape_of(values)[-1], dtype=values._ms_dtype, device=values.device)
 
 
 _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "

@@ -31,13 +31,13 @@ def matrix_power(A: TensorBase, n: int, *, out: TensorBase | None = None) -> Ten
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> TensorBase:
     """Return the inner products along ``dim``, with the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
-    if x._dtype is not y._dtype:
+    if x._ms_dtype is not y._ms_dtype:
         raise RuntimeError(
-            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {type_word(x._dtype)} and y of type "
-            f"{type_word(y._dtype)} instead"
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {type_word(x._ms_dtype)} and y of type "
+            f"{type_word(y._ms_dtype)} instead"
         )
-    if isinstance(out, TensorBase) and out._dtype is not x._dtype:
-        raise RuntimeError(f"linalg.vecdot: Expected out of dtype{type_word(x._dtype)} but found {type_word(out._dtype)}")
+    if isinstance(out, TensorBase) and out._ms_dtype is not x._ms_dtype:
+        raise RuntimeError(f"linalg.vecdot: Expected out of dtype{type_word(x._ms_dtype)} but found {type_word(out._ms_dtype)}")
     return finish(reduce.sum(x.conj_physical() * y, dim), out)
 
 
@@ -63,14 +63,14 @@ def diagonal(A: TensorBase, *, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 
 def vander(x: TensorBase, N: int | None = None) -> TensorBase:
     """Return the powers of each element, from 0 on, along a new last dimension."""
-    if x._dtype.name == "bool":
+    if x._ms_dtype.name == "bool":
         raise RuntimeError("Vandermonde matrix not supported for bool")
     x = x if shape_of(x) else views.unsqueeze(x, 0)
     shape = shape_of(x)
     count = shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    wide = x if not x._dtype.is_integral else x.to(int64)
+    wide = x if not x._ms_dtype.is_integral else x.to(int64)
     spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))
     return cat((wide.new_ones((*shape, 1)), spread.cumprod(-1)), -1)
 
@@ -108,9 +108,9 @@ def multi_dot(tensors: Sequence[Any], *, out: TensorBase | None = None) -> Tenso
     found = product(0, count - 1)
     if row or column:
         found = views.reshape(found, shape_of(found)[int(row) : 1 if column else 2])
-    if isinstance(out, TensorBase) and out._dtype is not found._dtype:
+    if isinstance(out, TensorBase) and out._ms_dtype is not found._ms_dtype:
         raise RuntimeError(
-            f"multi_dot(): expected out tensor to have dtype {cpp_word(found._dtype)} but got {cpp_word(out._dtype)}"
+            f"multi_dot(): expected out tensor to have dtype {cpp_word(found._ms_dtype)} but got {cpp_word(out._ms_dtype)}"
         )
     return finish(found, out)
 
@@ -127,7 +127,7 @@ def tensorinv(A: TensorBase, ind: int = 2, *, out: TensorBase | None = None) -> 
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype, device=A.device))
+    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._ms_dtype, device=A.device))
     if array_of(info).any():
         raise _LinAlgError(
             f"inv: The diagonal element {int(array_of(info))} is zero, the inversion could not be completed because the input matrix is "

@@ -63,7 +63,7 @@ def lu_unpack(
     out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return P, L and U from the result of ``lu_factor``."""
-    if unpack_pivots and LU_pivots._dtype.name != "int32":
+    if unpack_pivots and LU_pivots._ms_dtype.name != "int32":
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function "
             "is intended to be used with the output produced by torch.linalg.lu_factor"
@@ -75,10 +75,10 @@ def lu_unpack(
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
-    nothing = zeros(0, dtype=LU_data._dtype, device=LU_data.device)
+    nothing = zeros(0, dtype=LU_data._ms_dtype, device=LU_data.device)
     permutation = nothing
     if unpack_pivots:
-        permutation = beside(permutation_of(LU_pivots, shape_of(LU_data)[-2], LU_data._dtype), LU_data)
+        permutation = beside(permutation_of(LU_pivots, shape_of(LU_data)[-2], LU_data._ms_dtype), LU_data)
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
@@ -174,7 +174,7 @@ def cholesky_inverse(L: TensorBase, upper: bool = False, *, out: TensorBase | No
     if zero is not None and zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))
     factors = L.detach()
-    found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype, device=L.device), shape_of(L)[:-2]), factors, upper)
+    found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._ms_dtype, device=L.device), shape_of(L)[:-2]), factors, upper)
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
@@ -199,18 +199,18 @@ def ormqr(
             f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(shape_of(other)[:-2])}"
         )
     for word, tensor in (("tau", tau), ("other", other)):
-        if tensor._dtype is not input._dtype:
+        if tensor._ms_dtype is not input._ms_dtype:
             raise RuntimeError(
-                f"torch.ormqr: Expected input and {word} to have the same dtype, but input has dtype{type_word(input._dtype)} and "
-                f"{word} has dtype {type_word(tensor._dtype)}"
+                f"torch.ormqr: Expected input and {word} to have the same dtype, but input has dtype{type_word(input._ms_dtype)} and "
+                f"{word} has dtype {type_word(tensor._ms_dtype)}"
             )
     rows = shape_of(input)[-2]
     count = shape_of(tau)[-1]
-    unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype, device=input.device)
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+    unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._ms_dtype, device=input.device)
+    if isinstance(out, TensorBase) and out._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             "torch.ormqr: Expected input and result to have the same dtype, but input has "
-            f"dtype{type_word(input._dtype)} and result has dtype {type_word(out._dtype)}"
+            f"dtype{type_word(input._ms_dtype)} and result has dtype {type_word(out._ms_dtype)}"
         )
     found = other if left else other.mH
     order = range(count) if transpose is left else reversed(range(count))
@@ -238,7 +238,7 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
     if not compute_uv:
         *batch, rows, columns = shape_of(input)
         values = svdvals(input)
-        left, right = (zeros((*batch, n, n), dtype=input._dtype, device=input.device) for n in (rows, columns))
+        left, right = (zeros((*batch, n, n), dtype=input._ms_dtype, device=input.device) for n in (rows, columns))
         return finish_exactly(return_types.svd((left, values, right)), out)
     u, s, vh = svd_parts(input, not some, "linalg.svd")
     return finish_exactly(return_types.svd((u, s, vh.mH)), out)

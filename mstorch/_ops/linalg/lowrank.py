@@ -39,7 +39,7 @@ def _basis(A: TensorBase, q: int, niter: int, M: TensorBase | None) -> TensorBas
         return found if offset is None else found - offset @ columns
 
     adjoint, offset = A.mH, None if M is None else M.mH
-    columns = qr(times(A, M, randn(A.shape[-1], q, dtype=A._dtype, device=A.device)))[0]
+    columns = qr(times(A, M, randn(A.shape[-1], q, dtype=A._ms_dtype, device=A.device)))[0]
     for _ in range(niter):
         columns = qr(times(adjoint, offset, columns))[0]
         columns = qr(times(A, M, columns))[0]
@@ -102,7 +102,7 @@ class _LOBPCG:
         self.A, self.B, self.X, self.iK, self.method, self.tracker = A, B, X, iK, method, tracker
         self.iparams, self.fparams, self.bparams = iparams, fparams, bparams
         n, k = iparams["n"], iparams["k"]
-        self.R, self.S, self.E = X, zeros((n, 3 * k), dtype=X._dtype, device=X.device), zeros((k,), dtype=X._dtype, device=X.device)
+        self.R, self.S, self.E = X, zeros((n, 3 * k), dtype=X._ms_dtype, device=X.device), zeros((k,), dtype=X._ms_dtype, device=X.device)
         self.ivars = {"istep": 0, "converged_count": 0, "iterations_left": iparams["niter"]}
         self.fvars: dict[str, float] = {}
         self.bvars: dict[str, bool] = {}
@@ -112,7 +112,7 @@ class _LOBPCG:
         """Return eigenvalues (the wanted ones first) and eigenvectors in the span of S, whose columns may be linearly dependent."""
         gram = S.mT @ (S if self.B is None else self.B @ S)
         scale, turn = eigh(gram)
-        limit = float(scale.abs().max().item()) * (1e-12 if S._dtype is not float32 else 1e-6)
+        limit = float(scale.abs().max().item()) * (1e-12 if S._ms_dtype is not float32 else 1e-6)
         kept = (scale > limit).nonzero().reshape(-1)
         S = S @ (turn.index_select(1, kept) / scale.index_select(0, kept).sqrt())
         values, vectors = eigh(S.mT @ (self.A @ S))
@@ -165,8 +165,8 @@ def lobpcg(
         raise AssertionError(f"A must be square, got shape {A.shape}")
     if B is not None and shape_of(B) != shape:
         raise AssertionError(f"A and B must have the same shape, got {A.shape} and {B.shape}")
-    if not A._dtype.is_floating_point:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._dtype.name} != float")
+    if not A._ms_dtype.is_floating_point:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._ms_dtype.name} != float")
     if is_tracked(A) and modes.grad and B is not None:
         raise ValueError("lobpcg.backward() currently does not support the case of `B != None`")
     size = shape[-1]
@@ -177,7 +177,7 @@ def lobpcg(
             f"LOBPCG algorithm is not applicable when the number of A rows (={size}) is smaller than 3 x the number of requested "
             f"eigenpairs (={vectors})"
         )
-    eps = {"float32": 1.2e-07, "float64": 2.23e-16}[A._dtype.name]
+    eps = {"float32": 1.2e-07, "float64": 2.23e-16}[A._ms_dtype.name]
     settings = (
         {"m": size, "n": vectors, "k": count, "niter": 1000 if niter is None else niter},
         {"tol": eps**0.5 if tol is None else tol},
@@ -189,7 +189,7 @@ def lobpcg(
         A = (A + A.mT) / 2
 
     def solve(a: TensorBase, b: Any, x: Any, inverse: Any) -> tuple[Any, Any]:
-        x = randn(size, vectors, dtype=a._dtype, device=a.device) if x is None else x
+        x = randn(size, vectors, dtype=a._ms_dtype, device=a.device) if x is None else x
         state = _LOBPCG(a, b, x, inverse, *settings)
         state.run()
         return state.E, state.X

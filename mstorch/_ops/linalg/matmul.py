@@ -38,17 +38,17 @@ _linear_bias = kernel("linear_bias")
 
 def check_same_dtype(first: TensorBase, second: TensorBase) -> None:
     """Raise torch's error for a product of tensors with different dtypes."""
-    if first._dtype is not second._dtype:
+    if first._ms_dtype is not second._ms_dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {cpp_word(first._dtype)} != {cpp_word(second._dtype)}"
+            f"expected m1 and m2 to have the same dtype, but got: {cpp_word(first._ms_dtype)} != {cpp_word(second._ms_dtype)}"
         )
 
 
 def _check_batches(first: TensorBase, second: TensorBase) -> None:
     """Raise torch's error for batched products of different dtypes, or of bool."""
-    refuse_dtype("bmm", first._dtype)
-    if first._dtype is not second._dtype:
-        raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
+    refuse_dtype("bmm", first._ms_dtype)
+    if first._ms_dtype is not second._ms_dtype:
+        raise RuntimeError(f"expected scalar type {type_word(first._ms_dtype)} but found {type_word(second._ms_dtype)}")
 
 
 def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -62,13 +62,13 @@ def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> T
     """Return a product that is all zeros and that autograd tracks: of empty batches, or of different dtypes or bool where torch allows it.
     """
     made = second.new_zeros(shape)
-    if second._dtype.is_integral:
+    if second._ms_dtype.is_integral:
         if modes.grad and (is_tracked(first) or is_tracked(second)):
-            refuse_history(second._dtype)
+            refuse_history(second._ms_dtype)
         return made
     for operand in (first, second):
         if is_tracked(operand):
-            made = made + cast_tensor(operand.sum(), second._dtype) * 0
+            made = made + cast_tensor(operand.sum(), second._ms_dtype) * 0
     return made
 
 
@@ -85,14 +85,14 @@ def mm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, o
 
 
 def _product(input: TensorBase, mat2: TensorBase, out: TensorBase | None) -> TensorBase:
-    a, b = input._shape, mat2._shape
+    a, b = input._ms_shape, mat2._ms_shape
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
-    expect_out_dtype(out, input._dtype)
+    expect_out_dtype(out, input._ms_dtype)
     check_same_dtype(input, mat2)
-    if input._dtype.category == 0 and 0 in (*a, *b):
+    if input._ms_dtype.category == 0 and 0 in (*a, *b):
         return input.new_zeros((a[0], b[1]))
-    refuse_dtype("addmm_impl_cpu_", input._dtype)
+    refuse_dtype("addmm_impl_cpu_", input._ms_dtype)
     return call(_mm, (input, mat2))
 
 
@@ -114,9 +114,9 @@ _SMALL_BATCH = 400  # multiplications, from which on torch takes another kernel
 
 def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
     """Return the products of batches of matrices with matching lengths."""
-    expect_out_dtype(out, mat2._dtype)
-    a, b = input._shape, mat2._shape
-    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype or input._dtype.ms is None):
+    expect_out_dtype(out, mat2._ms_dtype)
+    a, b = input._ms_shape, mat2._ms_shape
+    if 0 in (*a, *b) and (input._ms_dtype.category == 0 or input._ms_dtype is not mat2._ms_dtype or input._ms_dtype.ms is None):
         return _nothing(input, mat2, (*a[:2], b[2]))  # torch looks at no dtype where there is nothing to compute
     _check_batches(input, mat2)
     refuse_codes("bmm" if a[1] * a[2] * b[2] < _SMALL_BATCH else "baddbmm_with_gemm", input)
@@ -142,16 +142,16 @@ def _check_kinds(*kinds: dtype) -> None:
 
 @node_called("MvBackward0")
 def _mv(input: Any, vec: Any, out: Any) -> TensorBase:
-    rows, columns = input._shape
-    if columns != vec._shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec._shape[0]})")
-    fits = isinstance(out, TensorBase) and out._shape == (rows,)
-    _check_kinds(out._dtype if fits else vec._dtype, input._dtype, vec._dtype)
-    expect_out_dtype(out, vec._dtype)
-    if input._dtype.category == 0 and 0 in input._shape:
-        return input.new_zeros(input._shape[:1])
-    refuse_dtype("addmv_impl_cpu", input._dtype)
-    if 0 not in input._shape:
+    rows, columns = input._ms_shape
+    if columns != vec._ms_shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec._ms_shape[0]})")
+    fits = isinstance(out, TensorBase) and out._ms_shape == (rows,)
+    _check_kinds(out._ms_dtype if fits else vec._ms_dtype, input._ms_dtype, vec._ms_dtype)
+    expect_out_dtype(out, vec._ms_dtype)
+    if input._ms_dtype.category == 0 and 0 in input._ms_shape:
+        return input.new_zeros(input._ms_shape[:1])
+    refuse_dtype("addmv_impl_cpu", input._ms_dtype)
+    if 0 not in input._ms_shape:
         refuse_codes("addmv_impl_cpu", input)
     return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
 
@@ -167,18 +167,18 @@ def _dot(input: TensorBase, tensor: TensorBase, out: TensorBase | None) -> Tenso
     a, b = shape_of(input), shape_of(tensor)
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
-        raise RuntimeError(f"result dtype {type_word(out._dtype)} does not match input dtype {type_word(input._dtype)}")
-    if input._dtype is not tensor._dtype:
+    if isinstance(out, TensorBase) and out._ms_dtype is not input._ms_dtype:
+        raise RuntimeError(f"result dtype {type_word(out._ms_dtype)} does not match input dtype {type_word(input._ms_dtype)}")
+    if input._ms_dtype is not tensor._ms_dtype:
         raise RuntimeError(
-            f"dot : expected both vectors to have same dtype, but found {type_word(input._dtype)} and {type_word(tensor._dtype)}"
+            f"dot : expected both vectors to have same dtype, but found {type_word(input._ms_dtype)} and {type_word(tensor._ms_dtype)}"
         )
     if a != b:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but "
             f"got {a[0]} and {b[0]} elements respectively"
         )
-    refuse_dtype("dot", input._dtype)
+    refuse_dtype("dot", input._ms_dtype)
     refuse_codes("dot", input)
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
     return no_view(views.reshape(product, ()))
@@ -198,7 +198,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
     shape = _sized_first(input, other, out)
     if shape == () and (out is input or out is other):
         resize(out, shape)
-        raise RuntimeError(f"1D tensors expected, but got {len(input._shape)}D and {len(other._shape)}D tensors")
+        raise RuntimeError(f"1D tensors expected, but got {len(input._ms_shape)}D and {len(other._ms_shape)}D tensors")
     try:
         result = finish_exactly(_matmul(input, other, out), out)
         if len(a) == 1 and len(b) == 2:
@@ -212,8 +212,8 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
 
 def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple[int, ...] | None:
     """Return the size to which torch resizes ``out=`` if torch resizes before it checks dtypes and lengths; else None."""
-    a, b = input._shape, other._shape
-    if not isinstance(out, TensorBase) or not out._storage.grows or recording((input, other, out)):
+    a, b = input._ms_shape, other._ms_shape
+    if not isinstance(out, TensorBase) or not out._ms_storage.grows or recording((input, other, out)):
         return None
     if len(a) == len(b) == 1:
         return ()
@@ -225,7 +225,7 @@ def _sized_first(input: TensorBase, other: TensorBase, out: TensorBase) -> tuple
 
 def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
     """Return the product as torch computes it: one matrix product if that needs no copy, else batched products."""
-    a, b = input._shape, other._shape
+    a, b = input._ms_shape, other._ms_shape
     given = isinstance(out, TensorBase)
     if len(a) == 1 and len(b) == 1:
         return _dot(input, other, out)
@@ -241,7 +241,7 @@ def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Ten
     larger, smaller = (_turned(other), input if len(a) == 1 else _turned(input)) if swapped else (input, other)
     if _folds(larger, smaller, len(a), given):
         product = _folded(larger, smaller, out)
-        return contiguous(_turned(product)) if swapped and len(smaller._shape) == 2 else product
+        return contiguous(_turned(product)) if swapped and len(smaller._ms_shape) == 2 else product
     if len(a) == len(b) == 3 and a[0] != b[0]:
         if a[0] == 1 and is_tracked(input) and not given:
             return _matmul(views.squeeze(input, 0), other, out)
@@ -256,35 +256,35 @@ def _without_row(product: TensorBase) -> TensorBase:
 
 
 def _turned(tensor: TensorBase) -> TensorBase:
-    return views.t(tensor) if len(tensor._shape) == 2 else views.transpose(tensor, -2, -1)
+    return views.t(tensor) if len(tensor._ms_shape) == 2 else views.transpose(tensor, -2, -1)
 
 
 def _folds(larger: TensorBase, smaller: TensorBase, first: int, given: bool) -> bool:
     """Return whether a product of an operand of three or more dimensions with a 1-d or 2-d operand is computed as one matrix product."""
-    if len(smaller._shape) > 2:
+    if len(smaller._ms_shape) > 2:
         return False
     if is_tracked(smaller) and not given:
         return True
     if first == 2:  # the batch would have to be transposed
         return False
-    if not count_of(larger._shape):
+    if not count_of(larger._ms_shape):
         return True
-    steps, shape = strides_of(larger), larger._shape
+    steps, shape = strides_of(larger), larger._ms_shape
     return all(steps[d] == steps[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
 
 
 def _folded(larger: TensorBase, smaller: TensorBase, out: TensorBase | None) -> TensorBase:
-    own, rows = larger._shape, count_of(larger._shape[:-1])
+    own, rows = larger._ms_shape, count_of(larger._ms_shape[:-1])
     flat = views.reshape(larger, (rows, own[-1]))
-    if len(smaller._shape) == 2:
-        return views.unsafe_view(_product(flat, smaller, out), (*own[:-1], smaller._shape[1]))
+    if len(smaller._ms_shape) == 2:
+        return views.unsafe_view(_product(flat, smaller, out), (*own[:-1], smaller._ms_shape[1]))
     if isinstance(out, TensorBase):
-        _check_kinds(out._dtype, larger._dtype, smaller._dtype)
+        _check_kinds(out._ms_dtype, larger._ms_dtype, smaller._ms_dtype)
     return views.unsafe_view(_mv(flat, smaller, out), own[:-1])
 
 
 def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> TensorBase:
-    a, b = input._shape, other._shape
+    a, b = input._ms_shape, other._ms_shape
     rows, columns = a[-2] if len(a) > 1 else 1, b[-1] if len(b) > 1 else 1
     lead = broadcast_shape(a[:-2], b[:-2])
     count = count_of(lead)
@@ -293,7 +293,7 @@ def _batched(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Te
         right = views.unsqueeze(views.reshape(views.expand(other, (*lead, b[0])), (count, b[0])), 2)
     else:
         right = views.reshape(views.expand(other, (*lead, b[-2], columns)), (count, b[-2], columns))
-    _check_lengths(left._shape, right._shape)
+    _check_lengths(left._ms_shape, right._ms_shape)
     if len(a) == len(b) == 3:
         return _products(left, right, "UnsafeViewBackward0", out)  # torch views the product once more, in its own shape
     product = _products(left, right, "BmmBackward0", out)
@@ -306,8 +306,8 @@ def _folded_name(input: TensorBase) -> str:
     """Return the suffix of a linear layer's node name in torch for three and more dimensions: the bias is added separately if rows are not
     contiguous.
     """
-    own = input._stride
-    return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
+    own = input._ms_stride
+    return "ViewBackward0" if own is None or is_contiguous(input._ms_shape, own) else "AddBackward0"
 
 
 @operation(autocast=LOWER, one_device=OneDevice("addmm", numbers=("bias",)))
@@ -329,25 +329,26 @@ def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Te
     if a[-1] != w[1]:
         rows = views.numel_of(a[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
-    if input._dtype is not weight._dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(weight._dtype)}")
-    refuse_dtype("addmm_impl_cpu_", input._dtype)
+    if input._ms_dtype is not weight._ms_dtype:
+        words = f"{type_word(input._ms_dtype)} and {type_word(weight._ms_dtype)}"
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {words}")
+    refuse_dtype("addmm_impl_cpu_", input._ms_dtype)
     single = len(a) == 1
     if single:
         input = views.unsqueeze(input, 0)
     if bias is None:
         product = call(_linear, (input, weight), label=None if len(a) == 2 else "UnsafeViewBackward0")
     else:
-        if bias._dtype is not input._dtype:
+        if bias._ms_dtype is not input._ms_dtype:
             raise RuntimeError(
-                f"self and mat2 must have the same dtype, but got {type_word(bias._dtype)} and {type_word(input._dtype)}"
+                f"self and mat2 must have the same dtype, but got {type_word(bias._ms_dtype)} and {type_word(input._ms_dtype)}"
             )
-        if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
+        if len(shape_of(bias)) == 1 and bias._ms_shape[0] not in (1, w[0]):
             raise RuntimeError(
-                f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
-                f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
+                f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._ms_shape[0]}) at non-singleton dimension "
+                f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._ms_shape[0]}]"
             )
-        if input._dtype.is_integral:
+        if input._ms_dtype.is_integral:
             product = matmul(input, views.transpose(weight, 0, 1)) + bias
         else:
             product = call(_linear_bias, (bias, input, weight), label=None if len(a) == 2 else _folded_name(input))

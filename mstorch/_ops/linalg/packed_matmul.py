@@ -16,28 +16,28 @@ def _int_mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = Non
     if shape_of(input)[1] != shape_of(mat2)[0]:
         sizes = f"{shape_of(input)[1]} and {shape_of(mat2)[0]}"
         raise RuntimeError(f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {sizes}")
-    if input._dtype not in (int8, uint8):
+    if input._ms_dtype not in (int8, uint8):
         raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {_word(input)}")
-    if mat2._dtype is not int8:
+    if mat2._ms_dtype is not int8:
         raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {_word(mat2)}")
     return matmul(input.to(int32), mat2.to(int32), out=out)
 
 
 def _word(tensor: TensorBase) -> str:
-    return type_word(tensor._dtype).lower()
+    return type_word(tensor._ms_dtype).lower()
 
 
 def _weight_int8pack_mm(input: TensorBase, mat2: TensorBase, scales: TensorBase) -> TensorBase:
     """Return ``input @ mat2.T * scales`` for (M, K), int8 weights (N, K) and N scales, in the dtype of ``input``."""
-    if input._dtype not in (float32, bfloat16, float16):
+    if input._ms_dtype not in (float32, bfloat16, float16):
         raise RuntimeError("_weight_int8pack_mm_cpu : expect A to be either 32-bit or 16-bit float tensor.")
-    if mat2._dtype is not int8:
+    if mat2._ms_dtype is not int8:
         raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be int8 tensor.")
     if not mat2.is_contiguous():
         raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be contiguous.")
     if tuple(shape_of(scales)) != (shape_of(mat2)[0],):
         raise RuntimeError(f"_weight_int8pack_mm_cpu : expect scales to be 1d tensor with size {shape_of(mat2)[0]}")
-    return (matmul(input.to(float32), mat2.to(float32).T) * scales.to(float32)).to(input._dtype)
+    return (matmul(input.to(float32), mat2.to(float32).T) * scales.to(float32)).to(input._ms_dtype)
 
 
 def _grouped_mm(

@@ -11,7 +11,7 @@ from .matmul import mm
 
 
 def _kind_text(name: str, tensor: TensorBase) -> str:
-    return f"{name}.dtype()={type_word(tensor._dtype)}"
+    return f"{name}.dtype()={type_word(tensor._ms_dtype)}"
 
 
 def _scale_text(name: str, tensor: TensorBase, joint: str) -> str:
@@ -22,8 +22,8 @@ def _scale_text(name: str, tensor: TensorBase, joint: str) -> str:
 def _check_scales(input: TensorBase, mat2: TensorBase, scale_a: TensorBase, scale_b: TensorBase) -> None:
     """Raise torch's error unless the scales are one per matrix, or one per row of the first and per column of the second."""
     rows, columns = shape_of(input)[0], shape_of(mat2)[1]
-    fit = all(matrix._dtype in STORED_DTYPES and matrix._dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
-    fit = fit and scale_a._dtype is scale_b._dtype is float32
+    fit = all(matrix._ms_dtype in STORED_DTYPES and matrix._ms_dtype is not float4_e2m1fn_x2 for matrix in (input, mat2))
+    fit = fit and scale_a._ms_dtype is scale_b._ms_dtype is float32
     whole = count_of(shape_of(scale_a)) == count_of(shape_of(scale_b)) == 1
     by_rows = shape_of(scale_a) == (rows, 1) and shape_of(scale_b) == (1, columns)
     by_rows = by_rows and is_contiguous(scale_a) and is_contiguous(scale_b)
@@ -64,5 +64,5 @@ def _scaled_mm(
     found = mm(*pair)
     if bias is not None:
         found = add(found, views.reshape(to_dtype(bias.detach(), float32), (b[1],)))
-    kind = out_dtype or (out._dtype if out is not None else input._dtype)
+    kind = out_dtype or (out._ms_dtype if out is not None else input._ms_dtype)
     return finish(to_dtype(found, kind), out)

@@ -102,7 +102,7 @@ def _reduced_losses(
         return views.squeeze(loss, 0) if single else loss
     if reduction == "sum":
         return sum_of(loss)
-    return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._dtype.np)), loss)))
+    return mean(div(loss, beside(made(np.maximum(wanted, 1).astype(log_probs._ms_dtype.np)), loss)))
 
 
 def _infinite(log_probs: TensorBase, inputs: Array, fits: Array) -> Any:

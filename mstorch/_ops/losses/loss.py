@@ -98,7 +98,7 @@ def _between(
     weight of one loss in the result. ``of_array(difference, *rest)`` and ``array_slope`` compute both on arrays, for two host tensors of
     one shape.
     """
-    if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
+    if input._ms_shape == target._ms_shape and input._ms_stride is target._ms_stride is None and _plain(input, target):
         return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
     if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts
         return reduced(losses(input, target, *rest), reduction)
@@ -108,7 +108,7 @@ def _between(
 
 
 def _plain(input: TensorBase, target: TensorBase) -> bool:
-    return input._dtype is target._dtype and input._dtype in (float32, float64) and in_one_piece((input, target))
+    return input._ms_dtype is target._ms_dtype and input._ms_dtype in (float32, float64) and in_one_piece((input, target))
 
 
 def _between_arrays(
@@ -119,7 +119,7 @@ def _between_arrays(
         found = reduced(fresh(np.asarray(of_array(array_of(input) - array_of(target), *rest))), reduction)
     if not followed((input, target)):
         return found
-    needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._shape), 1) if reduction == "mean" else 1.0
+    needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._ms_shape), 1) if reduction == "mean" else 1.0
 
     def slopes(g: Array, x: Array, y: Array) -> list[Any]:
         with quiet():
@@ -136,10 +136,10 @@ def _slopes_between(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], slope: Callable[..., Any], mean: bool, *rest: Any
 ) -> list[TensorBase | None]:
     (g,), (x, y) = gradients, inputs
-    shape = broadcast_shape(x._shape, y._shape)
+    shape = broadcast_shape(x._ms_shape, y._ms_shape)
     share = 1 / max(count_of(shape), 1) if mean else 1.0
     return [
-        to_dtype(slope(_difference(own, other), g, share, *rest), own._dtype) if is_tracked(own) else None
+        to_dtype(slope(_difference(own, other), g, share, *rest), own._ms_dtype) if is_tracked(own) else None
         for own, other in ((x, y), (y, x))
     ]
 
@@ -147,7 +147,7 @@ def _slopes_between(
 def _difference(input: TensorBase, target: TensorBase) -> TensorBase:
     """Return ``input - target``, also for bool."""
     kind = result_dtype((input, target))
-    return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
+    return sub(*(to_dtype(item, kind) if item._ms_dtype is bool_ else item for item in (input, target)))
 
 
 def weighted(loss: TensorBase, input: TensorBase, weight: TensorBase | None, reduction: str, label: str | None = None) -> TensorBase:
@@ -224,7 +224,7 @@ def _huber(input: TensorBase, target: TensorBase, delta: float) -> TensorBase:
     far = distance > delta
     loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
     loss = _in_dtype_of(input, loss)
-    return kept_order(loss, input) if loss._shape == input._shape else loss
+    return kept_order(loss, input) if loss._ms_shape == input._ms_shape else loss
 
 
 def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: float) -> TensorBase:
@@ -234,10 +234,10 @@ def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: flo
 
 def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
     """Return a loss cast to the input's dtype, whatever the target's is."""
-    if loss._dtype is input._dtype:
+    if loss._ms_dtype is input._ms_dtype:
         return loss
-    check_result_cast(loss._dtype, input._dtype)
-    return to_dtype(loss, input._dtype)
+    check_result_cast(loss._ms_dtype, input._ms_dtype)
+    return to_dtype(loss, input._ms_dtype)
 
 
 @operation(autocast=FLOAT32, one_device=OneDevice(words=found_two))
@@ -253,19 +253,19 @@ def binary_cross_entropy(
             f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}) is deprecated. "
             "Please ensure they have the same size."
         )
-    if input._dtype is not target._dtype:
-        raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
-    values = readable(input if input._dtype.itemsize != 2 else input.detach().float())
+    if input._ms_dtype is not target._ms_dtype:
+        raise RuntimeError(f"Found dtype {type_word(target._ms_dtype)} but expected {type_word(input._ms_dtype)}")
+    values = readable(input if input._ms_dtype.itemsize != 2 else input.detach().float())
     if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    values = readable(target if target._dtype.itemsize != 2 else target.detach().float())
+    values = readable(target if target._ms_dtype.itemsize != 2 else target.detach().float())
     if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
-    loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
+    loss = call(_bce, (input, target)) if count_of(input._ms_shape) else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
-        check_result_cast(loss._dtype, input._dtype)
-        loss = to_dtype(loss, input._dtype)
+        check_result_cast(loss._ms_dtype, input._ms_dtype)
+        loss = to_dtype(loss, input._ms_dtype)
     return reduced(loss, reduction)
 
 
@@ -308,7 +308,7 @@ def _of_logits(
         if weight is not None:
             loss.mul_(weight)
         total = reduced(loss, reduction)
-        total = total.clone() if total._counter.version else total  # a result of its own, which nobody has written to yet
+        total = total.clone() if total._ms_counter.version else total  # a result of its own, which nobody has written to yet
     rest = weight, pos_weight, reduction == "mean"
     (found,) = record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())
     return watch(found, weight, pos_weight)
@@ -329,8 +329,8 @@ def _logits_slopes(
         if weight is not None:
             slope.mul_(weight)
         if mean:
-            slope.div_(count_of(x._shape))
-    return [to_dtype(slope, item._dtype) for slope, item in zip(slopes, inputs)]
+            slope.div_(count_of(x._ms_shape))
+    return [to_dtype(slope, item._ms_dtype) for slope, item in zip(slopes, inputs)]
 
 
 @operation(autocast=FLOAT32)
@@ -339,7 +339,7 @@ def kl_div(
     log_target: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ``target * (log(target) - input)``, reduced; with ``log_target`` the target is given as its logarithm."""
-    if input._dtype.is_integral or target._dtype.is_integral:
+    if input._ms_dtype.is_integral or target._ms_dtype.is_integral:
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)
@@ -385,10 +385,10 @@ def gaussian_nll_loss(
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = mul(filled((), 1.0, dtype=input._dtype), var) if not shape_of(input) else filled(
-            shape_of(input), float(var), dtype=input._dtype
+        var = mul(filled((), 1.0, dtype=input._ms_dtype), var) if not shape_of(input) else filled(
+            shape_of(input), float(var), dtype=input._ms_dtype
         )
-    elif (variances := readable(var.detach().float() if var._dtype.itemsize == 2 else var)) is not None and (variances < 0).any():
+    elif (variances := readable(var.detach().float() if var._ms_dtype.itemsize == 2 else var)) is not None and (variances < 0).any():
         raise ValueError("var has negative entry/entries")
     x, v = shape_of(input), shape_of(var)
     if v != x:
@@ -417,7 +417,7 @@ def soft_margin_loss(
     """Return ``log(1 + exp(-target * input))``, reduced; infinite where the exponential overflows."""
     reduction = chosen(reduction, size_average, reduce)
     found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
-    return reduced(in_order_of(found, input) if found._shape == input._shape else found, reduction)
+    return reduced(in_order_of(found, input) if found._ms_shape == input._ms_shape else found, reduction)
 
 
 def multilabel_soft_margin_loss(

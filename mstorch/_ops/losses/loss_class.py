@@ -42,8 +42,8 @@ _cross_entropy_parts, _nll_parts = kernel("cross_entropy_parts"), kernel("nll_pa
 
 
 def _check_target(target: TensorBase) -> None:
-    if target._dtype not in (int64, uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(target._dtype)}")
+    if target._ms_dtype not in (int64, uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(target._ms_dtype)}")
 
 
 def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
@@ -77,7 +77,7 @@ def nll_loss(
 
 
 def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> str:
-    rank = len(input._shape)
+    rank = len(input._ms_shape)
     if reduction == "none" and rank > 2 and rank != 4:
         return "ViewBackward0"  # torch computes these in four dimensions
     return "NllLossBackward0" if rank < 3 else "NllLoss2DBackward0"
@@ -103,12 +103,12 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
     if _in_one_kernel(_nll_parts, input, target, weight):
         return _by_one_kernel(_nll_parts, input, target, weight, ignore_index, reduction)
     if home(input).has_elements:
-        refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._dtype, 2)
-        expect_dtype(input._dtype, weight)
+        refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._ms_dtype, 2)
+        expect_dtype(input._ms_dtype, weight)
     if readable(target) is None:
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
     values, counted = _classes(target, classes, ignore_index)
-    kind = input._dtype
+    kind = input._ms_dtype
     if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _is_plain(input) and values.size and classes:
         return _mean_of_rows(input, target, values)
     shares = np.ones(values.shape, kind.np) if weight is None else None
@@ -119,7 +119,7 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
         shares = np.where(counted, shares, shares.dtype.type(0))
         values = np.where(counted, values, 0)
     n = 1 if len(x) == 1 else x[0]
-    if count_of(input._shape) == 0:
+    if count_of(input._ms_shape) == 0:
         # Sums over no classes: zeros that remember where they come from.
         flat = sum_of(input, 0 if len(x) == 1 else 1)
     else:
@@ -138,12 +138,12 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
 
 
 def _is_plain(input: TensorBase) -> bool:
-    return input._dtype in (float32, float64) and in_arrays(input)
+    return input._ms_dtype in (float32, float64) and in_arrays(input)
 
 
 def _mean_of_rows(input: TensorBase, target: TensorBase, classes: Array) -> TensorBase:
     """Return the negated mean of the elements of (N, C) at the classes (N), all of which must be in range."""
-    places, shape = (np.arange(len(classes)), classes), input._shape
+    places, shape = (np.arange(len(classes)), classes), input._ms_shape
 
     def mean(array: Array) -> Array:
         return mean_of_rows(array, classes)
@@ -165,7 +165,7 @@ def _mean_of_logits(input: TensorBase, target: TensorBase, classes: Array) -> Te
     if not followed((input,)):
         return result
     # The log softmax of the logarithms are they themselves, and its slopes are those by the logits.
-    logs._node = named(Passed, "LogSoftmaxBackward0")((edge_of(input),))
+    logs._ms_node = named(Passed, "LogSoftmaxBackward0")((edge_of(input),))
     made = record(
         result, (logs,), "NllLossBackward0", lambda g, kept: (cross_entropy_slope(kept, classes, g),),
         lambda again: _mean_of_rows(log_softmax(again, 1), target, classes),
@@ -178,7 +178,7 @@ def _nll_in_graph(input: TensorBase, target: TensorBase, weight: TensorBase | No
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
     count = math.prod(t) // n if n else math.prod(x[2:])
-    counted, known, shares = _shares_in_graph(views.reshape(target, (n, count)), weight, ignore_index, input._dtype)
+    counted, known, shares = _shares_in_graph(views.reshape(target, (n, count)), weight, ignore_index, input._ms_dtype)
     picked = views.squeeze(gather(views.reshape(input, (n, classes, count)), 1, views.unsqueeze(known, 1)), 1)
     flat = where(counted, neg(mul(picked, shares)), 0.0)
     if reduction == "none":
@@ -199,8 +199,8 @@ def _shares_in_graph(target: TensorBase, weight: TensorBase | None, ignore_index
 
 def _in_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weight: TensorBase | None) -> bool:
     """Return whether one kernel on the tensors' device computes the loss."""
-    kind, x = input._dtype, shape_of(input)
-    if not fused(kernel_.op, kind, input, target, weight) or (weight is not None and weight._dtype is not kind):
+    kind, x = input._ms_dtype, shape_of(input)
+    if not fused(kernel_.op, kind, input, target, weight) or (weight is not None and weight._ms_dtype is not kind):
         return False
     fits = shape_of(target) == ((x[0], *x[2:]) if len(x) > 1 else ())
     return fits and 0 not in x and kind.name in ("float32", "float16", "bfloat16")
@@ -213,14 +213,14 @@ def _by_one_kernel(kernel_: Kernel, input: TensorBase, target: TensorBase, weigh
     if readable(target) is not None:
         _classes(target, classes, ignore_index)
     rows = input if len(x) == 2 else views.reshape(input if len(x) == 1 else views.movedim(input, 1, -1), (-1, classes))
-    chosen_ = target if len(target._shape) == 1 and target._dtype is int64 else views.reshape(to_dtype(target, int64), (-1,))
+    chosen_ = target if len(target._ms_shape) == 1 and target._ms_dtype is int64 else views.reshape(to_dtype(target, int64), (-1,))
     found = call(kernel_, (rows,), chosen_, weight, ignore_index, reduction)[0]
     found = watch(no_view(views.reshape(found, shape_of(target))) if reduction == "none" and len(x) != 2 else found, target)
-    return found if len(x) < 3 or found._node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")
+    return found if len(x) < 3 or found._ms_node is None or reduction == "none" else call_node(found, "NllLoss2DBackward0")
 
 
 def _without(losses: TensorBase, counted: Array) -> TensorBase:
-    return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
+    return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._ms_dtype.np)))
 
 
 @operation(autocast=FLOAT32, one_device=OneDevice("nll_loss_forward"))
@@ -231,10 +231,10 @@ def cross_entropy(
     """Return the cross entropy of logits (N, C, *) or (C) and classes (N, *) or (), or class probabilities of the input's shape."""
     reduction = chosen(reduction, size_average, reduce)
     x = shape_of(input)
-    if shape_of(target) == x and not target._dtype.is_integral:
+    if shape_of(target) == x and not target._ms_dtype.is_integral:
         return _probabilities(input, target, weight, reduction, label_smoothing)
     if shape_of(target) == x:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._dtype)}")
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._ms_dtype)}")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
@@ -242,8 +242,8 @@ def cross_entropy(
     whole = weight is None or shape_of(weight) == x[min(len(x), 2) - 1 :][:1]
     if label_smoothing == 0 and whole and _in_one_kernel(_cross_entropy_parts, input, target, weight):
         return _by_one_kernel(_cross_entropy_parts, input, target, weight, ignore_index, reduction)
-    plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
-    if plain and readable(target) is not None and shape_of(target) == x[:1] and count_of(input._shape):
+    plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._ms_dtype is float32
+    if plain and readable(target) is not None and shape_of(target) == x[:1] and count_of(input._ms_shape):
         values, counted = _classes(target, x[1], ignore_index)
         if counted is None or counted.all():
             if in_one_piece((input,)):
@@ -278,14 +278,14 @@ def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | N
     """Return the terms, with 0 for ignored targets, and the number by which their sum is divided for the mean."""
     values = readable(target)
     if values is None:
-        counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
+        counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._ms_dtype)
         return where(counted, terms, 0.0), sum_of(shares)
     known = values != ignore_index
     if weight is None:
         count = float(known.sum())
     else:
         count = float(array_of(weight).astype(np.float64)[values[known]].sum())
-    return terms if known.all() else _without(terms, known), made(np.asarray(count, terms._dtype.np))
+    return terms if known.all() else _without(terms, known), made(np.asarray(count, terms._ms_dtype.np))
 
 
 def _channel_shape(rank: int, axis: int) -> tuple[int, ...]:
@@ -308,5 +308,5 @@ def _probabilities(input: TensorBase, target: TensorBase, weight: TensorBase | N
     total = neg(sum_of(terms))
     if reduction == "sum":
         return total
-    count = count_of(input._shape) // x[axis] if x[axis] else 0
+    count = count_of(input._ms_shape) // x[axis] if x[axis] else 0
     return call_node(div(total, count), "DivBackward1")

@@ -151,7 +151,7 @@ def multi_margin_loss(
         )
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)
-    if count_of(target._shape) != n or len(shape_of(target)) > 1:
+    if count_of(target._ms_shape) != n or len(shape_of(target)) > 1:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
             f"target size [{n}], but got {list(shape_of(target))}. Input has shape {list(shape)}."
@@ -159,9 +159,9 @@ def multi_margin_loss(
     if weight is not None and shape_of(weight) != (classes,):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(shape_of(weight))}")
     expect_dtype(int64, target)
-    if count_of(input._shape) and input._dtype not in (float32, float64):
-        raise not_for("multi_margin_loss_cpu_kernel", input._dtype.name)
-    expect_dtype(input._dtype, weight)
+    if count_of(input._ms_shape) and input._ms_dtype not in (float32, float64):
+        raise not_for("multi_margin_loss_cpu_kernel", input._ms_dtype.name)
+    expect_dtype(input._ms_dtype, weight)
     chosen_classes = readable(target)
     if chosen_classes is not None and n and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
         raise RuntimeError("target out of range")
@@ -192,11 +192,11 @@ def multilabel_margin_loss(
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: " + str(list(shape))
         )
-    if shape_of(target) != shape and not (len(shape) < 2 and count_of(target._shape) == count_of(input._shape)):
+    if shape_of(target) != shape and not (len(shape) < 2 and count_of(target._ms_shape) == count_of(input._ms_shape)):
         raise RuntimeError(f"inconsistent target size: {list(shape_of(target))} for input of size: {list(shape)}")
-    if count_of(input._shape):
-        if input._dtype not in (float32, float64):
-            raise not_for("multilabel_margin_loss_forward_out_frame", input._dtype.name)
+    if count_of(input._ms_shape):
+        if input._ms_dtype not in (float32, float64):
+            raise not_for("multilabel_margin_loss_forward_out_frame", input._ms_dtype.name)
         expect_dtype(int64, target)
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)

@@ -12,9 +12,9 @@ _reinterpret, _reshape = kernel("view_dtype"), kernel("reshape")
 
 def view_dtype(self: TensorBase, dtype: dtype) -> TensorBase:
     """Return a view of the tensor's memory as another dtype."""
-    old, new = self._dtype, dtype
-    shape, strides = list(self._shape), list(strides_of(self))
-    offset = self._offset
+    old, new = self._ms_dtype, dtype
+    shape, strides = list(self._ms_shape), list(strides_of(self))
+    offset = self._ms_offset
     words = f"to view {type_word(old)} as {type_word(new)} (different element sizes)"
     if old.itemsize != new.itemsize and not shape:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")

@@ -72,9 +72,9 @@ _clone = kernel("clone")
 
 
 def _copy_strides(input: TensorBase, format: memory_format | None) -> tuple[int, ...] | None:
-    shape = input._shape
+    shape = input._ms_shape
     if format is None or format is preserve_format:
-        return None if input._stride is None else preserved_strides(shape, input._stride)
+        return None if input._ms_stride is None else preserved_strides(shape, input._ms_stride)
     if format is contiguous_format:
         return None
     _check_rank(format, len(shape))
@@ -95,9 +95,9 @@ def clone(input: TensorBase, *, memory_format: memory_format | None = None) -> A
 
 def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> bool:
     """Return whether the elements are row-major in memory (or in the given format)."""
-    shape, strides = self._shape, strides_of(self)
+    shape, strides = self._ms_shape, strides_of(self)
     if memory_format is contiguous_format:
-        return self._stride is None or _strides_contiguous(shape, strides)
+        return self._ms_stride is None or _strides_contiguous(shape, strides)
     if memory_format is channels_last or memory_format is channels_last_3d:
         rank = 4 if memory_format is channels_last else 5
         return len(shape) == rank and is_channels_last(shape, strides)
@@ -106,25 +106,25 @@ def is_contiguous(self: TensorBase, *, memory_format: memory_format = contiguous
 
 def contiguous(self: TensorBase, *, memory_format: memory_format = contiguous_format) -> TensorBase:
     """Return the tensor if it is contiguous, else a contiguous copy."""
-    _check_rank(memory_format, len(self._shape))
+    _check_rank(memory_format, len(self._ms_shape))
     return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 
 
 def _suggested(input: TensorBase) -> memory_format:
     """Return the memory format that a tensor's strides suggest, with or without gaps."""
-    shape = input._shape
-    if input._stride is not None and suggests_channels_last(shape, input._stride):
+    shape = input._ms_shape
+    if input._ms_stride is not None and suggests_channels_last(shape, input._ms_stride):
         return channels_last if len(shape) == 4 else channels_last_3d
     return contiguous_format
 
 
 def to_dtype(input: TensorBase, kind: dtype, copy: bool = False, format: memory_format | None = None) -> TensorBase:
     """Return the tensor cast to another dtype; the tensor itself if it has this dtype and no copy is requested."""
-    if kind is input._dtype:
+    if kind is input._ms_dtype:
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
         return clone(input, memory_format=format)
-    if not kind.is_complex and input._dtype.is_complex:
+    if not kind.is_complex and input._ms_dtype.is_complex:
         _warn_of_parts(kind)
     return cast_tensor(input, kind, _copy_strides(input, format))
 
@@ -141,8 +141,8 @@ def to(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
         found = devices.resolve(target)
         there = brought(self, found)
         if there is not self:
-            return to_dtype(there, kind or self._dtype, False, format_)
-    return to_dtype(self, kind or self._dtype, copy, format_)
+            return to_dtype(there, kind or self._ms_dtype, False, format_)
+    return to_dtype(self, kind or self._ms_dtype, copy, format_)
 
 
 _FORMS = {"device": ("device", "dtype", "non_blocking", "copy"), "dtype": ("dtype", "non_blocking", "copy"),
@@ -187,7 +187,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
         kinds = [_kind_of(value) for value in args] + [f"{name}={_kind_of(value)}" for name, value in kwargs.items()]
         raise TypeError(_TO.format(", ".join(kinds)))
     named.update(given)
-    kind = named["tensor"]._dtype if "tensor" in named else named.get("dtype")
+    kind = named["tensor"]._ms_dtype if "tensor" in named else named.get("dtype")
     if kind is not None and not isinstance(kind, dtype):
         kind = PYTHON_TYPES[kind]
     return kind, named.get("device"), bool(named.get("copy", False)), named.get("memory_format")
@@ -211,27 +211,28 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
         check_history(self)
         touch(self)
         return self
-    if isinstance(src, TensorBase) and src._storage is self._storage and len(src._shape) <= len(self._shape) and stands_in(src, self):
+    fits = isinstance(src, TensorBase) and src._ms_storage is self._ms_storage and len(src._ms_shape) <= len(self._ms_shape)
+    if fits and stands_in(src, self):
         if not (modes.grad and (is_tracked(src) or is_tracked(self))):
             check_history(self)
-            if src._shape != self._shape:
+            if src._ms_shape != self._ms_shape:
                 refuse_shared_places(self)
             touch(self)
             return self
         src = contiguous_copy(src)  # the history changes, if the values do not
     check_writable(self)
-    if isinstance(src, complex) and not self._dtype.is_complex:
-        _warn_of_parts(self._dtype)
+    if isinstance(src, complex) and not self._ms_dtype.is_complex:
+        _warn_of_parts(self._ms_dtype)
         src = src.real
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)
-        if not self._dtype.is_complex and src._dtype.is_complex:
-            _warn_of_parts(self._dtype)
-        if src._shape != self._shape:
-            wide = broadcast_shape(self._shape, src._shape)
-            if wide != self._shape:
-                raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
-    assign(self, fitted(src, self, self._shape), label, given=True)
+        if not self._ms_dtype.is_complex and src._ms_dtype.is_complex:
+            _warn_of_parts(self._ms_dtype)
+        if src._ms_shape != self._ms_shape:
+            wide = broadcast_shape(self._ms_shape, src._ms_shape)
+            if wide != self._ms_shape:
+                raise RuntimeError(f"output with shape {list(self._ms_shape)} doesn't match the broadcast shape {list(wide)}")
+    assign(self, fitted(src, self, self._ms_shape), label, given=True)
     return self
 
 
@@ -252,8 +253,8 @@ def zero_(self: TensorBase) -> TensorBase:
 
 
 def _filled(self: TensorBase, value: Number | Sequence[float | str | None], label: str) -> TensorBase:
-    value = filling(python_number(value), self._dtype, count_of(self._shape))
-    write_array(self, scalar_array(value, self._dtype), True, label)
+    value = filling(python_number(value), self._ms_dtype, count_of(self._ms_shape))
+    write_array(self, scalar_array(value, self._ms_dtype), True, label)
     return self
 
 
@@ -267,10 +268,10 @@ def type(self: TensorBase, dtype: Any = None, non_blocking: bool = False) -> Any
     """
     here = self.device
     if dtype is None:
-        return f"torch.{devices.prefix(here)}{type_word(self._dtype)}Tensor"
+        return f"torch.{devices.prefix(here)}{type_word(self._ms_dtype)}Tensor"
     kind = as_dtype(dtype)
     moves = devices.accelerator_is() and (isinstance(dtype, str) or hasattr(dtype, "_legacy_dtype"))
-    place = place_of_type(dtype) if moves and self._storage.has_elements else here.type
+    place = place_of_type(dtype) if moves and self._ms_storage.has_elements else here.type
     return to_dtype(self, kind) if place == here.type else to(self, place, kind)
 
 
@@ -298,7 +299,7 @@ def as_dtype(name: Any) -> dtype:
 
 def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
     """Return the tensor cast to the dtype of ``other``."""
-    return to_dtype(self, other._dtype)
+    return to_dtype(self, other._ms_dtype)
 
 
 def _conversion(name: str, kind: dtype) -> Callable[..., Any]:
@@ -352,8 +353,8 @@ def rebuilt(
     flat = made_of(array.view(by_name(name).np))
     if place != "cpu":
         flat = brought(flat, devices.resolve(place))
-    made = window(flat._storage, flat._dtype, *geometry)
-    made._counter = Counter(1)
+    made = window(flat._ms_storage, flat._ms_dtype, *geometry)
+    made._ms_counter = Counter(1)
     made.__class__ = cls
     if requires_grad:
         made.requires_grad_()
@@ -369,12 +370,12 @@ def place_of(tensor: TensorBase) -> tuple[str, ...]:
 
 def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
     """Return a copy of a tensor with its whole storage. Copies of tensors that share a storage share its copy, which ``memo`` holds."""
-    storage: Any = tensor._storage
+    storage: Any = tensor._ms_storage
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:
         found = memo[key] = storage.copied()  # type: ignore[index]
-    return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
+    return window(found, tensor._ms_dtype, tensor._ms_shape, strides_of(tensor), tensor._ms_offset)
 
 
 NAMED_METHODS = {**CONVERSIONS, "npu": npu} if devices.accelerator_is("npu") else CONVERSIONS

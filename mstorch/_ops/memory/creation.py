@@ -88,10 +88,10 @@ def _size_and_out(
 ) -> TensorBase:
     place = devices.resolve(device)
     shape = shape_args(size, name)
-    if out is not None and kind is not None and out._dtype is not kind:
-        raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._dtype)})")
+    if out is not None and kind is not None and out._ms_dtype is not kind:
+        raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._ms_dtype)})")
     if out is not None:
-        return fresh_out(name, _filled(shape, value, kind or out._dtype, False), out, requires_grad)
+        return fresh_out(name, _filled(shape, value, kind or out._ms_dtype, False), out, requires_grad)
     return _filled(shape, value, kind or get_default_dtype(), requires_grad, place)
 
 
@@ -137,7 +137,7 @@ def ones(
 def _unset(tensor_: TensorBase) -> TensorBase:
     """Return a new uninitialized tensor, filled if deterministic algorithms are enabled."""
     if determinism.state["mode"] and home(tensor_).has_elements:
-        determinism.fill(memory_of(tensor_), tensor_._dtype)
+        determinism.fill(memory_of(tensor_), tensor_._ms_dtype)
     return tensor_
 
 
@@ -162,7 +162,7 @@ def empty(
 
 
 def _formatted(tensor_: TensorBase, memory_format: Any) -> TensorBase:
-    shape = tensor_._shape
+    shape = tensor_._ms_shape
     name = getattr(memory_format, "name", str(memory_format))
     rank = {"channels_last": 4, "channels_last_3d": 5}.get(name)
     if rank is not None and len(shape) != rank:
@@ -189,7 +189,7 @@ def full(
         fill_value = fill_value.item()
     fill_value = python_number(fill_value)
     if out is not None:
-        return fresh_out("full", _filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out, requires_grad)
+        return fresh_out("full", _filled(shape_args((size,)), fill_value, dtype or out._ms_dtype, False), out, requires_grad)
     kind = dtype or scalar_dtype(fill_value)
     return _filled(shape_args((size,)), fill_value, complex64 if dtype is None and kind is complex32 else kind, requires_grad, place)
 
@@ -251,17 +251,17 @@ def _like(
     input: TensorBase, value: Number, kind: dtype | None, device: device | str | int | None, requires_grad: bool,
     memory_format: memory_format | None = None
 ) -> Any:
-    shape, kind = input._shape, kind or input._dtype
+    shape, kind = input._ms_shape, kind or input._ms_dtype
     name = getattr(memory_format, "name", "preserve_format")
     found = without_values(input.device if device is None else device, kind, shape, None, requires_grad)
     if found is not None:
-        kept = preserved_strides(shape, strides_of(input)) if name == "preserve_format" and input._stride is not None else None
+        kept = preserved_strides(shape, strides_of(input)) if name == "preserve_format" and input._ms_stride is not None else None
         last = normalize(shape, channels_last_strides(shape)) if name.startswith("channels_last") else kept
         return found if last is None else without_values(found.device, kind, shape, last, requires_grad)
     made_tensor = _filled(shape, value, kind, False)
     if name == "channels_last" or name == "channels_last_3d":
         made_tensor = _formatted(made_tensor, memory_format)
-    elif name == "preserve_format" and input._stride is not None:
+    elif name == "preserve_format" and input._ms_stride is not None:
         made_tensor = in_order(made_tensor, preserved_strides(shape, strides_of(input)))
     if requires_grad:
         require_leaf(made_tensor)
@@ -278,7 +278,7 @@ def zeros_like(
     if pin_memory:
         devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
-        return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad, device)
+        return _unspecified(layout, tuple(input.shape), dtype or input._ms_dtype, requires_grad, device)
     return _like(input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -349,7 +349,7 @@ def arange(
     start = 0 if start is None else start
     start, end, step = (python_number(v.item() if isinstance(v, TensorBase) else v) for v in (start, end, step))
     if dtype is None and out is not None:
-        dtype = out._dtype
+        dtype = out._ms_dtype
     kind = dtype or (get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else int64)
     _refuse_row("arange", kind)
     if step == 0:
@@ -375,8 +375,8 @@ def arange(
     array = wide(start) + wide(step) * np.arange(count, dtype=wide)
     values = numpy_cast(array, kind.np)
     if out is not None:
-        if kind is not out._dtype:
-            raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._dtype)})")
+        if kind is not out._ms_dtype:
+            raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._ms_dtype)})")
         if out.numel() not in (0, count):
             warn(
                 f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
@@ -401,7 +401,7 @@ def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_g
 def _in_order(result: TensorBase, out: TensorBase) -> TensorBase:
     if out.numel() == result.numel():
         return deliver(reshape(result, out.shape), out)
-    resize(out, result._shape)
+    resize(out, result._ms_shape)
     return deliver(result, out)
 
 
@@ -426,7 +426,7 @@ def range(
         return found
     _refuse_row("range", kind)
     array = float(start) + float(step) * np.arange(count, dtype=np.float64)
-    values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
+    values = made(numpy_cast(array, (out._ms_dtype if out is not None and dtype is None else kind).np), requires_grad)
     return values if out is None else _deliver_in_order("range", values, out, requires_grad)
 
 
@@ -483,7 +483,7 @@ def linspace(
         devices.refuse_pinning(device)
     place = devices.resolve(device)
     steps = _steps("linspace", start, end, steps)
-    start, end, kind = _ends("linspace", start, end, steps, dtype or (out._dtype if out is not None else None))
+    start, end, kind = _ends("linspace", start, end, steps, dtype or (out._ms_dtype if out is not None else None))
     if steps > 1:
         _refuse_row("linspace", kind)
     values = evenly_spaced(start, end, steps, kind)
@@ -504,7 +504,7 @@ def logspace(
         devices.refuse_pinning(device)
     place = devices.resolve(device)
     steps = _steps("logspace", start, end, steps)
-    start, end, kind = _ends("logspace", start, end, steps, dtype or (out._dtype if out is not None else None))
+    start, end, kind = _ends("logspace", start, end, steps, dtype or (out._ms_dtype if out is not None else None))
     if steps > 1:
         _refuse_row("logspace", kind)
     wide = float64 if kind.is_integral or kind.name == "float64" else kind
@@ -533,6 +533,6 @@ def eye(
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
-    kind = dtype or (out._dtype if out is not None else get_default_dtype())
+    kind = dtype or (out._ms_dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
     return fresh_out("eye", made(values), out, requires_grad) if out is not None else as_asked(made(values, requires_grad), place)

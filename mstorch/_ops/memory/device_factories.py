@@ -47,9 +47,9 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":
         return None
     shown = function(*args, **kwargs)  # which raises torch's errors
-    if shown._sparse:
+    if shown._ms_sparse:
         return None
-    shape, kind = shown._shape, shown._dtype
+    shape, kind = shown._ms_shape, shown._ms_dtype
     if name == "arange":
         return _arange(shape, kind, args, kwargs) if kind.category == 1 else None
     if name in _GIVEN:
@@ -63,7 +63,7 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
         value = _NUMBERS[name]
     if kind.ms is None and name not in _GIVEN:
         value = number_in(scalar_array(value, kind)) if value else 0
-    return filled(shape, None if shown._stride is None else strides_of(shown), kind, value)
+    return filled(shape, None if shown._ms_stride is None else strides_of(shown), kind, value)
 
 
 def _arange(shape: tuple[int, ...], kind: dtype, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

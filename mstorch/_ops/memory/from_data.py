@@ -38,7 +38,7 @@ def made(array: Array, requires_grad: bool = False, strides: tuple[int, ...] | N
 
 
 def require_leaf(tensor: TensorBase) -> None:
-    if tensor._dtype.is_integral:
+    if tensor._ms_dtype.is_integral:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     require_grad(tensor, True)
 
@@ -157,7 +157,7 @@ def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, 
 
 def _leaf_dtype(value: Any) -> dtype:
     if isinstance(value, TensorBase):
-        return value._dtype
+        return value._ms_dtype
     if isinstance(value, (np.generic, np.ndarray)):
         return of_numpy(value.dtype)
     return scalar_dtype(_number(value))
@@ -197,8 +197,8 @@ def copied_tensor(data: TensorBase, kind: dtype | None, requires_grad: bool, way
         f"sourceTensor.detach().clone().requires_grad_(True), rather than {way}(sourceTensor).",
         UserWarning,
     )
-    order = None if data._stride is None else preserved_strides(data._shape, data._stride)
-    return made(numpy_cast(memory_of(data), (kind or data._dtype).np), requires_grad, order)
+    order = None if data._ms_stride is None else preserved_strides(data._ms_shape, data._ms_stride)
+    return made(numpy_cast(memory_of(data), (kind or data._ms_dtype).np), requires_grad, order)
 
 
 def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
@@ -233,8 +233,8 @@ def without_values(data: Any, kind: dtype | None, device: device | str | int | N
     if not devices.is_meta(device):
         return None
     like = to_meta(data) if isinstance(data, TensorBase) else to_meta(made(array_of(data, kind)))
-    if kind is not None and kind is not like._dtype:
-        like = meta_tensor(like._shape, kind)
+    if kind is not None and kind is not like._ms_dtype:
+        like = meta_tensor(like._ms_shape, kind)
     if requires_grad:
         require_leaf(like)
     return like
@@ -277,13 +277,13 @@ def as_tensor(data: TensorBase | type | Array, dtype: dtype | None = None, devic
     if found is not None:
         return found
     if isinstance(data, TensorBase):
-        return data if dtype is None or dtype is data._dtype else data.to(dtype)
+        return data if dtype is None or dtype is data._ms_dtype else data.to(dtype)
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
-        return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
+        return shared if dtype is None or dtype is shared._ms_dtype else shared.to(dtype)
     if hasattr(data, "__dlpack__"):
         shared = from_dlpack(data)
-        return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
+        return shared if dtype is None or dtype is shared._ms_dtype else shared.to(dtype)
     return copied(data, dtype)
 
 
@@ -315,9 +315,9 @@ def asarray(
     if shared is None:
         found = made(array_of(obj, dtype))
     else:
-        if copy is False and dtype is not None and dtype is not shared._dtype:
-            raise ValueError(f"can't alias tensor with dtype '{type_word(shared._dtype)}' into dtype '{type_word(dtype)}'.")
-        found = shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
+        if copy is False and dtype is not None and dtype is not shared._ms_dtype:
+            raise ValueError(f"can't alias tensor with dtype '{type_word(shared._ms_dtype)}' into dtype '{type_word(dtype)}'.")
+        found = shared if dtype is None or dtype is shared._ms_dtype else shared.to(dtype)
         if copy and found is shared:
             found = shared.clone()
     if device is not None:
@@ -369,14 +369,14 @@ def from_numpy(ndarray: Array, /) -> Any:
         )
     if not ndarray.size:
         strides = tuple(step // ndarray.itemsize for step in ndarray.strides)
-        found = window(tensor_of(ndarray)._storage, kind, ndarray.shape, strides, 0)
+        found = window(tensor_of(ndarray)._ms_storage, kind, ndarray.shape, strides, 0)
     else:
         found = tensor_of(ndarray) if ndarray.flags.c_contiguous else _from_strided_array(ndarray, kind)
-        if 1 in ndarray.shape and found._stride is None:  # where nothing is stepped over, the array's own steps are kept
+        if 1 in ndarray.shape and found._ms_stride is None:  # where nothing is stepped over, the array's own steps are kept
             steps = tuple(step // ndarray.itemsize for step in ndarray.strides)
             if steps != contiguous_strides(ndarray.shape):
-                found = window(found._storage, kind, ndarray.shape, steps, 0)
-    FIXED.add(found._storage)
+                found = window(found._ms_storage, kind, ndarray.shape, steps, 0)
+    FIXED.add(found._ms_storage)
     return found
 
 
@@ -389,7 +389,7 @@ def _from_strided_array(array: Array, kind: dtype) -> TensorBase:
         )
     span = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides)) if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (kind.itemsize,))
-    return window(tensor_of(flat)._storage, kind, array.shape, strides, 0)
+    return window(tensor_of(flat)._ms_storage, kind, array.shape, strides, 0)
 
 
 @operation
@@ -419,7 +419,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
             "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     found = tensor_of(np.frombuffer(buffer, dtype.np, max(count, -1), offset))
-    FIXED.add(found._storage)
+    FIXED.add(found._ms_storage)
     if requires_grad:
         require_leaf(found)
     return found

@@ -25,7 +25,7 @@ class _Converts(Accumulate):
             return
         given = dressed(gradients[0])
         wanted = _dtype_of(self.tensor)
-        found = given if wanted is None or given._dtype is wanted else given.to(wanted)
+        found = given if wanted is None or given._ms_dtype is wanted else given.to(wanted)
         if tuple(found.shape) != tuple(self.shape):
             found = found.sum_to_size(self.shape)
         if found is not given:
@@ -54,7 +54,7 @@ class _End:
             tensor = self.tensor()
             found = _Converts(kept(tensor))
             self.node = weakref.ref(found)
-            hooks = found.tensor._auto.hooks
+            hooks = found.tensor._ms_auto.hooks
             if hooks:
                 found.pre = {0: hooks}
         return found
@@ -62,16 +62,16 @@ class _End:
 
 def _dtype_of(tensor: TensorBase) -> dtype | None:
     """Return the dtype that a tensor's gradients have to be of; None if any will do."""
-    set_to: Any = False if tensor._auto is None else tensor._auto.grad_dtype
-    return tensor._dtype if set_to is False else set_to
+    set_to: Any = False if tensor._ms_auto is None else tensor._ms_auto.grad_dtype
+    return tensor._ms_dtype if set_to is False else set_to
 
 
 def check_gradient(tensor: TensorBase, value: TensorBase) -> None:
     """Raise torch's error unless a tensor may be assigned as another's gradient."""
     wanted = _dtype_of(tensor)
-    if wanted is not None and value._dtype is not wanted:
+    if wanted is not None and value._ms_dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{cpp_word(value._dtype)}' to a tensor with grad_dtype '{WORDS[wanted.name]}'. "
+            f"attempting to assign a gradient with dtype '{cpp_word(value._ms_dtype)}' to a tensor with grad_dtype '{WORDS[wanted.name]}'. "
             "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
             "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
             "and its gradient may break downstream systems that assume they match."
@@ -90,10 +90,10 @@ def _set(self: TensorBase, value: dtype | None) -> None:
     if node_of(self) is not None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
     auto = auto_of(self)
-    if value is not None and auto.grad is not None and auto.grad._dtype is not value:
+    if value is not None and auto.grad is not None and auto.grad._ms_dtype is not value:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{WORDS[value.name]}' because there is already a gradient with dtype "
-            f"'{cpp_word(auto.grad._dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+            f"'{cpp_word(auto.grad._ms_dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
             "grad_dtype matches the existing "
             "gradient's dtype."
         )

@@ -56,7 +56,7 @@ def _typed_storage(self: TensorBase) -> Any:
 
 def storage_type(self: TensorBase) -> _LegacyStorageMeta:
     """Return the class of the tensor's storage: ``FloatStorage`` for float32."""
-    return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
+    return getattr(above.storages, f"{type_word(self._ms_dtype)}Storage", above.storages.TypedStorage)
 
 
 def is_shared(self: TensorBase) -> bool:
@@ -153,12 +153,12 @@ def _resized(self: TensorBase, wanted: tuple[int, ...]) -> TensorBase:
 
 def expect_dtype(kind: dtype, given: TensorBase) -> None:
     """Raise torch's TypeError unless a tensor passed to a legacy constructor has the dtype."""
-    if given._dtype is not kind:
+    if given._ms_dtype is not kind:
         text = (
             "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
             "memory_format=(nullopt))"
         )
-        raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._dtype))})")
+        raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._ms_dtype))})")
 
 
 def new(self: TensorBase, *args: Any, device: device | str | int | None = None, **named: Any) -> TensorBase:
@@ -173,13 +173,13 @@ def new(self: TensorBase, *args: Any, device: device | str | int | None = None, 
             raise RuntimeError(
                 "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
             )
-        expect_dtype(self._dtype, args[0])
+        expect_dtype(self._ms_dtype, args[0])
         return views.alias(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
-        return above.storages.tensor_over(args[0], self._dtype)
+        return above.storages.tensor_over(args[0], self._ms_dtype)
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
-        return beside(made(array_of(args[0], self._dtype)), self)
-    return empty(*(args or (0,)), dtype=self._dtype, device=self.device)
+        return beside(made(array_of(args[0], self._ms_dtype)), self)
+    return empty(*(args or (0,)), dtype=self._ms_dtype, device=self.device)
 
 
 def _integer(value: Number | str | None, kind: dtype) -> int:
@@ -202,15 +202,15 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
     for place, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
         if not isinstance(other, TensorBase):
             raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(other).__name__}")
-        if other._dtype is not self._dtype:
+        if other._ms_dtype is not self._ms_dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
     shape = shape_of(self)
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
-    array = _as_elements([function(*row) for row in zip(*columns)], self._dtype).reshape(shape)
+    array = _as_elements([function(*row) for row in zip(*columns)], self._ms_dtype).reshape(shape)
     # As in torch, internal overlap is not looked at and the write is not counted.
-    version = self._counter.version
+    version = self._ms_counter.version
     put_array(self, array)
-    self._counter.version = version
+    self._ms_counter.version = version
     return self
 
 
@@ -355,7 +355,7 @@ def dlpack(
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):
         raise BufferError("memory of another device would have to be copied")
     source = self.clone() if copy else self
-    if self._dtype.name == "bfloat16":
+    if self._ms_dtype.name == "bfloat16":
         return capsule_of(memory_of(views.view(source, int16)), bfloat16=True)
     return capsule_of(memory_of(source))
 

@@ -32,10 +32,10 @@ def new_tensor(
     if pin_memory:
         devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
-        kind, place = dtype or self._dtype, _beside(self, device)
+        kind, place = dtype or self._ms_dtype, _beside(self, device)
         found = without_values(data, kind, place, requires_grad)
         return as_asked(copied_tensor(data, kind, requires_grad, "tensor.new_tensor"), place) if found is None else found
-    return as_asked(copied(data, dtype or self._dtype, requires_grad), _beside(self, device))
+    return as_asked(copied(data, dtype or self._ms_dtype, requires_grad), _beside(self, device))
 
 
 @operation
@@ -46,7 +46,7 @@ def new_full(
 ) -> TensorBase:  # fmt: skip
     """Return a tensor filled with a value, by default with this tensor's dtype."""
     place = _beside(self, device)
-    return full(size, fill_value, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
+    return full(size, fill_value, dtype=dtype or self._ms_dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation(forms=SIZE)
@@ -57,7 +57,7 @@ def new_empty(
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor (in mstorch, of zeros), by default with this tensor's dtype."""
-    return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+    return empty(*size, dtype=dtype or self._ms_dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation(forms=SIZE)
@@ -68,7 +68,7 @@ def new_zeros(
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return zeros, by default with this tensor's dtype."""
-    return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+    return zeros(*size, dtype=dtype or self._ms_dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation(forms=SIZE)
@@ -79,7 +79,7 @@ def new_ones(
     layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ones, by default with this tensor's dtype."""
-    return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+    return ones(*size, dtype=dtype or self._ms_dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation
@@ -91,4 +91,4 @@ def new_empty_strided(
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor with the given strides (in mstorch, of zeros), by default with this tensor's dtype."""
     place = _beside(self, device)
-    return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype or self._ms_dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)

@@ -125,8 +125,8 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         if made is None:
             given, named_ones = hosted()
             made = function(*given, **named_ones)
-            made = made.to(found) if made._sparse else moved(made, False)
-        if asked and made._dtype.is_integral:
+            made = made.to(found) if made._ms_sparse else moved(made, False)
+        if asked and made._ms_dtype.is_integral:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:
             require_grad(made, True)

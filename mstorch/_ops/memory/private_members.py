@@ -93,7 +93,7 @@ def _set_hooks(self: Any, hooks: dict[int, Any]) -> None:
 
 
 def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
-    return None if self._auto is None else self._auto.post
+    return None if self._ms_auto is None else self._ms_auto.post
 
 
 # Methods of sparse and nested tensors that torch shows at all tensors.

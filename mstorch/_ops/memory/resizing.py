@@ -43,7 +43,7 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: memory_format | None =
     if memory_format is not None and memory_format is not contiguous_format:
         steps = _strides_of_format(shape, memory_format)
         resize_(self, shape)
-        self._stride, self._array = normalize(shape, steps), None
+        self._ms_stride, self._ms_array = normalize(shape, steps), None
         return self
     if shape == shape_of(self):
         return self
@@ -83,16 +83,16 @@ def set_(
     refuse_inference(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
         check_view(self)
-    if self._auto is not None:
-        self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
+    if self._ms_auto is not None:
+        self._ms_auto.accumulator = None  # graphs made before go on to end at the tensor that it was
     if source is None:
         turn_into(self, self.new_empty((0,)))
         return self
     if not isinstance(source, TensorBase):
-        source = above.storages.tensor_over(source, self._dtype)
-    if source._dtype is not self._dtype:
+        source = above.storages.tensor_over(source, self._ms_dtype)
+    if source._ms_dtype is not self._ms_dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {cpp_word(source._dtype)} to a tensor of type {cpp_word(self._dtype)}"
+            f"Could not set tensor of type {cpp_word(source._ms_dtype)} to a tensor of type {cpp_word(self._ms_dtype)}"
         )
     if LEVELS and (is_dual(self) or is_dual(source)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
@@ -100,31 +100,31 @@ def set_(
     edge = edge_of(source) or edge_of(self)
     tracked = bare_twin(source)
     if edge is not None:
-        tracked._node, tracked._number = edge
+        tracked._ms_node, tracked._ms_number = edge
     elif is_tracked(source):
         auto_of(tracked).leaf = True  # a view made without grad, which has no history of its own
-    before = self._shape
+    before = self._ms_shape
     if size is None:
         turn_into(self, views.alias(source))
     else:
         shape = shape_args((size,)) if not isinstance(size, int) else (size,)
-        if source._storage.has_elements and 0 not in shape:
+        if source._ms_storage.has_elements and 0 not in shape:
             steps = contiguous_strides(shape) if stride is None else stride
-            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
-            if need > source._storage.nbytes:
-                if shape == self._shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
-                    raise beyond_storage(shape, steps, storage_offset, source._dtype.itemsize, source._storage.nbytes)
-                refuse_growth(source._storage)
-                source._storage.resize(need)
+            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._ms_dtype.itemsize
+            if need > source._ms_storage.nbytes:
+                if shape == self._ms_shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
+                    raise beyond_storage(shape, steps, storage_offset, source._ms_dtype.itemsize, source._ms_storage.nbytes)
+                refuse_growth(source._ms_storage)
+                source._ms_storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
     if not modes.grad:
-        refit(self, before, self._dtype)  # autograd is not told, and goes on with the shape that it knows
+        refit(self, before, self._ms_dtype)  # autograd is not told, and goes on with the shape that it knows
     error = RuntimeError("derivative for set_ is not implemented")
     refuse("NotImplemented", "set_", tracked, self, error)
-    base = None if self._auto is None else self._auto.base
-    if base is not None and self._node is not None and modes.grad and is_tracked(tracked):
+    base = None if self._ms_auto is None else self._ms_auto.base
+    if base is not None and self._ms_node is not None and modes.grad and is_tracked(tracked):
         refuse("CopySlices", "set_", tracked, base, error)  # as any write to a view, this one counts for the base
-        self._auto.seen = -1
-        if base._auto is not None:
-            base._auto.leaf = False
+        self._ms_auto.seen = -1
+        if base._ms_auto is not None:
+            base._ms_auto.leaf = False
     return self

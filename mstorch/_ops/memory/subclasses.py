@@ -46,7 +46,7 @@ def make_subclass(
 def _leaf(cls: type, data: TensorBase, wanted: bool) -> TensorBase:
     made = in_class(views.detach(data), cls)
     if wanted:
-        if data._dtype.is_integral:
+        if data._ms_dtype.is_integral:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         require_grad(made, True)
     return made
@@ -97,7 +97,7 @@ def slots_of(tensor: TensorBase) -> dict[str, Any]:
 
 def keeps_elsewhere(tensor: TensorBase) -> bool:
     """Return whether a tensor of a subclass has no memory of its own."""
-    return not tensor._storage.has_elements and type(tensor) not in PLAIN
+    return not tensor._ms_storage.has_elements and type(tensor) not in PLAIN
 
 
 def cloned(tensor: TensorBase) -> Any:

@@ -17,8 +17,8 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     """Return whether each tensor covers all of a device allocation that is not shared, and is not tracked by autograd."""
     if not LAYS_OUT or LEVELS:
         return False
-    alone = len({id(tensor._storage) for tensor in tensors}) == len(tensors)
-    return alone and all(home(tensor).is_free(tensor) and tensor._shape and 0 not in tensor._shape for tensor in tensors)
+    alone = len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
+    return alone and all(home(tensor).is_free(tensor) and tensor._ms_shape and 0 not in tensor._ms_shape for tensor in tensors)
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
@@ -35,13 +35,13 @@ def has_clean_gaps(flat: TensorBase) -> bool:
 
 def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> None:
     """Copy the elements of the result of ``laid_out`` back to the tensors; ``clean``: whether the gaps between them are still zeros."""
-    raw, writes = value_of(flat), flat._counter.version
+    raw, writes = value_of(flat), flat._ms_counter.version
     if not writes:
         return
     raw._spoiled = not clean or not has_clean_gaps(flat)
     for tensor in tensors:
-        tensor._counter.version += writes
-        tensor._storage.forget()
-    if getattr(tensors[0]._storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
-        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._shape for tensor in tensors])):
-            tensor._storage.exchange(part)
+        tensor._ms_counter.version += writes
+        tensor._ms_storage.forget()
+    if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
+        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
+            tensor._ms_storage.exchange(part)

@@ -142,7 +142,7 @@ def _no_gradient(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs
 
 
 def _floating(kind: dtype | None, out: Any, name: str, shape: Sequence[int] = ()) -> dtype:
-    kind = kind or (out._dtype if out is not None else get_default_dtype())
+    kind = kind or (out._ms_dtype if out is not None else get_default_dtype())
     if 0 not in shape and (kind.is_integral or kind.ms is None and kind is not complex32):
         raise not_for(name, kind.name)
     return kind
@@ -229,7 +229,7 @@ def randint(
         high = values.pop()
     if low is None:
         low = values.pop() if values else 0
-    kind = dtype or (out._dtype if out is not None else int64)
+    kind = dtype or (out._ms_dtype if out is not None else int64)
     low, high = int(low), int(high)
     if kind.ms is None:
         raise not_for("random_update_from_to", kind.name)
@@ -255,7 +255,7 @@ def randperm(
     n = whole(n)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    kind = dtype or (out._dtype if out is not None else int64)
+    kind = dtype or (out._ms_dtype if out is not None else int64)
     _check_permutation(n, kind)
     found = without_values(device, kind, (n,), None, requires_grad)
     if found is not None:
@@ -323,7 +323,7 @@ def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
     """Set the version of a new tensor so that its first in-place fill is not counted; set ``requires_grad`` on request, and return the
     tensor.
     """
-    tensor._counter.version = 0
+    tensor._ms_counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -340,15 +340,15 @@ def _store_raw(raw: Raw, tensor: Any) -> bool:
 
 @ways(raw=_store_raw)
 def _store(array: Array, tensor: TensorBase) -> None:
-    kind, array = tensor._dtype, np.asarray(array)
+    kind, array = tensor._ms_dtype, np.asarray(array)
     write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
 
 
-@ways(absent=lambda tensor, draw: np.zeros((), tensor._dtype.np))
+@ways(absent=lambda tensor, draw: np.zeros((), tensor._ms_dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
     """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
     shape = shape_of(tensor)
-    if tensor._stride is None or is_contiguous(tensor):
+    if tensor._ms_stride is None or is_contiguous(tensor):
         return draw(shape, True)
     order = iteration_order(shape, (strides_of(tensor),))[::-1]  # the order of the dimensions in memory, in which torch draws
     return _in_order(draw(tuple(shape[i] for i in order), False), tuple(int(i) for i in np.argsort(order)))
@@ -366,14 +366,14 @@ def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Ge
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
     check_history(self)
-    _floating(self._dtype, None, "check_uniform_bounds")
+    _floating(self._ms_dtype, None, "check_uniform_bounds")
     low, high = float(low), float(to)
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     check_writable(self)
-    engine, name = _stream(generator, self, "uniform"), self._dtype.name
+    engine, name = _stream(generator, self, "uniform"), self._ms_dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
 
 
@@ -382,13 +382,13 @@ def normal_(self: TensorBase, mean: float = 0, std: float = 1, *, generator: Gen
     """Fill with normal random numbers."""
     check_history(self)
     _check_std(std)
-    if 0 in self._shape:
+    if 0 in self._ms_shape:
         check_writable(self)
         touch(self)
         return self
-    _floating(self._dtype, None, "normal_kernel_cpu")
+    _floating(self._ms_dtype, None, "normal_kernel_cpu")
     check_writable(self)
-    engine, name = _stream(generator, self, "normal"), self._dtype.name
+    engine, name = _stream(generator, self, "normal"), self._ms_dtype.name
     return _put(
         self, _drawn(self, lambda shape, contiguous: draw("normal", engine, shape, float(mean), float(std), name, contiguous))
     )
@@ -413,9 +413,9 @@ def normal(
     if size is not None:
         mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
-        kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
+        kind = mean._ms_dtype if isinstance(mean, TensorBase) else std._ms_dtype
         if isinstance(std, TensorBase):
-            if std._dtype.is_complex:
+            if std._ms_dtype.is_complex:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
             if readable(std) is not None and bool((_array(std) < 0).any()):
                 raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -464,7 +464,7 @@ def random_(self: TensorBase, *args: Any, generator: Generator | None = None, **
         low, high = (0, args[0]) if "to" not in bounds else (args[0], high)
     elif len(args) == 2:
         low, high = args
-    engine, kind = _stream(generator, self, "random_between"), self._dtype
+    engine, kind = _stream(generator, self, "random_between"), self._ms_dtype
     if high is None and low == 0 and not args:
         return _put(self, _drawn(self, lambda shape, _: draw("random_all", engine, shape, kind.name)))
     if high is not None:
@@ -488,7 +488,7 @@ def bernoulli_(self: TensorBase, p: TensorBase | float = 0.5, *, generator: Gene
     if not isinstance(p, TensorBase):
         _check_probability(p)
     check_writable(self)
-    engine, name = _stream(generator, self, "bernoulli"), self._dtype.name
+    engine, name = _stream(generator, self, "bernoulli"), self._ms_dtype.name
     if isinstance(p, TensorBase):
         refuse_partly(self, p)
         return _put(self, draw("bernoulli_each", engine, _chances(p, engine, shape_of(self)), name))
@@ -499,7 +499,7 @@ def _array(tensor: TensorBase) -> Array:
     """Return the values for drawing functions; bfloat16, which NumPy lacks, as float32."""
     refuse_codes("bernoulli_tensor_cpu_self_", tensor)
     values = array_of(tensor)
-    return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
+    return numpy_cast(values, np.dtype(np.float32)) if tensor._ms_dtype.name == "bfloat16" else values
 
 
 def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
@@ -531,14 +531,14 @@ def bernoulli(
     if out is not None and out is not input:
         refuse_partly(out, input)
         # As in torch, what is drawn are numbers of the dtype of ``out``.
-        if out._dtype is not input._dtype:
+        if out._ms_dtype is not input._ms_dtype:
             chances = input if p is None else p
-            return bernoulli_(out if out._shape == input._shape else out.resize_(input._shape), chances, generator=generator)
-    engine, kind = _stream(generator, input, "bernoulli"), input._dtype
+            return bernoulli_(out if out._ms_shape == input._ms_shape else out.resize_(input._ms_shape), chances, generator=generator)
+    engine, kind = _stream(generator, input, "bernoulli"), input._ms_dtype
     return _sampled(_drawn_chances(input, p, engine, kind), kind, (input,), out)
 
 
-@ways(absent=lambda input, p, engine, kind: input._shape)
+@ways(absent=lambda input, p, engine, kind: input._ms_shape)
 def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dtype) -> Array | float:
     if p is not None:
         _check_probability(p)
@@ -554,12 +554,12 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
     check_writable(self)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    if not self._dtype.is_floating_point and 0 not in self._shape:
+    if not self._ms_dtype.is_floating_point and 0 not in self._ms_shape:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
-            f"{type_word(self._dtype)}"
+            f"{type_word(self._ms_dtype)}"
         )
-    engine, name = _stream(generator, self, "exponential"), self._dtype.name
+    engine, name = _stream(generator, self, "exponential"), self._ms_dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
 
 
@@ -569,7 +569,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
     check_writable(self)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    engine, name = _stream(generator, self, "geometric"), self._dtype.name
+    engine, name = _stream(generator, self, "geometric"), self._ms_dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
 
 
@@ -579,13 +579,13 @@ def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator:
     check_history(self)
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    if not self._dtype.is_floating_point:
+    if not self._ms_dtype.is_floating_point:
         raise RuntimeError(
             f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
-            f"but you specified {_cpp_int(self._dtype)}"
+            f"but you specified {_cpp_int(self._ms_dtype)}"
         )
     check_writable(self)
-    engine, name = _stream(generator, self, "cauchy"), self._dtype.name
+    engine, name = _stream(generator, self, "cauchy"), self._ms_dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
 
 
@@ -595,5 +595,5 @@ def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator:
     check_writable(self)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    engine, name = _stream(generator, self, "log_normal"), _floating(self._dtype, None, "log_normal_cpu", self._shape).name
+    engine, name = _stream(generator, self, "log_normal"), _floating(self._ms_dtype, None, "log_normal_cpu", self._ms_shape).name
     return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))

@@ -100,7 +100,7 @@ def _there(values: Any) -> Any:
 def bernoulli_each(stream: DeviceStream, p: Any, dtype: str) -> Raw:
     """Return 1 with the probability at the same position in ``p``, else 0."""
     chances = _there(p)
-    return _stored(lt(_unit(stream, tuple(chances._shape), "float32"), chances), dtype)
+    return _stored(lt(_unit(stream, tuple(chances._ms_shape), "float32"), chances), dtype)
 
 
 def dropout_mask(stream: DeviceStream, n: int, keep: float) -> Raw:
@@ -137,7 +137,7 @@ def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: boo
     replacement, drawn anew for each sample.
     """
     flat = _there(weights)
-    *outer, kinds = flat._shape
+    *outer, kinds = flat._ms_shape
     race = elementwise.div(
         reshape(flat, (-1, 1, kinds)), wrap(exponential(stream, (math.prod(outer), count if replacement else 1, kinds), 1.0, "float32"))
     )

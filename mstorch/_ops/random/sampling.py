@@ -25,14 +25,14 @@ def multinomial(
     shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if not input._dtype.is_floating_point:
+    if not input._ms_dtype.is_floating_point:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {_word(input)}"
         )
     refuse_codes("aminmax_cpu", input)
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if out is not None and out._dtype is not int64:
+    if out is not None and out._ms_dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {_word(out)}")
     if shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
@@ -41,12 +41,12 @@ def multinomial(
     return _drawn_places(input, num_samples, replacement, generator, out)
 
 
-@ways(absent=lambda input, count, replacement, generator, out: finish(meta_tensor((*input._shape[:-1], count), int64), out))
+@ways(absent=lambda input, count, replacement, generator, out: finish(meta_tensor((*input._ms_shape[:-1], count), int64), out))
 def _drawn_places(
     input: TensorBase, num_samples: int, replacement: bool, generator: Generator | None, out: TensorBase | None
 ) -> TensorBase:
     engine = _stream(generator, input, "multinomial")
-    drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._dtype.name)
+    drawn = draw("multinomial", engine, _weights(input, engine, num_samples, replacement), num_samples, replacement, input._ms_dtype.name)
     found = _tensor(drawn, int64, False, out)
     return beside(found, input) if out is None else found
 
@@ -67,36 +67,36 @@ def _weights(input: TensorBase, engine: Engine, num_samples: int, replacement: b
 
 
 def _word(tensor: Any) -> str:
-    return type_word(tensor._dtype)
+    return type_word(tensor._ms_dtype)
 
 
 @operation(draws=BY_VALUES)
 def poisson(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return Poisson random numbers with the rates in ``input``, in the dtype of ``input``."""
-    if input._dtype.is_integral:
-        raise not_for("poisson_cpu", input._dtype.name)
+    if input._ms_dtype.is_integral:
+        raise not_for("poisson_cpu", input._ms_dtype.name)
     rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _sampled(draw("poisson", _stream(generator, input, "poisson"), rates, input._dtype.name), input._dtype, (input,), None)
+    return _sampled(draw("poisson", _stream(generator, input, "poisson"), rates, input._ms_dtype.name), input._ms_dtype, (input,), None)
 
 
 @operation(draws=BY_VALUES)
 def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return binomial random numbers with the given counts and probabilities."""
     array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
-    return beside(_tensor(array, count._dtype, False, None), count)
+    return beside(_tensor(array, count._ms_dtype, False, None), count)
 
 
 @operation(draws=BY_VALUES)
 def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return gamma random numbers with the concentrations in ``input`` and rate 1; the public function adds the gradient."""
     array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
-    return beside(_tensor(array, input._dtype, False, None), input)
+    return beside(_tensor(array, input._ms_dtype, False, None), input)
 
 
 @operation(draws=BY_VALUES)
 def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return Dirichlet random numbers with the concentrations in the last dimension of ``input``."""
     array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
-    return beside(_tensor(array, input._dtype, False, None), input)
+    return beside(_tensor(array, input._ms_dtype, False, None), input)

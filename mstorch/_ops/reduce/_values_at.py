@@ -53,17 +53,17 @@ class _Chosen(Node):
 def _values_in_array(
     input: TensorBase, dim: int, indices: TensorBase, label: str, shown: TensorBase, keepdim: bool = True
 ) -> TensorBase | None:
-    if LEVELS or not input._shape:
+    if LEVELS or not input._ms_shape:
         return None
     array, index = array_of(input), array_of(indices)
     own = index.shape if keepdim else index.shape[:dim] + index.shape[dim + 1 :]
     found = fresh(numpy_gather(array, dim, index).reshape(own))
     if modes.grad and isinstance(input, TensorBase) and is_tracked(input):
-        refuse_history(found._dtype)
+        refuse_history(found._ms_dtype)
         node: Any = named(_Chosen, label)([edge_of(input)])
-        node.places, node.shape, node.own = row_places(input._shape, dim, index), input._shape, own
+        node.places, node.shape, node.own = row_places(input._ms_shape, dim, index), input._ms_shape, own
         node.saved = (saved_input(shown),)
-        found._node = node
+        found._ms_node = node
     return found
 
 
@@ -74,7 +74,7 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
     ``shown`` are the indices as returned to the caller.
     """
     found = call(_gather, (input,), dim, indices, label=label)
-    return found if keepdim or not input._shape else _without(found, dim, label)
+    return found if keepdim or not input._ms_shape else _without(found, dim, label)
 
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))

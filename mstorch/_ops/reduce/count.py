@@ -85,8 +85,8 @@ def unique(
     """Return the sorted unique elements (or slices along ``dim``); on request also the position of each element among them, and their
     counts.
     """
-    if input._dtype.is_complex:
-        raise not_for("unique", input._dtype.name)
+    if input._ms_dtype.is_complex:
+        raise not_for("unique", input._ms_dtype.name)
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, True)
     source, input = input, input.detach()
@@ -144,7 +144,7 @@ def _unique_entries(input: TensorBase, dim: int, return_inverse: bool, return_co
     rows = views.reshape(rows, (count, -1))
     if not ordered:
         order = _numbers(count)
-    elif input._dtype.is_floating_point and bool(rows.ne(rows).any()):
+    elif input._ms_dtype.is_floating_point and bool(rows.ne(rows).any()):
         order = tensor_of(_order_with_nan(array_of(rows.double())))
     else:
         order = computed(_lexicographic, rows)
@@ -184,8 +184,8 @@ def unique_consecutive(
 @operation(one_device=OneDevice("_bincount"))
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> TensorBase:
     """Return how often each integer from 0 to the maximum occurs in a vector, or the sum of its weights."""
-    if input._dtype.category != 1:
-        raise not_for("bincount_cpu", input._dtype.name)
+    if input._ms_dtype.category != 1:
+        raise not_for("bincount_cpu", input._ms_dtype.name)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     shape = shape_of(input)
@@ -200,7 +200,7 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
     positions = input.to(int64)
     if weights is None:
         return call(_count, (positions,), count)
-    kind = float32 if weights._dtype is float32 else float64
+    kind = float32 if weights._ms_dtype is float32 else float64
     return call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
 
 
@@ -221,7 +221,7 @@ def searchsorted(
         )
     after = right or side == "right"
     if not isinstance(input, TensorBase):
-        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.is_floating_point else _scalar(input)
+        input = sorted_sequence.new_tensor(input) if sorted_sequence._ms_dtype.is_floating_point else _scalar(input)
     own = shape_of(input)
     if not own and len(shape) != 1:
         raise RuntimeError(
@@ -239,25 +239,25 @@ def searchsorted(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(shape)}and got sorter tensor {list(shape_of(sorter))}"
             )
-        if sorter._dtype is not int64:
+        if sorter._ms_dtype is not int64:
             raise RuntimeError(
-                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._ms_dtype)}"
             )
         places = values_if_any(sorter)
         if places is not None and places.size and (places.min() < 0 or places.max() >= shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     for name, value in (("input value", input), ("boundary", sorted_sequence)):
-        if value._stride is not None and not value.is_contiguous():
+        if value._ms_stride is not None and not value.is_contiguous():
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy when "
                 f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will "
                 "only appear once per program."
             )
-    if out is not None and out._dtype is not (int32 if out_int32 else int64):
+    if out is not None and out._ms_dtype is not (int32 if out_int32 else int64):
         raise RuntimeError(
             "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
-            f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._dtype)} and out_int32 flag is {out_int32}"
+            f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._ms_dtype)} and out_int32 flag is {out_int32}"
         )
     kind = result_dtype((sorted_sequence, input))  # numbers that do not fit wrap, as in torch
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
@@ -287,7 +287,7 @@ def isin(
     kind = result_dtype((elements, test_elements))
     expect_out_dtype(out, bool_)
     for operand in (elements, test_elements):
-        if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
+        if operand._ms_dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
     other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
@@ -295,7 +295,7 @@ def isin(
         refuse_codes("isin_default_cpu", one)
     one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
     count = shape_of(other)[0]
-    if count == 0 or one._dtype.ms is None and 0 in shape_of(one):
+    if count == 0 or one._ms_dtype.ms is None and 0 in shape_of(one):
         found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
     elif count <= 8:
         found = views.unsqueeze(one, -1).eq(other).any(-1)
@@ -310,7 +310,7 @@ def isin(
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
     """Return the range of a histogram: the given range, or that of the data if its ends are equal. A range of length 0 is widened."""
-    if low == high and count_of(values._shape):
+    if low == high and count_of(values._ms_shape):
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
@@ -335,31 +335,31 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
-    if not input._dtype.is_floating_point:
-        if input._dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
-            low, high = _ends_of(input.detach()) if count_of(input._shape) else (0, 0)
-            limits = iinfo(input._dtype)
+    if not input._ms_dtype.is_floating_point:
+        if input._ms_dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
+            low, high = _ends_of(input.detach()) if count_of(input._ms_shape) else (0, 0)
+            limits = iinfo(input._ms_dtype)
             if low == high and (low == limits.min or low == limits.max):
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
-        raise not_for("histogram_cpu", input._dtype.name)
+        raise not_for("histogram_cpu", input._ms_dtype.name)
     refuse_codes("aminmax_cpu" if min == max else "linspace_cpu", input)
     words = "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {} and hist {}"
-    if out is not None and out._dtype is not input._dtype:
-        raise RuntimeError(words.format(cpp_word(input._dtype), cpp_word(out._dtype)))
+    if out is not None and out._ms_dtype is not input._ms_dtype:
+        raise RuntimeError(words.format(cpp_word(input._ms_dtype), cpp_word(out._ms_dtype)))
     return _histogram(input, bins, min, max, out)
 
 
-@ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._dtype), out))
+@ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._ms_dtype), out))
 def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
-    ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
-    wide, (least, most, _) = (array_of(part.to(float32) if part._dtype is not float64 else part) for part in (values, ends))
-    inside = tensor_of(wide[(wide >= least) & (wide <= most)]).to(values._dtype)
+    ends = tensor_of(np.array([low, high, bins])).to(values._ms_dtype)
+    wide, (least, most, _) = (array_of(part.to(float32) if part._ms_dtype is not float64 else part) for part in (values, ends))
+    inside = tensor_of(wide[(wide >= least) & (wide <= most)]).to(values._ms_dtype)
     places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # of halves each step is rounded, as in torch
     places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # what overflows in halves counts below
     counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
-    return finish(beside(counts.to(input._dtype), input), out)
+    return finish(beside(counts.to(input._ms_dtype), input), out)
 
 
 def histogram(
@@ -367,15 +367,15 @@ def histogram(
     density: bool = False, out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return counts (or sums of weights) in bins, and the edges of the bins; ``bins`` is a number of equal bins, or their edges."""
-    if out is not None and out[0]._dtype is not input._dtype:
+    if out is not None and out[0]._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
-            f"{cpp_word(input._dtype)} and hist {cpp_word(out[0]._dtype)}"
+            f"{cpp_word(input._ms_dtype)} and hist {cpp_word(out[0]._ms_dtype)}"
         )
-    if out is not None and out[1]._dtype is not input._dtype:
+    if out is not None and out[1]._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             "torch.histogram: input tensor and bin_edges tensor should have the same dtype, but got input "
-            f"{cpp_word(input._dtype)} and bin_edges {cpp_word(out[1]._dtype)} for dimension 0"
+            f"{cpp_word(input._ms_dtype)} and bin_edges {cpp_word(out[1]._ms_dtype)} for dimension 0"
         )
     if range is not None and len(range) != 2:
         raise RuntimeError(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
@@ -396,10 +396,10 @@ def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int
     """Raise torch's errors unless ``weight`` has the input's dtype, and one element for each point of an input of this shape."""
     if weight is None:
         return
-    if weight._dtype is not input._dtype:
+    if weight._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
-            f"input({cpp_word(input._dtype)}), and weight({cpp_word(weight._dtype)})"
+            f"input({cpp_word(input._ms_dtype)}), and weight({cpp_word(weight._ms_dtype)})"
         )
     if shape_of(weight) != shape[:-1]:
         raise RuntimeError(
@@ -410,10 +410,10 @@ def _check_weight(weight: TensorBase | None, input: TensorBase, shape: tuple[int
 
 def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
     """Raise torch's errors unless bin edges are a vector of the input's dtype."""
-    if edges._dtype is not input._dtype:
+    if edges._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-            f"{cpp_word(input._dtype)} and bins for dimension {place} with dtype {cpp_word(edges._dtype)}"
+            f"{cpp_word(input._ms_dtype)} and bins for dimension {place} with dtype {cpp_word(edges._ms_dtype)}"
         )
     rank = len(shape_of(edges))
     if rank != 1:
@@ -428,8 +428,8 @@ def _check_edges(edges: TensorBase, input: TensorBase, place: int) -> None:
 
 def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     """Return the edges of equal bins for the values of one dimension."""
-    if not values._dtype.is_floating_point:
-        raise not_for("histogramdd", values._dtype.name)
+    if not values._ms_dtype.is_floating_point:
+        raise not_for("histogramdd", values._ms_dtype.name)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {place}")
     if limits is not None:
@@ -443,12 +443,12 @@ def _edges(values: TensorBase, bins: int, limits: Any, place: int) -> Any:
     if low > high:
         raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {place}")
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
-    return linspace(low, high, bins + 1, dtype=values._dtype, device=values.device)
+    return linspace(low, high, bins + 1, dtype=values._ms_dtype, device=values.device)
 
 
 def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None, density: bool, name: str) -> Any:
     """Return the counts of the rows of ``points`` in the multi-dimensional bins between edges."""
-    kind = points._dtype
+    kind = points._ms_dtype
     total: Any = None
     keep: Any = None
     sizes = []

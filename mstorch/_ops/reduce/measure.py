@@ -91,9 +91,9 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: TensorBase | 
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
     others = tuple(d for d in range(len(shape)) if d != dim)
     own = input.detach() if followed((input,)) else input
-    sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._dtype))  # as wide as torch adds up
+    sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._ms_dtype))  # as wide as torch adds up
     factors = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
-    found = row_major(own * (factors if own._dtype.is_complex else to_dtype(factors, own._dtype)))
+    found = row_major(own * (factors if own._ms_dtype.is_complex else to_dtype(factors, own._ms_dtype)))
     if own is not input:
         (found,) = record("RenormBackward0", _renorm_slope, (input,), (found,), float(p), others, maxnorm, needed=())
     return finish_exactly(found, out)
@@ -108,7 +108,7 @@ def _renorm_slope(
         return (None,)
     sizes = vector_norm(x, p, others, True)
     inner = x.conj_physical() * g
-    inner = reduce.sum(real(inner) if x._dtype.is_complex else inner, others, True)
+    inner = reduce.sum(real(inner) if x._ms_dtype.is_complex else inner, others, True)
     (of_norm,) = norm_slope((inner,), (sizes,), (x,), p, others, True)
     inverse = (sizes + 1e-7).reciprocal()
     return (where(sizes.gt(maxnorm), maxnorm * inverse * (g - inverse * of_norm), g),)
@@ -121,7 +121,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with {len(shape)} dimensions"
         )
-    if input._dtype is bool_:
+    if input._ms_dtype is bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = views.reshape(input, (1, -1)) if len(shape) < 2 else input
     count = shape_of(rows)[1]
@@ -133,9 +133,9 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
             raise RuntimeError(
                 f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(shape_of(given))} dimensions"
             )
-        if given._dtype.category not in kinds:
+        if given._ms_dtype.category not in kinds:
             what = "integral" if kinds == (1,) else "floating point"
-            raise RuntimeError(f"cov(): expected {name} to have {what} dtype but got {name} with {type_word(given._dtype)} dtype")
+            raise RuntimeError(f"cov(): expected {name} to have {what} dtype but got {name} with {type_word(given._ms_dtype)} dtype")
         if given.numel() != count:
             raise RuntimeError(
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
@@ -147,7 +147,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
         weights = given if weights is None else weights * given
     total = reduce.sum(weights) if weights is not None else count
     if weights is None:
-        centre = (reduce.sum(rows, 1, True) / count) if rows._dtype.is_integral else reduce.mean(rows, 1, True)
+        centre = (reduce.sum(rows, 1, True) / count) if rows._ms_dtype.is_integral else reduce.mean(rows, 1, True)
     else:
         centre = reduce.sum(rows * weights, 1, True) / total
     if aweights is None or correction == 0:
@@ -181,11 +181,11 @@ def corrcoef(input: TensorBase) -> TensorBase:
     if not shape_of(table):
         return table / table
     spread = views.diagonal(table)
-    if spread._dtype.is_complex:
+    if spread._ms_dtype.is_complex:
         spread = spread.real
     spread = spread.sqrt()
     table = table / views.unsqueeze(spread, -1) / views.unsqueeze(spread, 0)
-    if table._dtype.is_complex:
+    if table._ms_dtype.is_complex:
         return complex(real(table).clamp(-1, 1), imag(table).clamp(-1, 1))
     return table.clamp(-1, 1)
 
@@ -194,7 +194,7 @@ def corrcoef(input: TensorBase) -> TensorBase:
 @node_called("LinalgCrossBackward0")
 def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return the cross products of vectors along ``dim`` (by default the first of length 3)."""
-    if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
+    if isinstance(dim, TensorBase) and dim._ms_dtype.category == 1 and not dim._ms_shape:
         dim = int(dim)
     if isinstance(dim, TensorBase):
         raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
@@ -211,9 +211,9 @@ def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: 
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
     shape = broadcast_shape(a, b)
     if isinstance(out, TensorBase):
-        expect_out_dtype(out, input._dtype)
-    refuse_dtype("cross", input._dtype)
-    expect_dtype(input._dtype, other)
+        expect_out_dtype(out, input._ms_dtype)
+    refuse_dtype("cross", input._ms_dtype)
+    expect_dtype(input._ms_dtype, other)
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
     made = row_major(made)

@@ -58,7 +58,7 @@ _LONG = 1 << 16
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: TensorBase | None) -> dtype:
     """Return the dtype of a sum or product: the requested dtype, that of ``out``, or that of the input, where integers become int64."""
-    return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.is_integral else input._dtype)
+    return asked or (out._ms_dtype if isinstance(out, TensorBase) else int64 if input._ms_dtype.is_integral else input._ms_dtype)
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
@@ -69,7 +69,7 @@ def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> No
 
 def _is_long_and_small(input: TensorBase) -> bool:
     """Return whether a host tensor has many integers narrower than int64."""
-    few = not input._dtype.is_integral or input._dtype.itemsize == 8 or math.prod(input._shape) < _LONG
+    few = not input._ms_dtype.is_integral or input._ms_dtype.itemsize == 8 or math.prod(input._ms_shape) < _LONG
     return not few and not LEVELS and in_arrays(input)
 
 
@@ -85,7 +85,7 @@ def sum(
     _refuse_recorded("sum", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
     if out is not None:
-        expect_out_dtype(out, dtype or out._dtype)
+        expect_out_dtype(out, dtype or out._ms_dtype)
     if kind is bool_:
         found = call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_)
     elif kind is int64 and _is_long_and_small(input) and dims:
@@ -101,9 +101,9 @@ def nansum(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the sum with NaN treated as zero."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if not input._dtype.is_floating_point:
+    if not input._ms_dtype.is_floating_point:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
     if out is None and followed((input,)):
         found = nansum(input.detach(), dim, keepdim, dtype=dtype)
@@ -122,7 +122,7 @@ def _nansum_slope(
         return (None,)
     if dims:
         g = views.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(shape_of(x))))
-    return ((g * isnan(x).logical_not()).to(x._dtype),)
+    return ((g * isnan(x).logical_not()).to(x._ms_dtype),)
 
 
 @operation(numpy_names=True)
@@ -131,7 +131,7 @@ def mean(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the mean of all elements, or along ``dim``; floating or complex only, unless ``dtype`` is."""
-    kind = dtype or input._dtype
+    kind = dtype or input._ms_dtype
     if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"
         raise RuntimeError(
@@ -149,8 +149,8 @@ def nanmean(
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the mean of the elements that are not NaN."""
-    if not input._dtype.is_floating_point and not input._dtype.is_complex:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
+    if not input._ms_dtype.is_floating_point and not input._ms_dtype.is_complex:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._ms_dtype)}")
     count = sum(isnan(input).logical_not(), dim, keepdim)
     return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
 
@@ -171,7 +171,7 @@ def prod(
     _refuse_recorded("prod", input, out)
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
     if out is not None:
-        expect_out_dtype(out, dtype or out._dtype)
+        expect_out_dtype(out, dtype or out._ms_dtype)
     if kind is bool_:
         found = call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_)
     else:
@@ -196,10 +196,10 @@ def _extreme(
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
-        raise not_for(word, input._dtype.name)
-    if count_of(input._shape) == 0:
+        raise not_for(word, input._ms_dtype.name)
+    if count_of(input._ms_shape) == 0:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim, label=label)
 
@@ -210,10 +210,10 @@ def _empty_result(input: TensorBase, shape: tuple[int, ...], dims: tuple[int, ..
 
 
 def _match_out(input: TensorBase, out: TensorBase | None) -> None:
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+    if isinstance(out, TensorBase) and out._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
-            f"Expected the dtype for input and out to match, but got {type_word(input._dtype)} for input's dtype and "
-            f"{type_word(out._dtype)} for out's dtype."
+            f"Expected the dtype for input and out to match, but got {type_word(input._ms_dtype)} for input's dtype and "
+            f"{type_word(out._ms_dtype)} for out's dtype."
         )
 
 
@@ -237,11 +237,11 @@ def aminmax(input: TensorBase, *, dim: int | None = None, keepdim: bool = False,
     """Return the minimum and maximum of all elements or along ``dim``."""
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
-    if dim is None and count_of(input._shape) == 0:
+    if dim is None and count_of(input._ms_shape) == 0:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     expect_parts("aminmax", out)
     for target in out or ():
-        expect_out_dtype(target, input._dtype)
+        expect_out_dtype(target, input._ms_dtype)
     refuse_parts(out, input)
     low = _extreme(_amin, "aminmax", input, dims, keepdim)
     high = _extreme(_amax, "aminmax", input, dims, keepdim)
@@ -250,10 +250,10 @@ def aminmax(input: TensorBase, *, dim: int | None = None, keepdim: bool = False,
 
 def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool) -> TensorBase:
     shape = shape_of(input)
-    if input._dtype is bool_ or input._dtype.is_complex:
-        raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
+    if input._ms_dtype is bool_ or input._ms_dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support {'bool' if input._ms_dtype is bool_ else 'complex'} input")
     if dim is None:
-        if count_of(input._shape) == 0:
+        if count_of(input._ms_shape) == 0:
             raise IndexError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
                 "'dim' argument."
@@ -262,7 +262,7 @@ def _arg(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim
         return views.reshape(found, (1,) * len(shape)) if keepdim else found
     dim = wrap_dim(dim, len(shape))
     _check_not_empty(name, shape, (dim,), False)
-    if count_of(input._shape) == 0:
+    if count_of(input._ms_shape) == 0:
         return _empty_result(input.to(int64), shape, (dim,), keepdim)
     return call(kernel_, (input,), dim, keepdim)
 
@@ -283,12 +283,12 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
     """Return the maxima or minima along a dimension with their indices; only the element at the returned index gets a gradient."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input")
     _check_not_empty(name, shape, (dim,), False)
-    if count_of(input._shape) == 0:
+    if count_of(input._ms_shape) == 0:
         return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
-    source = input.to(uint8) if input._dtype is bool_ else input
+    source = input.to(uint8) if input._ms_dtype is bool_ else input
     indices = call(arg_kernel, (source.detach() if recording((source,)) else source,), dim, True)
     if not shape:
         input, indices, keepdim = views.reshape(input, (1,)), views.reshape(indices, (1,)), False
@@ -326,19 +326,19 @@ def _extremes(
     """
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
-    refuse_parts(out, input, found[0]._shape)
+    refuse_parts(out, input, found[0]._ms_shape)
     if out is not None and out[0] is input and not keepdim and home(input).grows and not recording((input,)):
-        place = wrap_dim(dim, len(input._shape))
-        resize(input, found[0]._shape)
-        if not count_of(input._shape):
-            wrap_dim(place, len(input._shape))
-        elif place < len(input._shape) or not input._shape:
+        place = wrap_dim(dim, len(input._ms_shape))
+        resize(input, found[0]._ms_shape)
+        if not count_of(input._ms_shape):
+            wrap_dim(place, len(input._ms_shape))
+        elif place < len(input._ms_shape) or not input._ms_shape:
             found = _with_indices(arg_kernel, name, kind, input, place, keepdim)
     return finish_exactly(found, out)
 
 
 def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
-    if count_of(input._shape) == 0:
+    if count_of(input._ms_shape) == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
             "argument."
@@ -347,15 +347,15 @@ def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
 
 
 def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool, out: TensorBase | None) -> TensorBase:
-    if isinstance(out, TensorBase) and out._dtype not in (bool_, uint8):
-        raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._dtype)}")
+    if isinstance(out, TensorBase) and out._ms_dtype not in (bool_, uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._ms_dtype)}")
     if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
         found = input.detach().ne(0)
-        return finish(found.to(uint8) if input._dtype is uint8 else found, out)
+        return finish(found.to(uint8) if input._ms_dtype is uint8 else found, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    source = input if input._dtype is bool_ else input.detach().ne(0)
+    source = input if input._ms_dtype is bool_ else input.detach().ne(0)
     found = call(kernel_, (source,), dims, keepdim)
-    if input._dtype is uint8 and out is None or out is not None and out._dtype is uint8:
+    if input._ms_dtype is uint8 and out is None or out is not None and out._ms_dtype is uint8:
         found = found.to(uint8)
     return finish(found, out)
 
@@ -374,15 +374,15 @@ def any(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out
 
 def _rounded_once(input: TensorBase, compute: Callable[[Any], Any]) -> Any:
     """Return the result of ``compute``; half precision is computed in float32, and only the result is rounded."""
-    if input._dtype.name not in ("float16", "bfloat16"):
+    if input._ms_dtype.name not in ("float16", "bfloat16"):
         return compute(input)
     found = compute(input.float())
-    return tuple(part.to(input._dtype) for part in found) if isinstance(found, tuple) else found.to(input._dtype)
+    return tuple(part.to(input._ms_dtype) for part in found) if isinstance(found, tuple) else found.to(input._ms_dtype)
 
 
 def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
     """Return the variance and mean along ``dim``, from squared deviations."""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
     shape = shape_of(input)
@@ -392,7 +392,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
     centre = mean(input, dims if shape else None, True)
     away = input - centre
     rest = count - correction
-    parts = (away.real, away.imag) if input._dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
+    parts = (away.real, away.imag) if input._ms_dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
     spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
     variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
     return variance, centre if keepdim else views.reshape(centre, shape_of(variance))
@@ -400,7 +400,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
 
 def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
     """Warn as torch does if the degrees of freedom are not positive."""
-    if rest <= 0 or 0 in input._shape:
+    if rest <= 0 or 0 in input._ms_shape:
         warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
             "by output numel).",
@@ -409,12 +409,12 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
     """Return the variance, or its square root if ``name`` is "std"; on the host as a single autograd node where possible."""
-    if input._dtype.ms is None and len(wrap_dims(dim, len(input._shape))) == len(input._shape):
-        raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._dtype)}")
+    if input._ms_dtype.ms is None and len(wrap_dims(dim, len(input._ms_shape))) == len(input._ms_shape):
+        raise RuntimeError(f"std_var_all: Unsupported dtype {type_word(input._ms_dtype)}")
     refuse_codes("std_cpu", input)
-    if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
-        dims = wrap_dims(dim, len(input._shape))
-        count = math.prod(input._shape[d] for d in dims)
+    if input._ms_shape and input._ms_dtype.name in ("float32", "float64") and in_one_piece((input,)):
+        dims = wrap_dims(dim, len(input._ms_shape))
+        count = math.prod(input._ms_shape[d] for d in dims)
         if count:
             _warn_of_freedom(input, count - correction, name)
             return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None)
@@ -433,7 +433,7 @@ def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, kee
     result = fresh(found)
     if not followed((input,)):
         return result
-    count = math.prod(input._shape[d] for d in dims)
+    count = math.prod(input._ms_shape[d] for d in dims)
     divisor = None if whole and rest <= 0 else rest
 
     def slope(g: Array, x: Array) -> tuple[Array]:
@@ -514,8 +514,8 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
     def both(x: TensorBase) -> tuple[Any, Any]:
         variance, centre = _variance(x, dim, correction, keepdim, name)
-        if x._dtype.is_floating_point and not LEVELS and in_arrays(centre):
-            centre = _running(centre, x, wrap_dims(dim, len(x._shape)))
+        if x._ms_dtype.is_floating_point and not LEVELS and in_arrays(centre):
+            centre = _running(centre, x, wrap_dims(dim, len(x._ms_shape)))
         return _deviation(variance) if name == "std_mean" else variance, centre
 
     with grad_set_to(modes.grad and not apart):
@@ -523,7 +523,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
     if not apart:
         return found, centre
     dims = wrap_dims(dim, len(shape_of(input)))
-    count = math.prod(input._shape[d] for d in dims) if input._shape else 1
+    count = math.prod(input._ms_shape[d] for d in dims) if input._ms_shape else 1
     rest = None if dim is None and count <= correction else count - correction
     label = "StdMeanBackward0" if name == "std_mean" else "VarMeanBackward0"
     return record_composite(
@@ -533,13 +533,13 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, int] | None, corre
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
     """Return means, with NaN where torch, which updates a mean element by element, gives NaN after the first infinite element."""
-    if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
+    if not count_of(centre._ms_shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()
-    for dim in dims if x._shape else ():
-        last = views.slice_dim(last, dim, x._shape[dim] - 1, x._shape[dim], 1)
+    for dim in dims if x._ms_shape else ():
+        last = views.slice_dim(last, dim, x._ms_shape[dim] - 1, x._ms_shape[dim], 1)
     alone = sum(every, dims, True).eq(1).logical_and(last.isinf())
-    return centre.masked_fill(infinite.logical_and(alone.logical_not().reshape(infinite._shape)), math.nan)
+    return centre.masked_fill(infinite.logical_and(alone.logical_not().reshape(infinite._ms_shape)), math.nan)
 
 
 def _spread_and_mean_slope(
@@ -548,18 +548,18 @@ def _spread_and_mean_slope(
     (input,) = inputs
     spread, centre = gradients
     root = outputs[0]
-    shape = tuple(1 if d in dims else length for d, length in enumerate(input._shape))
+    shape = tuple(1 if d in dims else length for d, length in enumerate(input._ms_shape))
     found = None
     if spread is not None:
         if root is not None:
             spread = where(root.eq(0), 0.0, spread / (root * 2))
         away = input - mean(input, dims if shape else None, True)
         if rest is None:  # nothing is left of the count where all was asked for
-            found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._dtype)
+            found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._ms_dtype)
         else:
             found = away * (views.reshape(spread, shape) * (2 / rest if rest else math.inf))
     if centre is not None:
-        own = views.expand(views.reshape(centre, shape), input._shape) / count
+        own = views.expand(views.reshape(centre, shape), input._ms_shape) / count
         found = own if found is None else found + own
     return (found,)
 

@@ -50,7 +50,7 @@ def _scan(kernel_: Kernel, input: TensorBase, dim: int, kind: dtype | None, out:
     if kind is not None and out is not None:
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
-    if not kind.category and (not input._shape or 0 in input._shape):
+    if not kind.category and (not input._ms_shape or 0 in input._ms_shape):
         return finish(input.to(kind), out)  # there is nothing to add
     refuse_dtype(f"{kernel_.op}_out_cpu", kind)
     if isinstance(out, TensorBase):
@@ -81,28 +81,28 @@ def cumprod_(self: TensorBase, dim: int, *, dtype: dtype | None = None) -> Tenso
 
 
 def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | None) -> TensorBase:
-    if kind is not None and kind is not input._dtype:
+    if kind is not None and kind is not input._ms_dtype:
         raise RuntimeError(
-            f"Bad in-place call: input tensor dtype {cpp_word(input._dtype)} and output tensor dtype {cpp_word(kind)} should match"
+            f"Bad in-place call: input tensor dtype {cpp_word(input._ms_dtype)} and output tensor dtype {cpp_word(kind)} should match"
         )
-    if count_of(input._shape) == 0 or not input._shape:
-        wrap_dim(dim, len(input._shape))
+    if count_of(input._ms_shape) == 0 or not input._ms_shape:
+        wrap_dim(dim, len(input._ms_shape))
         return input.clone()
-    return _scan(kernel_, input, dim, input._dtype, None)
+    return _scan(kernel_, input, dim, input._ms_dtype, None)
 
 
 def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
-    if input._dtype.is_complex:
-        raise not_for(f"{name}_cpu", input._dtype.name)
+    if input._ms_dtype.is_complex:
+        raise not_for(f"{name}_cpu", input._ms_dtype.name)
     # As in torch, nothing is looked at where there is nothing.
-    dim = wrap_dim(dim, len(input._shape)) if count_of(input._shape) else 0
-    asked = input._dtype.name
+    dim = wrap_dim(dim, len(input._ms_shape)) if count_of(input._ms_shape) else 0
+    asked = input._ms_dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)
     expect_parts(name, out)
-    for target, wanted in zip(out or (), (input._dtype, int64)):
-        if target._dtype is not wanted:
-            raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._dtype)}")
+    for target, wanted in zip(out or (), (input._ms_dtype, int64)):
+        if target._ms_dtype is not wanted:
+            raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._ms_dtype)}")
     return finish(kind((gather(input, dim, indices), indices)), out)
 
 
@@ -127,11 +127,11 @@ def cummin(input: TensorBase, dim: int, *, out: TensorBase | Sequence[TensorBase
 def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm of the cumulative sums of exponentials along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
-        raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
-    refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
+    if isinstance(out, TensorBase) and out._ms_dtype is not input._ms_dtype:
+        raise RuntimeError(f"expected scalar_type {type_word(input._ms_dtype)} but found {type_word(out._ms_dtype)}")
+    refuse_dtype("logcumsumexp_out_cpu", input._ms_dtype, below=2)
     refuse_parts(None if out is None else (out,), input)
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         with without_grad():
             found = call(_logcumsumexp, (input.detach(),), dim)
 
@@ -184,7 +184,7 @@ def diff(
         length = shape_of(current)[dim]
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
-        current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
+        current = ahead.logical_xor(behind) if current._ms_dtype is bool_ else ahead - behind
     words = "expected scalar_type {kind} but found {out}"
     return current if out is None else finish_exactly(current, out, words)  # the input itself, where it has nothing along the dimension
 
@@ -215,7 +215,7 @@ def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = 
 
 
 def _refuse_truth(name: str, y: TensorBase, x: TensorBase | None) -> None:
-    if y._dtype is bool_ or x is not None and x._dtype is bool_:
+    if y._ms_dtype is bool_ or x is not None and x._ms_dtype is bool_:
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
 
@@ -227,7 +227,7 @@ def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, r
     name = "cumulative_trapezoid" if running else "trapezoid"
     if isinstance(dx, bool):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
-    if isinstance(dx, TensorBase) and dx._shape:
+    if isinstance(dx, TensorBase) and dx._ms_shape:
         raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, dx=Tensor)")
     if running:
         _refuse_truth("cumulative_trapezoid", y, x)

@@ -24,10 +24,10 @@ _log_softmax = kernel("log_softmax")
 
 
 def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
-    axis = wrap_dim(dim, len(input._shape))
-    kind = kind or input._dtype
+    axis = wrap_dim(dim, len(input._ms_shape))
+    kind = kind or input._ms_dtype
     if kind.is_integral:
-        if 0 not in input._shape:
+        if 0 not in input._ms_shape:
             raise not_for(name, kind.name)
         return finish_exactly(row_major(input.to(kind, copy=True)), out)
     result = call(kernel_, (input,), axis, dtype=kind)
@@ -54,10 +54,10 @@ def softmin(input: TensorBase, dim: int, dtype: dtype | None = None) -> TensorBa
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the logarithm of the sum of exponentials, computed relative to the maximum."""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         input = input.to(float32)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if count_of(input._shape) == 0:
+    if count_of(input._ms_shape) == 0:
         return finish(sum_of(input.exp(), dims, keepdim).log(), out)
     if not followed((input,)):
         return finish(_log_of_sums(input, dims, keepdim), out)
@@ -68,8 +68,8 @@ def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = Fal
 
 def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
     values = input.detach()
-    largest = amax(values.real if input._dtype.is_complex else values, dims, True)
-    limits = finfo(largest._dtype)
+    largest = amax(values.real if input._ms_dtype.is_complex else values, dims, True)
+    limits = finfo(largest._ms_dtype)
     largest = largest.clamp(limits.min, limits.max)
     total = sum_of((input - largest).exp(), dims, keepdim).log()
     return total + (largest if keepdim else views.reshape(largest, shape_of(total)))
@@ -79,6 +79,6 @@ def _shares(gradients: Any, outputs: Any, inputs: list[TensorBase], dims: tuple[
     """Return the gradient of ``logsumexp``: the softmax."""
     (g,), (found,), (x,) = gradients, outputs, inputs
     if not keepdim:
-        shape = tuple(1 if d in dims else length for d, length in enumerate(x._shape))
+        shape = tuple(1 if d in dims else length for d, length in enumerate(x._ms_shape))
         g, found = views.reshape(g, shape), views.reshape(found, shape)
     return (g * (x - found).exp().conj_physical(),)

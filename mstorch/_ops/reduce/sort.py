@@ -54,25 +54,25 @@ _topk = kernel("topk_indices")
 _kth = kernel("kth_index")
 
 
-@ways(host=lambda input: input.detach() if input._dtype is bool_ else None)  # whose kernel takes them
+@ways(host=lambda input: input.detach() if input._ms_dtype is bool_ else None)  # whose kernel takes them
 def _sortable(input: TensorBase) -> TensorBase:
     """Return the input detached and in a dtype that sorting kernels support."""
-    wider = _WIDER.get(input._dtype.name)
+    wider = _WIDER.get(input._ms_dtype.name)
     if wider is not None:
         return cast_tensor(input.detach(), by_name(wider))
-    return input.detach() if input._node is not None or is_tracked(input) else input
+    return input.detach() if input._ms_node is not None or is_tracked(input) else input
 
 
 def _order(input: TensorBase, dim: int, descending: bool, stable: bool = True) -> TensorBase:
     """Return the indices of a sort."""
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return call(_argsort, (_sortable(input),), dim, descending, stable)
 
 
 def _refuse_unsigned(input: TensorBase) -> None:
-    if input._dtype.name in _UNSIGNED:
-        raise not_for("parallel_sort1d_kernel", input._dtype.name)
+    if input._ms_dtype.name in _UNSIGNED:
+        raise not_for("parallel_sort1d_kernel", input._ms_dtype.name)
 
 
 @ways(host=_refuse_unsigned)
@@ -85,16 +85,16 @@ def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -
     stable.
     """
     shape = shape_of(input)
-    if input._stride is not None and shape and not input._stride[dim]:
+    if input._ms_stride is not None and shape and not input._ms_stride[dim]:
         stable = True
-    if len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
+    if len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._ms_dtype.category == 1:
         _refuse_digits(input)
         stable = True
     return _order(input, dim, descending, stable)
 
 
 def _loose_order_of_no_numbers(input: TensorBase, dim: int) -> TensorBase | None:
-    if not input._dtype.is_floating_point or not bool(isnan(input.detach()).any()):
+    if not input._ms_dtype.is_floating_point or not bool(isnan(input.detach()).any()):
         return None
     return tensor_of(numpy_loose_order(array_of(_sortable(input)), dim))
 
@@ -115,7 +115,7 @@ def _expect_kinds(name: str, input: TensorBase, out: TensorBase | None) -> None:
     """Raise torch's error unless ``out`` (None, or values and indices) has the results' dtypes."""
     expect_parts(name, out)
     if out is not None:
-        expect_out_dtype(out[0], input._dtype)
+        expect_out_dtype(out[0], input._ms_dtype)
         expect_out_dtype(out[1], int64)
 
 
@@ -128,7 +128,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
-    refuse_parts(out, input, input._shape)
+    refuse_parts(out, input, input._ms_shape)
     indices = _sorted_order(input, axis, bool(descending), bool(stable))
     shown = keep_layout(input, indices)
     if out is not None and _is_one_element(out[0], input) and not recording((input, *out)):
@@ -143,8 +143,9 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
 def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
     """Return whether two tensors are the same expanded view of one element."""
     own, other = strides_of(target), strides_of(input)
-    same = target._storage is input._storage and target._offset == input._offset and target._shape == input._shape and own == other
-    return same and not any(own) and any(length > 1 for length in target._shape)
+    same = target._ms_storage is input._ms_storage and target._ms_offset == input._ms_offset
+    same = same and target._ms_shape == input._ms_shape and own == other
+    return same and not any(own) and any(length > 1 for length in target._ms_shape)
 
 
 @operation(numpy_names=True)
@@ -158,7 +159,7 @@ def argsort(
 
 def msort(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the values sorted along the first dimension."""
-    expect_out_dtype(out, input._dtype)
+    expect_out_dtype(out, input._ms_dtype)
     refuse_partly(out, input)
     return finish(sort(input, 0)[0], out)
 
@@ -173,9 +174,9 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         raise RuntimeError("selected index k out of range")
     _expect_kinds("topk", input, out)
     refuse_parts(out, input)
-    if input._dtype is bool_:
+    if input._ms_dtype is bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     _refuse_kinds("topk_cpu", input)
     if not shape:
@@ -213,9 +214,9 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 
 def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
     """Raise torch's error for dtypes that torch's selection kernels do not support."""
-    name = input._dtype.name
-    if input._dtype.is_complex or name in _UNSIGNED or name in others:
-        raise not_for(kernel_, input._dtype.name)
+    name = input._ms_dtype.name
+    if input._ms_dtype.is_complex or name in _UNSIGNED or name in others:
+        raise not_for(kernel_, input._ms_dtype.name)
 
 
 def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
@@ -241,9 +242,9 @@ def kthvalue(
     expect_parts("kthvalue", out)
     if out is not None:
         refuse_overlap(out[0], input)
-        if out[0]._dtype is not input._dtype:
+        if out[0]._ms_dtype is not input._ms_dtype:
             raise RuntimeError("output values must be of same type as input")
-        if out[1]._dtype is not int64:
+        if out[1]._ms_dtype is not int64:
             raise RuntimeError("output indices must be of scalar type Long")
     if shape:
         _refuse_kinds("kthvalue_cpu", input, "bool")
@@ -255,7 +256,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
-    refuse_history(found._dtype)
+    refuse_history(found._ms_dtype)
     value = readable(found)
     none = value is not None and bool(found.isnan())
 
@@ -282,7 +283,7 @@ def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[Tens
     (g,), (found,), (input,) = gradients, outputs, inputs
     inside = input.detach()
     chosen = where(isnan(found), isnan(inside), eq(inside, found))
-    return (where(chosen, div(g, chosen.to(g._dtype).sum()), 0.0),)
+    return (where(chosen, div(g, chosen.to(g._ms_dtype).sum()), 0.0),)
 
 
 _NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # what processors make of NaN; 0 in the others
@@ -298,20 +299,20 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
         _refuse_kinds("median_cpu" if dim is None else "median_out", input, "bool")
     if dim is None:
         if views.numel_of(shape) == 0:
-            if input._node is not None or input.requires_grad:
+            if input._ms_node is not None or input.requires_grad:
                 return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
-            if input._dtype.is_integral:
-                return input.new_full((), _NAN_AS_INTEGER.get(input._dtype, 0))
+            if input._ms_dtype.is_integral:
+                return input.new_full((), _NAN_AS_INTEGER.get(input._ms_dtype, 0))
             return input.new_full((), math.nan)
         return finish(_median_of_all(input, ignore_nan), out)
     dim = wrap_dim(dim, len(shape))
     expect_parts(name, out)
-    if out is not None and out[1]._dtype is not int64:
+    if out is not None and out[1]._ms_dtype is not int64:
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have scalar type Long; but got {out[1].type()} instead (while checking "
             "arguments for median)"
         )
-    if out is not None and out[0]._dtype is not input._dtype:
+    if out is not None and out[0]._ms_dtype is not input._ms_dtype:
         raise RuntimeError(
             f"Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out[0].type()} does not "
             f"equal {input.type()} (while checking arguments for median)"
@@ -322,7 +323,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
     if not shape:
         return finish(_picked(input, dim, order, keepdim, kind), out)
     middle = (length - 1) // 2
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         place = None
     else:
         nan = input.detach().isnan()
@@ -361,9 +362,9 @@ def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
     expect_parts("mode", out)
-    for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
-        if target._dtype is not kind:
-            raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
+    for word, target, kind in zip(("values", "indices"), out or (), (input._ms_dtype, int64)):
+        if target._ms_dtype is not kind:
+            raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._ms_dtype)}' for {word} output")
     refuse_parts(out, input, _without(shape, dim))
     if shape:
         _refuse_kinds("mode_cpu", input)
@@ -400,7 +401,7 @@ def _quantile(
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = input.new_full((), q) if input._dtype.is_floating_point else q
+        q = input.new_full((), q) if input._ms_dtype.is_floating_point else q
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
@@ -408,11 +409,11 @@ def _quantile(
     shape = shape_of(input)
     if views.numel_of(shape) == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
-    if input._dtype not in (float32, float64):
+    if input._ms_dtype not in (float32, float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if len(shape_of(q)) > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if q._dtype is not input._dtype:
+    if q._ms_dtype is not input._ms_dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     values = readable(q)
     if values is not None and not ((values >= 0) & (values <= 1)).all():
@@ -428,7 +429,7 @@ def _quantile(
     points = views.reshape(q, (-1,))
     count_q = shape_of(points)[0]
     if ignore_nan:
-        count = (nan.logical_not().sum(-1, True).to(input._dtype) - 1).clamp(min=0.0)
+        count = (nan.logical_not().sum(-1, True).to(input._ms_dtype) - 1).clamp(min=0.0)
         ranks = points * count
     else:
         ranks = views.expand(points * (length - 1), (*lead, count_q))
@@ -456,7 +457,7 @@ def _quantile(
     if not shape_of(q):
         found = views.squeeze(found, 0)
     if out is None:  # torch makes it by so many writes
-        found._counter.version += (3 if shape_of(q) else 1) + (interpolation in ("linear", "midpoint"))
+        found._ms_counter.version += (3 if shape_of(q) else 1) + (interpolation in ("linear", "midpoint"))
     return finish_recorded(found, out, "quantile() out tensor must be same dtype as the input tensor")
 
 

@@ -31,9 +31,9 @@ def vector_norm(
     """Return the ``ord``-norm of all elements as a vector, or along ``dim``."""
     if isinstance(ord, builtins.complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
-    if x._dtype.is_integral:
+    if x._ms_dtype.is_integral:
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._ms_dtype)}"
         )
     if dtype is not None:
         x = x.to(dtype)
@@ -53,10 +53,10 @@ def vector_norm(
 
 def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
     """Return the norm; half precision rounds once, after the root."""
-    if p in (1, 2, math.inf) and x._shape and 0 not in x._shape and fused("p_norm", x._dtype, x):
-        return call(_p_norm, (x,), p, dims or tuple(range(len(x._shape))), keepdim, True)
-    if x._dtype.name in ("float16", "bfloat16"):
-        return _norm(x.float(), p, dims, keepdim).to(x._dtype)
+    if p in (1, 2, math.inf) and x._ms_shape and 0 not in x._ms_shape and fused("p_norm", x._ms_dtype, x):
+        return call(_p_norm, (x,), p, dims or tuple(range(len(x._ms_shape))), keepdim, True)
+    if x._ms_dtype.name in ("float16", "bfloat16"):
+        return _norm(x.float(), p, dims, keepdim).to(x._ms_dtype)
     return _norm(x, p, dims, keepdim)
 
 
@@ -79,7 +79,7 @@ def norm_slope(
     size = x.abs()
     if math.isinf(p):
         largest = size.eq(y) | size.isnan() & y.isnan()
-        return (x.sgn() * (largest / reduce.sum(largest, dims, True) * g).to(x._dtype),)
+        return (x.sgn() * (largest / reduce.sum(largest, dims, True) * g).to(x._ms_dtype),)
     if p < 1:
         return ((x.sgn() * size.pow(p - 1)).masked_fill(x.eq(0), 0) * g * y.pow(1 - p),)
     scaled = x.sgn() * size.pow(p - 1) if p < 2 else x * size.pow(p - 2)
@@ -89,7 +89,7 @@ def norm_slope(
 def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
     """Return the norm; where the norm or an element is zero, the gradient is zero, as torch defines it."""
     if p == 0:
-        count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
+        count = reduce.sum(x.detach().ne(0).to(x._ms_dtype.to_real()), dims, keepdim)
         # A step function: its gradient is zero, not absent.
         return count + reduce.sum(where(x.detach().eq(x.detach()).bitwise_or(True), 0.0, x.abs()), dims, keepdim) if recording(
             (x,)
@@ -115,7 +115,7 @@ def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> Tens
 
 
 def _squares(x: Any) -> TensorBase:
-    if not x._dtype.is_complex:
+    if not x._ms_dtype.is_complex:
         return x * x
     a, b = real(x), imag(x)
     return a * a + b * b

@@ -68,17 +68,17 @@ def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
 
 
 def _common(tensors: Sequence[Any]) -> dtype:
-    kind = tensors[0]._dtype
+    kind = tensors[0]._ms_dtype
     for tensor in tensors:
-        if tensor._dtype is not kind:
-            kind = promote_types(kind, tensor._dtype)
+        if tensor._ms_dtype is not kind:
+            kind = promote_types(kind, tensor._ms_dtype)
     return kind
 
 
 def _check_kind(kind: dtype, out: TensorBase | None) -> None:
     """Raise torch's error if a dtype cannot be cast to that of ``out``; None is accepted."""
-    if out is not None and not can_cast(kind, out._dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
+    if out is not None and not can_cast(kind, out._ms_dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._ms_dtype)}")
 
 
 @operation(numpy_names=True, autocast=WIDEST)
@@ -114,14 +114,14 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
     refuse_overlap(out, *tensors)
     parts = []
     for tensor, shape in zip(tensors, shapes):
-        if tensor._dtype is not kind:
+        if tensor._ms_dtype is not kind:
             tensor = cast_tensor(tensor, kind)
         if shape == (0,) and len(first) > 1:
             tensor = views.reshape(tensor, (*first[:axis], 0, *first[axis + 1 :]))
         parts.append(tensor)
     made = apply(_cat, kind, (parts,), (axis,))
-    if len(first) in (4, 5) and all(t._stride is not None and suggests_channels_last(s, t._stride) for t, s in zip(tensors, shapes)):
-        made = in_order(made, normalize(made._shape, channels_last_strides(made._shape)))
+    if len(first) in (4, 5) and all(t._ms_stride is not None and suggests_channels_last(s, t._ms_stride) for t, s in zip(tensors, shapes)):
+        made = in_order(made, normalize(made._ms_shape, channels_last_strides(made._ms_shape)))
     return finish(made, out)
 
 
@@ -146,16 +146,16 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
     _check_kind(kind, out)
     if out is not None and all(out is not tensor for tensor in tensors):
         refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
-    parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
+    parts = [t if t._ms_dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))
     if len(first) in (4, 5) and axis < len(first) and all(
-        t._stride is not None and suggests_channels_last(first, t._stride) for t in tensors
+        t._ms_stride is not None and suggests_channels_last(first, t._ms_stride) for t in tensors
     ):
         # torch joins them along an existing dimension and divides this.
         count, joined = len(tensors), list(first)
         joined[axis] *= count
         steps = channels_last_strides(joined)
-        made = in_order(made, normalize(made._shape, (*steps[:axis], first[axis] * steps[axis], *steps[axis:])))
+        made = in_order(made, normalize(made._ms_shape, (*steps[:axis], first[axis] * steps[axis], *steps[axis:])))
     return finish(made, out)
 
 
@@ -284,11 +284,11 @@ def repeat_interleave(
     """Repeat each slice along ``dim`` (or each element of the flattened tensor); for ``repeats`` alone, return the indices."""
     if repeats is None:
         counts = input
-        if counts._dtype not in (int32, int64):
-            raise not_for("repeat_interleave_cpu", counts._dtype.name)
+        if counts._ms_dtype not in (int32, int64):
+            raise not_for("repeat_interleave_cpu", counts._ms_dtype.name)
         if len(shape_of(counts)) != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _interleaved(arange(shape_of(counts)[0], device=counts.device), counts, 0, output_size).to(counts._dtype)
+        return _interleaved(arange(shape_of(counts)[0], device=counts.device), counts, 0, output_size).to(counts._ms_dtype)
     if dim is None:
         input, dim = views.flatten(input), 0
     shape = shape_of(input)
@@ -303,7 +303,7 @@ def repeat_interleave(
                 views.unsqueeze(input, dim + 1), (*shape[: dim + 1], int(repeats), *shape[dim + 1 :])
             )
             return views.flatten(spread.clone(memory_format=_contiguous()), dim, dim + 1)
-    if repeats._dtype not in (int32, int64):
+    if repeats._ms_dtype not in (int32, int64):
         raise RuntimeError("repeats has to be Long or Int tensor")
     if len(shape_of(repeats)) > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
@@ -344,7 +344,7 @@ def flip(input: TensorBase, dims: Sequence[int]) -> TensorBase:
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(shape_of(input))
     axes = wrap_dims(dims, rank) if dims else ()
-    strides = None if input._stride is None else preserved_strides(input._shape, input._stride)
+    strides = None if input._ms_stride is None else preserved_strides(input._ms_shape, input._ms_stride)
     return call(_flip, (input,), axes, strides=strides)
 
 
@@ -418,7 +418,7 @@ def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
         made = _quarter_turns(input, k, dims)
     # One node, as in torch: the gradient, too, lies as what is turned does.
     there, back = Move(_turned(k, dims), _turned_raw(k, dims)), Move(_turned(4 - k, dims), _turned_raw(4 - k, dims))
-    made._node = linear_node(input, there, back, "Rot90Backward0")
+    made._ms_node = linear_node(input, there, back, "Rot90Backward0")
     return made
 
 
@@ -463,7 +463,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
-        if tensor._dtype is not tensors[0]._dtype:
+        if tensor._ms_dtype is not tensors[0]._ms_dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
         if tensor.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")

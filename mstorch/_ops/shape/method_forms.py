@@ -18,7 +18,7 @@ PUBLIC_IN = "Tensor"
 
 def size(self: TensorBase, dim: int | None = None) -> int | Sequence[int]:
     """Return the shape, or the length of one dimension."""
-    shape = self._shape
+    shape = self._ms_shape
     if dim is None:
         return tuple.__new__(Size, shape)
     if not shape:

@@ -111,7 +111,7 @@ def triu_indices(
 
 def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
     """Return the source of a copy moved to its target's device, as torch copies from any device."""
-    return src if src._storage.__class__ is input._storage.__class__ else src.to(input.device)
+    return src if src._ms_storage.__class__ is input._ms_storage.__class__ else src.to(input.device)
 
 
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
@@ -123,7 +123,7 @@ def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
         )
-    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._dtype), False)))
+    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._ms_dtype), False)))
 
 
 @node_called("DiagonalScatterBackward0")
@@ -156,17 +156,17 @@ def as_strided_scatter(
     input: TensorBase, src: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> TensorBase:
     """Return a copy with ``src`` in the elements that ``as_strided`` views."""
-    offset = input._offset if storage_offset is None else storage_offset
+    offset = input._ms_offset if storage_offset is None else storage_offset
     shape, own = shape_of(input), strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
     limit = whole_storage(input).numel()
     if positions.size and positions.max() >= limit:
-        item = input._dtype.itemsize
+        item = input._ms_dtype.itemsize
         raise beyond_storage(size, stride, offset, item, limit * item)
     hit = None
-    if own != contiguous_strides(shape) or input._offset:
+    if own != contiguous_strides(shape) or input._ms_offset:
         # Each storage position that the part names, as a place among the elements of ``input``.
-        mine = flat_index(shape, own, input._offset).reshape(-1)
+        mine = flat_index(shape, own, input._ms_offset).reshape(-1)
         order = np.argsort(mine, kind="stable")
         places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
         hit = mine[places] == positions  # what lies between the elements is no part of the result
@@ -235,11 +235,11 @@ def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) ->
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     step, size = sum(strides), min(shape)
-    views.as_strided(self, (size,), (step,), self._offset).fill_(fill_value)
+    views.as_strided(self, (size,), (step,), self._ms_offset).fill_(fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         width = shape[1]
         rest = (shape[0] * width + width) // (width + 1) - size
-        views.as_strided(self, (rest,), (step,), self._offset + strides[0] * (width + 1)).fill_(fill_value)
+        views.as_strided(self, (rest,), (step,), self._ms_offset + strides[0] * (width + 1)).fill_(fill_value)
     return self
 
 
@@ -251,7 +251,7 @@ def vander(x: TensorBase, N: int | None = None, increasing: bool = False) -> Ten
     count = shape[0] if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    if x._dtype.is_integral:
+    if x._ms_dtype.is_integral:
         x = x.to(int64)
     if count == 0:
         return x.new_zeros((shape[0], 0))
@@ -273,10 +273,10 @@ def tensor_split(input: TensorBase, indices_or_sections: TensorBase | int | Sequ
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
     if isinstance(indices_or_sections, TensorBase):
-        if indices_or_sections._dtype is not int64:
+        if indices_or_sections._ms_dtype is not int64:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{type_word(indices_or_sections._dtype)}"
+                f"{type_word(indices_or_sections._ms_dtype)}"
             )
         if len(shape_of(indices_or_sections)) > 1:
             raise RuntimeError(
@@ -376,7 +376,7 @@ def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...
 
 def ravel(input: TensorBase) -> TensorBase:
     """Return all elements as a 1-d tensor; a copy only if they are not contiguous."""
-    whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
+    whole = input if input._ms_stride is None or input.is_contiguous() else contiguous_copy(input)
     return views.reshape(whole, (views.numel_of(shape_of(input)),))
 
 
@@ -384,19 +384,19 @@ def numel(input: TensorBase) -> int:
     """Return the number of elements."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return int(count_of(input._shape))
+    return int(count_of(input._ms_shape))
 
 
 def adjoint(input: TensorBase) -> TensorBase:
     """Return the conjugate transpose of the last two dimensions."""
     if not shape_of(input):
-        return input.conj() if input._dtype.is_complex else input
+        return input.conj() if input._ms_dtype.is_complex else input
     if len(shape_of(input)) < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
         )
     flipped = views.transpose(input, -2, -1)
-    return flipped.conj() if input._dtype.is_complex else flipped
+    return flipped.conj() if input._ms_dtype.is_complex else flipped
 
 
 def _matrix_transpose(self: TensorBase) -> TensorBase:
@@ -417,7 +417,7 @@ def _matrix_adjoint(self: TensorBase) -> TensorBase:
 
 def _all_reversed(self: TensorBase) -> TensorBase:
     """Return the tensor with its dimensions in reverse order."""
-    if len(self._shape) not in (0, 2):
+    if len(self._ms_shape) not in (0, 2):
         warn_of("T")
     return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
 
@@ -430,7 +430,7 @@ def _hermitian(self: TensorBase) -> TensorBase:
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
             "tensor.mH"
         )
-    return adjoint(self) if rank else (self.conj() if self._dtype.is_complex else self)
+    return adjoint(self) if rank else (self.conj() if self._ms_dtype.is_complex else self)
 
 
 @operation(forms=SIZE)
@@ -467,8 +467,8 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _copied(part: TensorBase) -> TensorBase:
     made = part.clone(memory_format=contiguous_format)
-    if made._node is not None and part._node is not None:
-        made._node.__class__ = named(type(made._node), f"{type(part._node).label}_copy")
+    if made._ms_node is not None and part._ms_node is not None:
+        made._ms_node.__class__ = named(type(made._ms_node), f"{type(part._ms_node).label}_copy")
     return made
 
 

@@ -68,7 +68,7 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 def _as_shape(
     input: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0"
 ) -> TensorBase:
-    return windows.sorted_view(input, label, shape, strides, input._offset, _RESHAPED, shape)
+    return windows.sorted_view(input, label, shape, strides, input._ms_offset, _RESHAPED, shape)
 
 
 def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -95,9 +95,9 @@ def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
 
 def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides with which a tensor has another shape without a copy. Raise torch's error if there are none."""
-    if self._stride is None:
+    if self._ms_stride is None:
         return contiguous_strides(shape)
-    strides = view_strides(shape_of(self), self._stride, shape)
+    strides = view_strides(shape_of(self), self._ms_stride, shape)
     if strides is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -111,9 +111,9 @@ def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
     own = shape_of(input)
     wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
-    strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
+    strides = contiguous_strides(wanted) if input._ms_stride is None else view_strides(own, input._ms_stride, wanted)
     if strides is not None:
-        rows = input._stride is None or is_contiguous(own, input._stride)
+        rows = input._ms_stride is None or is_contiguous(own, input._ms_stride)
         return _as_shape(input, wanted, strides, "ViewBackward0" if rows else "ReshapeAliasBackward0")
     return unsafe_view(call(_clone, (input,)), wanted)
 
@@ -127,7 +127,7 @@ def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -
     strides = contiguous_strides(shape) if fresh else _strides_as(input, shape)
     made = windows.no_view(_as_shape(input, shape, strides, "UnsafeViewBackward0"))
     if not fresh:
-        made._counter = Counter(made._counter.version)
+        made._ms_counter = Counter(made._ms_counter.version)
     return made
 
 
@@ -180,9 +180,9 @@ def permute(input: TensorBase, *dims: int | Sequence[int]) -> TensorBase:
 
 
 def _permuted(input: TensorBase, order: tuple[int, ...], label: str) -> TensorBase:
-    own, strides = input._shape, strides_of(input)
+    own, strides = input._ms_shape, strides_of(input)
     shape, steps = tuple([own[d] for d in order]), tuple([strides[d] for d in order])
-    return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
+    return windows.sorted_view(input, label, shape, steps, input._ms_offset, _PERMUTED, order)
 
 
 def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -215,9 +215,9 @@ def t(input: TensorBase) -> TensorBase:
     """Return the transpose of a matrix; tensors of fewer dimensions unchanged."""
     shape = shape_of(input)
     if len(shape) == 2:  # as _permuted, at the least cost
-        (rows, columns), own = shape, input._stride
+        (rows, columns), own = shape, input._ms_stride
         steps = (1, columns or 1) if own is None else (own[1], own[0])
-        return windows.sorted_view(input, "TBackward0", (columns, rows), steps, input._offset, _PERMUTED, (1, 0))
+        return windows.sorted_view(input, "TBackward0", (columns, rows), steps, input._ms_offset, _PERMUTED, (1, 0))
     if len(shape) > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
     return alias(input)
@@ -225,7 +225,7 @@ def t(input: TensorBase) -> TensorBase:
 
 def alias(input: TensorBase) -> TensorBase:
     """Return a view of all elements."""
-    return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
+    return windows.sorted_view(input, "AliasBackward0", input._ms_shape, strides_of(input), input._ms_offset, _ALIAS, None)
 
 
 def _same(value: Array) -> Array:
@@ -237,7 +237,7 @@ _ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same
 
 def detach(input: Any) -> Any:
     """Return a view of all elements, detached from the autograd graph."""
-    return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
+    return make_view(input, tape.detached, input._ms_shape, strides_of(input), input._ms_offset)
 
 
 def movedim(input: TensorBase, source: int | Sequence[int], destination: Any) -> TensorBase:
@@ -298,7 +298,7 @@ def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False
     lead = len(wanted) - len(own)
     if lead < 0:
         raise RuntimeError(
-            f"expand({type_text(input._dtype)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
+            f"expand({type_text(input._ms_dtype)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
         )
     shape, steps = list(wanted), [0] * len(wanted)
@@ -322,7 +322,7 @@ def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False
         if shape[i] == 1:
             steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)
-    return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._offset, _EXPANDED, target)
+    return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._ms_offset, _EXPANDED, target)
 
 
 def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -365,7 +365,7 @@ def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) ->
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(own))
-    if isinstance(start, TensorBase) and (shape_of(start) or start._dtype.category != 1):
+    if isinstance(start, TensorBase) and (shape_of(start) or start._ms_dtype.category != 1):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -own[dim] <= start <= own[dim]:
@@ -386,7 +386,7 @@ def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     shape = (*own[:dim], length, *own[dim + 1 :])
     steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
     return windows.sorted_view(
-        input, "SliceBackward0", shape, steps, input._offset + start * strides[dim], _SLICED, (dim, start, stop, step)
+        input, "SliceBackward0", shape, steps, input._ms_offset + start * strides[dim], _SLICED, (dim, start, stop, step)
     )
 
 
@@ -420,7 +420,7 @@ def select(input: TensorBase, dim: int, index: int) -> TensorBase:
         index += own[dim]
     return windows.sorted_view(
         input, "SelectBackward0", own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :],
-        input._offset + index * strides[dim], _SELECTED, (dim, index),
+        input._ms_offset + index * strides[dim], _SELECTED, (dim, index),
     )  # fmt: skip
 
 
@@ -445,9 +445,9 @@ def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, len(own))
-    kernel_, strides, before = _select[input._dtype.name], strides_of(input), (slice(None),) * dim
+    kernel_, strides, before = _select[input._ms_dtype.name], strides_of(input), (slice(None),) * dim
     parts = [
-        (own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :], input._offset + i * strides[dim],
+        (own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :], input._ms_offset + i * strides[dim],
          lambda raw, i=i: kernel_(raw, dim, i))
         for i in range(own[dim])
     ]  # fmt: skip
@@ -479,12 +479,12 @@ def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tupl
             raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {own[dim]}")
         count = max(1, -(-own[dim] // size)) if size else 1
         sections = [min(size, own[dim] - i * size) for i in range(count)]
-    kernel_, strides, before = _slice[tensor._dtype.name], strides_of(tensor), (slice(None),) * dim
+    kernel_, strides, before = _slice[tensor._ms_dtype.name], strides_of(tensor), (slice(None),) * dim
     parts, keys, start = [], [], 0
     for section in sections:
         stop = start + section
         parts.append(
-            ((*own[:dim], section, *own[dim + 1 :]), strides, tensor._offset + start * strides[dim],
+            ((*own[:dim], section, *own[dim + 1 :]), strides, tensor._ms_offset + start * strides[dim],
              lambda raw, start=start, stop=stop: kernel_(raw, dim, start, stop, 1))
         )  # fmt: skip
         keys.append((*before, slice(start, stop)))
@@ -516,10 +516,10 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     if offset >= 0:
         length = max(min(own[dim1], own[dim2] - offset), 0)
-        start = input._offset + (offset * strides[dim2] if length else 0)
+        start = input._ms_offset + (offset * strides[dim2] if length else 0)
     else:
         length = max(min(own[dim1] + offset, own[dim2]), 0)
-        start = input._offset - (offset * strides[dim1] if length else 0)
+        start = input._ms_offset - (offset * strides[dim1] if length else 0)
     rest = [i for i in range(len(own)) if i not in (dim1, dim2)]
     shape = (*(own[i] for i in rest), length)
     steps = (*(strides[i] for i in rest), strides[dim1] + strides[dim2])
@@ -538,7 +538,7 @@ def unfold(self: TensorBase, dimension: int, size: int, step: int) -> TensorBase
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not own:
-        return windows.window_on(self, (size,), (1,), self._offset, "UnfoldBackward0")
+        return windows.window_on(self, (size,), (1,), self._ms_offset, "UnfoldBackward0")
     shape = (*own[:dimension], (length - size) // step + 1, *own[dimension + 1 :], size)
     steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
     lead = (slice(None),) * dimension
@@ -554,19 +554,19 @@ def unfold(self: TensorBase, dimension: int, size: int, step: int) -> TensorBase
         return found
 
     maps = movement.unfolding(forward, back, own, shape, dimension, step)
-    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", maps)
+    return windows.window_on(self, shape, steps, self._ms_offset, "UnfoldBackward0", maps)
 
 
 def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
     """Return a view of the storage of ``input`` with any size, strides and offset (in elements)."""
-    size, stride, offset = tuple(size), tuple(stride), input._offset if storage_offset is None else storage_offset
+    size, stride, offset = tuple(size), tuple(stride), input._ms_offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    limit, item = whole_storage(input).numel(), input._dtype.itemsize
+    limit, item = whole_storage(input).numel(), input._ms_dtype.itemsize
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
     if numel_of(size) and last >= limit:
         raise beyond_storage(size, stride, offset, item, limit * item)

@@ -38,8 +38,8 @@ def _stored(found: TensorBase, out: TensorBase | None) -> TensorBase:
 
 
 def _stored_real(found: TensorBase, out: TensorBase | None, name: str) -> TensorBase:
-    if isinstance(out, TensorBase) and not out._dtype.is_floating_point:
-        raise RuntimeError(f"{name} expects a floating point output tensor, but got {type_word(out._dtype)}")
+    if isinstance(out, TensorBase) and not out._ms_dtype.is_floating_point:
+        raise RuntimeError(f"{name} expects a floating point output tensor, but got {type_word(out._ms_dtype)}")
     return _stored(found, out)
 
 
@@ -53,20 +53,20 @@ def _floating(input: TensorBase, to_complex: bool) -> TensorBase:
     """Return the input in a floating dtype that transforms support. Raise torch's error for half precision."""
     if not isinstance(input, TensorBase):
         raise nameless(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    kind = input._dtype
+    kind = input._ms_dtype
     if kind.is_integral:
         kind = get_default_dtype()
     if kind.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {type_word(kind)}")
     if to_complex:
         kind = kind.to_complex()
-    return input if input._dtype is kind else input.to(kind)
+    return input if input._ms_dtype is kind else input.to(kind)
 
 
 def _check_real(input: TensorBase, name: str) -> None:
-    if input._dtype.is_complex:
+    if input._ms_dtype.is_complex:
         words = "real-valued input" if name == "rfftn" else "real input"
-        raise RuntimeError(f"{name} expects a {words} tensor, but got {type_word(input._dtype)}")
+        raise RuntimeError(f"{name} expects a {words} tensor, but got {type_word(input._ms_dtype)}")
 
 
 def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:
@@ -75,7 +75,7 @@ def _resized(input: TensorBase, dim: int, length: int) -> TensorBase:
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
     if length > shape[dim]:
-        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._dtype, device=input.device)), dim)
+        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._ms_dtype, device=input.device)), dim)
     return input
 
 
@@ -240,7 +240,7 @@ def ifft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | Non
 
 def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inverse: bool) -> TensorBase:
     found = _complex_n(input, _length(n), _one(dim), norm, inverse)
-    if not input._dtype.is_complex and found._node is not None:
+    if not input._ms_dtype.is_complex and found._ms_node is not None:
         call_node(found, "FftR2CBackward0")
         if n is None or n <= shape_of(input)[dim]:  # else torch saves a copy that is padded
             watch(found, input)

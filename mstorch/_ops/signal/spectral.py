@@ -32,7 +32,7 @@ _ONESIDED = "Cannot have onesided output if window or input is complex"
 def _window_text(window: TensorBase | None) -> str:
     if window is None:
         return "None"
-    return f"torch.{type_word(window._dtype)}Tensor{{{list(shape_of(window))}}}"
+    return f"torch.{type_word(window._ms_dtype)}Tensor{{{list(shape_of(window))}}}"
 
 
 def _flag(value: float | None) -> int | None:
@@ -57,7 +57,7 @@ def _warn_no_window(what: str) -> None:
 
 def _number(value: TensorBase | Number | None) -> Any:
     """Return the value of a 0-d tensor as a number; other values unchanged."""
-    return value.item() if isinstance(value, TensorBase) and not value._shape else value
+    return value.item() if isinstance(value, TensorBase) and not value._ms_shape else value
 
 
 @operation(autocast=FLOAT32_ON_CPU)
@@ -97,7 +97,7 @@ def stft(
     signal = views.unsqueeze(input, 0) if single else input
     weights = None if window is None else window
     if weights is None and length < n_fft:
-        weights = ones(length, dtype=signal._dtype, device=signal.device)
+        weights = ones(length, dtype=signal._ms_dtype, device=signal.device)
     if align_to_window and length < n_fft:
         # Frames are counted by the window's length; what the transform needs besides is zeros.
         left = (n_fft - length) // 2
@@ -124,7 +124,7 @@ def _check_stft(
 ) -> None:
     shape = shape_of(input)
     problem = ""
-    if input._dtype.is_integral:
+    if input._ms_dtype.is_integral:
         problem = "expected a tensor of floating point or complex values"
     elif len(shape) not in (1, 2):
         problem = "expected a 1D or 2D tensor"
@@ -140,7 +140,7 @@ def _check_stft(
         )
     if problem:
         raise RuntimeError(
-            f"stft(torch.{type_word(input._dtype)}Tensor{list(shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
+            f"stft(torch.{type_word(input._ms_dtype)}Tensor{list(shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
             f"window={_window_text(window)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
             f"return_complex={_flag(return_complex)}, align_to_window={_flag(align)}) : {problem}"
         )
@@ -154,7 +154,7 @@ def _overlapped(frames: TensorBase, hop: int) -> TensorBase:
         return view_as_complex(stack(pair, -1))
     batch, count, size = shape_of(frames)
     places = (np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1).astype(np.int64)
-    whole = zeros((batch, size + hop * (count - 1)), dtype=frames._dtype, device=frames.device)
+    whole = zeros((batch, size + hop * (count - 1)), dtype=frames._ms_dtype, device=frames.device)
     return index_add(whole, 1, beside(tensor_of(places), frames), views.reshape(frames, (batch, count * size)))
 
 
@@ -173,7 +173,7 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     call = (
-        f"istft(CPU{type_word(input._dtype)}Type{list(shape_of(input))}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
+        f"istft(CPU{type_word(input._ms_dtype)}Type{list(shape_of(input))}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
         f"window={_window_text(window)}, center={int(center)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
         f"length={length}, return_complex={int(return_complex)}) "
     )
@@ -192,7 +192,7 @@ def istft(
         frames = fft.ifft(spectrum, dim=-1, norm=norm)
     else:
         frames = fft.irfft(views.slice_dim(spectrum, 2, 0, n_fft // 2 + 1, 1), n=n_fft, dim=-1, norm=norm)
-    weights = _centred(ones(size, dtype=input._dtype.to_real(), device=input.device) if window is None else window, n_fft)
+    weights = _centred(ones(size, dtype=input._ms_dtype.to_real(), device=input.device) if window is None else window, n_fft)
     count = shape_of(frames)[1]
     signal = _overlapped(frames * weights, hop)
     envelope = _overlapped(views.unsqueeze(views.expand(weights * weights, (count, n_fft)), 0), hop)

@@ -32,7 +32,7 @@ def _tensor(values: Any, kind: dtype, device: device | str | int | None, require
     place = devices.resolve(device)
     if isinstance(values, np.ndarray):
         values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
-    elif values._dtype is not kind:
+    elif values._ms_dtype is not kind:
         values = values.to(kind)
     values = values.to(place)
     return values.requires_grad_() if requires_grad else values

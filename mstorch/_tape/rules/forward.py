@@ -194,8 +194,8 @@ def layer_norm(call: Call) -> Operand:
 def cross_entropy(call: Call) -> TensorBase:
     (target,) = call.args
     moved = v.sub(call.t(), v.total(v.mul(v.softmax(call.x(), 1), call.t()), (1,)))
-    rows = tuple(call.inputs[0]._shape)[0]
-    wanted = np.zeros(tuple(call.inputs[0]._shape), call.kind.np)
+    rows = tuple(call.inputs[0]._ms_shape)[0]
+    wanted = np.zeros(tuple(call.inputs[0]._ms_shape), call.kind.np)
     wanted[np.arange(rows), target] = -1 / rows
     return v.reshape(v.total(v.mul(moved, v.like(wanted, call.t())), (0, 1)), call.shape())
 
@@ -250,5 +250,5 @@ def max_pool(call: Call) -> tuple[TensorBase | None, ...]:
 
 @v.ways(raw=lambda places, call: NotImplemented)
 def _along_positions(places: Array, call: Call) -> tuple[TensorBase | None, ...]:
-    shape = tuple(call.inputs[0]._shape)
+    shape = tuple(call.inputs[0]._ms_shape)
     return positions_in(places, shape).take(v.reshape(call.t(), (int(np.prod(shape)),))), None

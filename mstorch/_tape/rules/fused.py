@@ -35,7 +35,7 @@ def attention(node: Any, gradients: list[Raw | None]) -> tuple[Raw | None, ...]:
     g = gradients[0]
     q, k, value, hidden, found, top, total = kept = [node.kept(g, place) for place in range(7)]
     if isinstance(g, TensorBase):
-        return (*apply(_grad, q._dtype, (g, *kept), node.args), None)
+        return (*apply(_grad, q._ms_dtype, (g, *kept), node.args), None)
     return (*_grad[v.dtype_name(q)](g, q, k, value, hidden, found, top, total, *node.args), None)
 
 

@@ -140,7 +140,7 @@ class Shards:
             owner.follow()
         for place, (owner, full) in enumerate(zip(self.owners, self._gathered())):
             whole = torch.nn.Parameter(full, owner.needs_grad)
-            _wholes[whole._storage] = (self, place)
+            _wholes[whole._ms_storage] = (self, place)
             if owner.needs_grad:
                 whole.register_post_accumulate_grad_hook(lambda _, owner=owner: self._arrive(owner))
             owner.put(whole)
@@ -154,17 +154,17 @@ class Shards:
             if owner.whole is not None:
                 whole, owner.whole = owner.whole, None  # first: what an interrupt comes before is put together again
                 owner.put(owner.sharded)
-                whole._storage.let_go()
-                whole._array = whole._raw = whole._at = None
+                whole._ms_storage.let_go()
+                whole._ms_array = whole._ms_raw = whole._ms_at = None
 
-    def _storage(self, place: int) -> Any:
+    def _ms_storage(self, place: int) -> Any:
         """Return the storage of a full parameter in backward, gathered again if freed."""
         owner = self.owners[place]
         if owner.whole is not None:
-            return owner.whole._storage
+            return owner.whole._ms_storage
         if self.again is None:
             self._expect_end()
-            self.again = [full._storage for full in self._gathered()]
+            self.again = [full._ms_storage for full in self._gathered()]
             for other in self.before_backward:
                 other.begin()
         return self.again[place]
@@ -242,17 +242,17 @@ class Shards:
 
 
 def _pack(tensor: torch.Tensor | DTensor) -> Any:
-    found = _wholes.get(tensor._storage) if not isinstance(tensor, DTensor) else None
+    found = _wholes.get(tensor._ms_storage) if not isinstance(tensor, DTensor) else None
     if found is None or not found[0].reshard_after_forward:
         return tensor
-    return found[0], found[1], tensor._dtype, tensor._shape, tensor._stride, tensor._offset
+    return found[0], found[1], tensor._ms_dtype, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset
 
 
 def _unpack(kept: Any) -> torch.Tensor:
     if not isinstance(kept, tuple):
         return kept
     shards, place, kind, shape, strides, offset = kept
-    return window(shards._storage(place), kind, shape, strides, offset)
+    return window(shards._ms_storage(place), kind, shape, strides, offset)
 
 
 def forgetting() -> saved_tensors_hooks:

@@ -321,7 +321,7 @@ def _compute(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
         parts = [_unwrap(one) if isinstance(one, DTensor) else one for one in leaves]
         given, named = tree_unflatten(parts, form)
         found = func(*given, **named)
-        if isinstance(found, Tensor) and found._shape == part_shape(shape, mesh, placements):
+        if isinstance(found, Tensor) and found._ms_shape == part_shape(shape, mesh, placements):
             return wrapped(views.alias(found) if any(found is one for one in parts) else found, mesh, placements, shape)
     if name in ("linear", "matmul", "mm", "__matmul__"):
         found = _product(name, args, kwargs, mesh)
@@ -353,7 +353,7 @@ def _replicated(value: Tensor, mesh: DeviceMesh) -> Tensor:
     leaves, form = tree_flatten(value)
     everywhere = (Replicate(),) * mesh.ndim
     plain = [isinstance(one, Tensor) and not isinstance(one, DTensor) for one in leaves]
-    made = [wrapped(views.alias(one), mesh, everywhere, one._shape) if is_plain else one for one, is_plain in zip(leaves, plain)]
+    made = [wrapped(views.alias(one), mesh, everywhere, one._ms_shape) if is_plain else one for one, is_plain in zip(leaves, plain)]
     return tree_unflatten(made, form)
 
 
@@ -440,7 +440,7 @@ def distribute_tensor(
                 group = device_mesh.get_group(dim)
                 group.broadcast([whole], src_data_rank).wait()
         local = move(whole, whole.shape, device_mesh, (Replicate(),) * device_mesh.ndim, found)
-        local = local.clone() if local._storage is tensor._storage else local
+        local = local.clone() if local._ms_storage is tensor._ms_storage else local
     made = wrapped(views.alias(local), device_mesh, found, tensor.shape)
     if tensor.requires_grad:
         require_grad(made, True)

@@ -108,7 +108,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 
 def _place(tensor: Tensor) -> tuple[Any, ...]:
-    return id(tensor._storage), tensor._offset, tensor._shape, tensor._stride, tensor._dtype
+    return id(tensor._ms_storage), tensor._ms_offset, tensor._ms_shape, tensor._ms_stride, tensor._ms_dtype
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:

@@ -45,15 +45,16 @@ class Nested(Tensor):
     _values: Any
     FORMS: dict[str, Callable[..., Any]]  # of operations by name, for the tensors of a layout
     restorer: Callable[..., Any]  # makes one of what a file holds
-    _nested = True
+    _ms_nested = True
     __torch_function__ = disabled
 
-    _shape = _refused("shape in memory")
-    _stride = _refused("strides in memory")
-    _array = _refused("elements in memory")
-    _storage = _refused("memory")
-    _offset = _refused("place in memory")
-    _dtype, _node, _number, _auto, _counter = map(_of_values, ("_dtype", "_node", "_number", "_auto", "_counter"))
+    _ms_shape = _refused("shape in memory")
+    _ms_stride = _refused("strides in memory")
+    _ms_array = _refused("elements in memory")
+    _ms_storage = _refused("memory")
+    _ms_offset = _refused("place in memory")
+    _ms_dtype, _ms_node, _ms_number = map(_of_values, ("_ms_dtype", "_ms_node", "_ms_number"))
+    _ms_auto, _ms_counter = map(_of_values, ("_ms_auto", "_ms_counter"))
 
     def _like(self, values: Any) -> Any:
         """Return a nested tensor with other values in the same structure."""

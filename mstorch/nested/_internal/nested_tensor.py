@@ -149,7 +149,7 @@ class NestedTensor(Nested):
     @property
     def nbytes(self) -> int:
         """The size of all elements in bytes."""
-        return self.numel() * self._dtype.itemsize
+        return self.numel() * self._ms_dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
         """Return whether the components are packed without gaps and the values are contiguous."""

@@ -36,7 +36,7 @@ def like(input: Any, values: Any, ragged_idx: int | None = None) -> Any:
     """Return a nested tensor of ``values`` with the lengths of ``input``."""
     place = input._ragged_idx if ragged_idx is None else ragged_idx
     found = of_values(values, input._offsets, input._lengths, place, input._metadata_cache)
-    if values._auto is not None and values._auto.base is input._values:
+    if values._ms_auto is not None and values._ms_auto.base is input._values:
         found.__dict__["_view_of"] = input
     return found
 
@@ -256,9 +256,9 @@ def _padding_of(name: str, input: Tensor) -> float:
     found = _NEUTRAL[name]
     if found is not _SMALLEST and found is not _LARGEST:
         return found
-    if input._dtype.name == "bool":
+    if input._ms_dtype.name == "bool":
         return found is _LARGEST
-    limits = finfo(input._dtype) if not input._dtype.is_integral else iinfo(input._dtype)
+    limits = finfo(input._ms_dtype) if not input._ms_dtype.is_integral else iinfo(input._ms_dtype)
     return limits.max if found is _LARGEST else limits.min
 
 

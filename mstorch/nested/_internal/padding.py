@@ -19,8 +19,8 @@ from ...utils.weak import WeakTensorKeyDictionary
 def lengths_on_host(tensor: Tensor) -> Array:
     """Return offsets or lengths as an array; read from a device once per version of the tensor."""
     known = _on_host.get(tensor)
-    if known is None or known[0] != tensor._counter.version:
-        known = _on_host[tensor] = (tensor._counter.version, np.array(array_of(tensor), np.int64))
+    if known is None or known[0] != tensor._ms_counter.version:
+        known = _on_host[tensor] = (tensor._ms_counter.version, np.array(array_of(tensor), np.int64))
     return known[1]
 
 
@@ -30,7 +30,7 @@ _on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with
 def with_host(array: Array, device: device | str | int) -> Tensor:
     """Return an array as a tensor on a device, and remember the array, so that later reads need no transfer."""
     tensor = made(np.ascontiguousarray(array, np.int64)).to(device)
-    _on_host[tensor] = (tensor._counter.version, np.array(array, np.int64))
+    _on_host[tensor] = (tensor._ms_counter.version, np.array(array, np.int64))
     return tensor
 
 
@@ -45,8 +45,8 @@ _positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by
 def padded_positions(offsets: Tensor, width: int) -> Tensor:
     """Return the row positions of components, truncated to ``width``, in a (components, width) tensor; cached for the next call."""
     known = _positions.get(offsets)
-    if known is None or known[0] != offsets._counter.version:
-        known = _positions[offsets] = (offsets._counter.version, {})
+    if known is None or known[0] != offsets._ms_counter.version:
+        known = _positions[offsets] = (offsets._ms_counter.version, {})
     found = known[1].get(width)
     if found is None:
         lengths = np.minimum(np.diff(lengths_on_host(offsets)), width)

@@ -71,7 +71,7 @@ class StridedNested(Nested):
     @property
     def nbytes(self) -> int:
         """The size of all elements in bytes."""
-        return self.numel() * self._dtype.itemsize
+        return self.numel() * self._ms_dtype.itemsize
 
     def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Return whether the components are contiguous and packed back to back."""

@@ -137,10 +137,10 @@ def slopes(input: Tensor, lower: float, upper: float, generator: Generator | Non
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
     chosen = values <= 0
-    lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
+    lower, upper = (float(numpy_cast(np.asarray(bound), input._ms_dtype.np)) for bound in (lower, upper))  # as torch rounds them
     drawn = draw("uniform", engine_of(generator), (int(chosen.sum()),), lower, upper, "float64")
     found[chosen] = drawn
-    return beside(tensor_of(numpy_cast(found, input._dtype.np)), input)
+    return beside(tensor_of(numpy_cast(found, input._ms_dtype.np)), input)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:

@@ -50,11 +50,11 @@ def scaled_dot_product_attention(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {len(q)} key.dim: {len(k)} and "
             f"value.dim: {len(shape_of(value))} instead."
         )
-    if not query._dtype is key._dtype is value._dtype:
+    if not query._ms_dtype is key._ms_dtype is value._ms_dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._dtype)} "
-            f"key.dtype: {cpp_word(key._dtype)} and "
-            f"value.dtype: {cpp_word(value._dtype)} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._ms_dtype)} "
+            f"key.dtype: {cpp_word(key._ms_dtype)} and "
+            f"value.dtype: {cpp_word(value._ms_dtype)} instead."
         )
     if is_causal and attn_mask is not None:
         if not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa):
@@ -66,10 +66,10 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
         return attention(query, key, value, attn_mask, is_causal, factor)
-    if attn_mask is not None and attn_mask._dtype is not query._dtype and attn_mask._dtype not in (bool_, float32):
+    if attn_mask is not None and attn_mask._ms_dtype is not query._ms_dtype and attn_mask._ms_dtype not in (bool_, float32):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{cpp_word(attn_mask._dtype)} and  query.dtype: {cpp_word(query._dtype)} instead."
+            f"{cpp_word(attn_mask._ms_dtype)} and  query.dtype: {cpp_word(query._ms_dtype)} instead."
         )
 
     def composed(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def _past(queries: int, keys: int, like: Tensor) -> Tensor:
 def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:
     """Return ``mask`` combined with a causal mask."""
     past = _past(queries, keys, mask)
-    return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
+    return logical_and(mask, past) if mask._ms_dtype is bool_ else where(past, mask, float("-inf"))
 
 
 def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
@@ -127,11 +127,11 @@ def _composed(
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
-    half = query._dtype if query._dtype in (float16, bfloat16) else None
+    half = query._ms_dtype if query._ms_dtype in (float16, bfloat16) else None
     if half is not None:
         # As in torch's kernel, scores and weights are not rounded to half precision on the way.
         query, key, value = (cast_tensor(item, float32) for item in (query, key, value))
-        if attn_mask is not None and attn_mask._dtype is not bool_:
+        if attn_mask is not None and attn_mask._ms_dtype is not bool_:
             attn_mask = cast_tensor(attn_mask, float32)
     if in_steps and factor > 0:  # queries and keys are scaled each, as torch's composition does
         root = math.sqrt(factor)
@@ -140,7 +140,7 @@ def _composed(
         weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
     empty = None
     if attn_mask is not None:
-        if attn_mask._dtype is bool_:
+        if attn_mask._ms_dtype is bool_:
             # A row that may attend to nothing is computed without the mask and then set to zero: NaN would come back in the gradients.
             empty, attn_mask = without_empty_rows(attn_mask)
             if is_causal and not in_steps:
@@ -148,7 +148,7 @@ def _composed(
                 if empty is None:  # a row may have nothing but scores of -inf, too
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
             else:  # added as in torch, so that NaN stays
-                weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._dtype.np)), weights), float("-inf")))
+                weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._ms_dtype.np)), weights), float("-inf")))
         else:
             empty = filled_rows(ne(attn_mask, float("-inf")))
             attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
@@ -168,13 +168,13 @@ def _canonical_mask(
     """Return an additive mask, with -inf where a boolean one is True."""
     if mask is None:
         return None
-    if mask._dtype is not bool_ and not mask.is_floating_point():
+    if mask._ms_dtype is not bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-    if check_other and other_type is not None and mask._dtype is not other_type:
+    if check_other and other_type is not None and mask._ms_dtype is not other_type:
         warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
-    if mask._dtype is bool_:
+    if mask._ms_dtype is bool_:
         if is_taken(mask):  # what takes calls is to see what is done to the mask
             return above.torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
         if not is_known(mask):
@@ -266,8 +266,8 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = views.unsqueeze(key_padding_mask, 0)
     length, batch, width = shape_of(query)
-    kind = query._dtype
-    other = None if attn_mask is None else attn_mask._dtype
+    kind = query._ms_dtype
+    other = None if attn_mask is None else attn_mask._ms_dtype
     key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", kind)
     if is_causal and attn_mask is None:
         raise RuntimeError(

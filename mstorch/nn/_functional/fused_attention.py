@@ -27,21 +27,21 @@ _BATCHES, _HEADS = 2048, 256
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
     """Return whether the device's kernel supports this call: it limits head sizes, and accepts no dropout and only a boolean mask."""
-    if dropout_p > 0 or not fused("attention", query._dtype, query, key, value, mask):
+    if dropout_p > 0 or not fused("attention", query._ms_dtype, query, key, value, mask):
         return False
-    q, k = query._shape, key._shape
-    if len(q) not in (3, 4) or len(k) != len(q) or value._shape != k or 0 in q or 0 in k:
+    q, k = query._ms_shape, key._ms_shape
+    if len(q) not in (3, 4) or len(k) != len(q) or value._ms_shape != k or 0 in q or 0 in k:
         return False
     if q[0] != k[0] or q[-1] != k[-1] or q[-1] % _STEP or q[-1] > _WIDEST:
         return False
     if q[0] > _BATCHES or (len(q) == 4 and (q[1] > _HEADS or q[1] % k[1])):
         return False
-    return mask is None or (mask._dtype is bool_ and len(mask._shape) <= len(q))
+    return mask is None or (mask._ms_dtype is bool_ and len(mask._ms_shape) <= len(q))
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float) -> Tensor:
     """Compute attention on (B, N, L, E) or (B, L, E), as ``scaled_dot_product_attention``; a row with every key masked gives zeros."""
-    single = len(query._shape) == 3
+    single = len(query._ms_shape) == 3
     if single:
         query, key, value = (views.unsqueeze(item, 1) for item in (query, key, value))
     found = attention_with_sums(query, key, value, mask, causal, scale, single)[0]
@@ -57,23 +57,23 @@ def attention_with_sums(
     """
     allowed = hidden = None
     if mask is not None:
-        allowed, hidden = _hidden(mask, query._shape, key._shape[2], single)
-    found, top, total = apply(_attention, query._dtype, (query, key, value, hidden), (float(scale), causal))
+        allowed, hidden = _hidden(mask, query._ms_shape, key._ms_shape[2], single)
+    found, top, total = apply(_attention, query._ms_dtype, (query, key, value, hidden), (float(scale), causal))
     return [found if allowed is None else where(allowed, found, 0.0), top, total]
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
     """Return which rows have an unmasked key (None if all are known to have one), and the inverted mask in a shape that the kernel accepts.
     """
-    if single and len(mask._shape) == 3:
+    if single and len(mask._ms_shape) == 3:
         mask = views.unsqueeze(mask, 1)
-    while len(mask._shape) > 2 and mask._shape[0] == 1 and len(mask._shape) < 4:
+    while len(mask._ms_shape) > 2 and mask._ms_shape[0] == 1 and len(mask._ms_shape) < 4:
         mask = views.squeeze(mask, 0)
-    if len(mask._shape) == 4 and mask._shape[:2] == (1, 1):
-        mask = views.reshape(mask, mask._shape[2:])
-    if len(mask._shape) <= 2:
+    if len(mask._ms_shape) == 4 and mask._ms_shape[:2] == (1, 1):
+        mask = views.reshape(mask, mask._ms_shape[2:])
+    if len(mask._ms_shape) <= 2:
         wide: tuple[int, ...] = (shape[2], keys)
-    elif len(mask._shape) == 4 and mask._shape[1] == 1:
+    elif len(mask._ms_shape) == 4 and mask._ms_shape[1] == 1:
         wide = (shape[0], 1, shape[2], keys)
     else:
         wide = (*shape[:3], keys)

@@ -23,13 +23,13 @@ _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
     """Return whether the call can be one autograd node: torch has a fused kernel for it, and all tensors have the same floating dtype."""
-    if not query._dtype.is_floating_point or key._dtype is not query._dtype or value._dtype is not query._dtype:
+    if not query._ms_dtype.is_floating_point or key._ms_dtype is not query._ms_dtype or value._ms_dtype is not query._ms_dtype:
         return False
-    if key._shape != value._shape or key._shape[:2] != query._shape[:2]:
+    if key._ms_shape != value._ms_shape or key._ms_shape[:2] != query._ms_shape[:2]:
         return False
     if not in_one_piece((query, key, value) if mask is None else (query, key, value, mask)):
         return False
-    if mask is not None and not _broadcasts(mask._shape, (*query._shape[:3], key._shape[2])):
+    if mask is not None and not _broadcasts(mask._ms_shape, (*query._ms_shape[:3], key._ms_shape[2])):
         return False
     return goes_in_one_piece(query, key, value, mask, dropout_p)
 
@@ -58,13 +58,13 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, ca
         bias: Any = triangle(q.shape[2], k.shape[2]).astype(q.dtype, copy=False)
     elif mask is not None:
         bias = array_of(mask)
-        bias = np.where(bias, q.dtype.type(0), q.dtype.type(-np.inf)) if mask._dtype is bool_ else np.array(_wide(bias), q.dtype)
+        bias = np.where(bias, q.dtype.type(0), q.dtype.type(-np.inf)) if mask._ms_dtype is bool_ else np.array(_wide(bias), q.dtype)
     else:
         bias = None
     tensors = (query, key, value)
     recorded = followed(tensors)
     found, weights = in_groups(q, k, v, bias, scale, recorded)
-    result = laid_out(_narrow(found, query._dtype.np), preserved_strides(query._shape, strides_of(query)))
+    result = laid_out(_narrow(found, query._ms_dtype.np), preserved_strides(query._ms_shape, strides_of(query)))
     if not recorded:
         return result
 

@@ -46,7 +46,7 @@ def embedding_bag(
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
-    if weight._dtype is int64 and not input._dtype.is_integral:
+    if weight._ms_dtype is int64 and not input._ms_dtype.is_integral:
         warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
             "and should now be `embedding_bag(input, weight, ...)`.",

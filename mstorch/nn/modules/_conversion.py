@@ -156,14 +156,14 @@ def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor],
             parameter.grad = gradient
         return parameter
     overwritten = switches.get_overwrite_module_params_on_conversion()
-    replaced = overwritten or parameter._sparse != fresh._sparse
+    replaced = overwritten or parameter._ms_sparse != fresh._ms_sparse
     result = Parameter(fresh, is_tracked(parameter)) if replaced else parameter
     if not replaced:
         _take_data(parameter, fresh)
     if gradient is not None:
         with no_grad():
             changed = fn(gradient)
-        if overwritten or gradient._sparse != changed._sparse:
+        if overwritten or gradient._ms_sparse != changed._ms_sparse:
             result.grad = changed.requires_grad_(gradient.requires_grad)
         else:
             _take_data(gradient, changed)
@@ -172,7 +172,7 @@ def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor],
 
 
 def _take_data(tensor: Any, new: Tensor) -> None:
-    if tensor._sparse:
+    if tensor._ms_sparse:
         tensor.data = new
     else:
         replace_data(tensor, new)

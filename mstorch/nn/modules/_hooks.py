@@ -292,7 +292,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
     made = []
     for number, tensor in enumerate(kept(tensors)):
         passed = bare_twin(tensor)
-        passed._node, passed._number = node, number
+        passed._ms_node, passed._ms_number = node, number
         made.append(passed)
     return list(map(like_nested, tensors, made)) if nested else made
 

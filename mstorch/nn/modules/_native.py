@@ -99,7 +99,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
         if tensor is None:
             tensor = kept[name] = from_mindspore(raw)
             tensor.__class__ = Parameter
-        elif tensor._storage.parameter is not raw or tensor._dtype.ms != raw.dtype:
+        elif tensor._ms_storage.parameter is not raw or tensor._ms_dtype.ms != raw.dtype:
             become(tensor, from_mindspore(raw))
             native.share(raw, tensor)
         yield name, tensor
@@ -132,11 +132,11 @@ def is_buffer(name: str, tensor: Any) -> bool:
 def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
     """Apply a function to the native children, as ``Module._apply`` does."""
     for _, tensor in list(native_state(module)):
-        raw = tensor._storage.parameter
+        raw = tensor._ms_storage.parameter
         if raw is not None:
             made = value_of(function(tensor.detach()))
             native.set_value(raw, made)
-            if tensor._dtype.ms != raw.dtype:
+            if tensor._ms_dtype.ms != raw.dtype:
                 become(tensor, from_mindspore(raw))
                 native.share(raw, tensor)
 

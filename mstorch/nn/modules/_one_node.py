@@ -111,7 +111,7 @@ def one_node(
 
     args_only, kwargs_only = changed((args, kwargs), lambda leaf: _TENSOR if isinstance(leaf, TensorBase) else leaf)
     node: Any = named(_OneNode, f"{type(cell).__name__}Backward")(
-        [edge_of(item) if not item._dtype.is_integral else None for item in [*inputs, *tensors]]
+        [edge_of(item) if not item._ms_dtype.is_integral else None for item in [*inputs, *tensors]]
     )
     node.call, node.cell, node.state = call, cell, state
     node.inputs, node.weights = list(range(len(inputs))), weights
@@ -120,8 +120,8 @@ def one_node(
     if len(results) > 1:
         node.width = len(results)
     for number, result in enumerate(results):
-        if not result._dtype.is_integral:
-            result._node, result._number = node, number
+        if not result._ms_dtype.is_integral:
+            result._ms_node, result._ms_number = node, number
     return made
 
 

@@ -25,14 +25,16 @@ def _gradients(parameters: Any) -> list[Tensor]:
 def _norm(part: Tensor, order: float) -> Tensor:
     """Return a tensor's norm; a DTensor computes its global norm."""
     spread = getattr(part, "_global_norm", None)
-    if part._dtype.is_integral:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
+    if part._ms_dtype.is_integral:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._ms_dtype)}")
     return above.torch.linalg.vector_norm(part, order) if spread is None else spread(order)
 
 
 def _together(gradients: Sequence[Any]) -> Tensor | None:
     """Return the gradients as one flat tensor, if a device kernel can process them at once; else None."""
-    if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or len({part._dtype for part in gradients}) > 1 or is_taken(*gradients):
+    if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or (
+        len({part._ms_dtype for part in gradients}) > 1 or is_taken(*gradients)
+    ):
         return None
     return laid_out(gradients) if can_be_laid_out(gradients) else None
 
