@@ -192,14 +192,15 @@ def test_exceptions_are_few_and_needed() -> None:
 
 
 @pytest.mark.parametrize("text, count", [
-    ("def f(x): return x._storage.__class__ is Storage", 1), ("def f(x): return type(x._storage) in (Value, DeviceMemory)", 1),
+    ("def f(x): return x._ms_storage.__class__ is Storage", 1), ("def f(x): return type(x._ms_storage) in (Value, DeviceMemory)", 1),
     ("def f(): return modes.native is not None", 1), ("def f(x): return getattr(modes, 'native') is None", 1),
     ("from a import is_meta as no_memory\ndef f(x): return no_memory(x)", 1), ("elsewhere = is_meta\ndef f(x): return elsewhere(x)", 2),
-    ("def _here(x): return x._storage.__class__ is Storage\ndef f(x):\n    if _here(x): return 1", 2),
+    ("def _here(x): return x._ms_storage.__class__ is Storage\ndef f(x):\n    if _here(x): return 1", 2),
     ("def f(x): return isinstance(x, Raw)", 1), ("def f(x): return x.device.type == 'cpu'", 1), ("def f(x): return x.device.type != y", 0),
     ("from a import Storage as S\ndef f(x): return x.__class__ is S", 1), ("def f(x): return isinstance(x, np.ndarray)", 0),
     ("def f(x): return x.is_cpu", 1), ("def f(x): return devices.is_meta(x)", 1), ("def f(x): return home(x).kind == 'host'", 1),
-    ("def f(x): return x._storage.kind == 'host'", 1), ("def f(x): return x._storage.read(x)", 0), ("def f(x): return x.reducer.shadow()", 0),
+    ("def f(x): return x._ms_storage.kind == 'host'", 1), ("def f(x): return x._ms_storage.read(x)", 0),
+    ("def f(x): return x.reducer.shadow()", 0),
 ])  # fmt: skip
 def test_a_question_is_found(text: str, count: int) -> None:
     assert len(_questions_of(ast.parse(text), "_ops/some.py")) == count

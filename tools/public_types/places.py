@@ -30,7 +30,7 @@ def _marked(place: Any) -> list[str]:
         value = inspect.getattr_static(place, name, None)
         if name.startswith("__") or inspect.isclass(value) or not callable(getattr(place, name)):
             continue
-        if inspect.ismodule(value) or isinstance(value, property):
+        if inspect.ismodule(value) or isinstance(value, property) or value is Any:  # a class since Python 3.11
             continue
         in_python = isinstance(value, _IN_PYTHON) and not name.startswith("_")
         called, looks = _called(name, value) if in_python and place in (torch, torch.nn.functional) else ("", "")
