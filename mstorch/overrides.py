@@ -30,7 +30,7 @@ _IGNORED: dict[str, frozenset[str]] = {
         "vander zeros".split()
     ),
     "torch.nn.functional": frozenset(
-        "grouped_mm hardsigmoid hardswish sigmoid tanh upsample upsample_bilinear upsample_nearest".split()
+        "grouped_mm hardsigmoid hardswish scaled_mm sigmoid tanh upsample upsample_bilinear upsample_nearest".split()
     ),
     "torch.fft": frozenset(("fftfreq", "rfftfreq")),
     "torch.Tensor": frozenset(
