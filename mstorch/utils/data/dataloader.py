@@ -394,18 +394,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._in_order = loader.in_order
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._results = context.Queue()
+        self._worker_result_queue = context.Queue()
         # A plain byte: a worker that is killed while it looks at an Event takes the Event's lock with it, and an interrupt of
         # multiprocessing's own allocator breaks that for good.
         done = UntypedStorage(1).fill_(0).share_memory_()
         self._end = functools.partial(operator.setitem, done._bytes(), 0, 1)
-        self._tasks = [context.Queue() for _ in range(loader.num_workers)]
-        for tasks in self._tasks:
+        self._index_queues = [context.Queue() for _ in range(loader.num_workers)]
+        for tasks in self._index_queues:
             # An interrupt may come between a `put` and the notice of it: the end of the program must not wait for the queue's thread.
             tasks.cancel_join_thread()
         job = self._job(loader)
-        for number, tasks in enumerate(self._tasks):
-            arguments = (job, number, tasks, self._results, done)
+        for number, tasks in enumerate(self._index_queues):
+            arguments = (job, number, tasks, self._worker_result_queue, done)
             process = context.Process(target=run, args=arguments, daemon=True)
             process.start()
             self._workers.append(process)
@@ -416,69 +416,79 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._prime()
 
     def _prime(self) -> None:
-        self._active = [True] * self._num_workers
-        self._turn = itertools.cycle(range(self._num_workers))
-        self._sent = self._wanted = 0
+        self._workers_status = [True] * self._num_workers
+        self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
+        self._send_idx = self._rcvd_idx = 0
         self._owner: dict[int, int] = {}
         self._waiting: dict[int, Any] = {}
         for _ in range(self._ahead):
-            self._send()
+            self._try_put_index()
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Start another iteration with the same workers; pending results of the last one are discarded."""
         super()._reset(loader, first_iter)
-        for tasks in self._tasks:
+        for tasks in self._index_queues:
             tasks.put((RESTART, self._shared_seed))
         restarted = 0
         while restarted < self._num_workers:
             restarted += self._receive()[0] == RESTART
         self._prime()
 
-    def _send(self) -> None:
-        worker = next((w for w in itertools.islice(self._turn, self._num_workers) if self._active[w]), None)
+    def _try_put_index(self) -> None:
+        worker = next((w for w in itertools.islice(self._worker_queue_idx_cycle, self._num_workers) if self._workers_status[w]), None)
         if worker is None:
             return
         try:
             index = self._next_index()
         except StopIteration:
             return
-        self._owner[self._sent] = worker
-        self._tasks[worker].put((self._sent, index))
-        self._sent += 1
+        self._owner[self._send_idx] = worker
+        self._index_queues[worker].put((self._send_idx, index))
+        self._send_idx += 1
+
+    @property
+    def _task_info(self) -> dict[int, tuple[Any, ...]]:
+        """Workers of the batches that were asked for and not given, by number, with the data that arrived."""
+        return {number: (worker, *([self._waiting[number]] if number in self._waiting else [])) for number, worker in self._owner.items()}
+
+    @property
+    def _tasks_outstanding(self) -> int:
+        """Return how many batches were asked for and have not arrived."""
+        return len(self._owner) - len(self._waiting)
 
     def _next_data(self) -> Any:
         while True:
             self._skip_lost()
-            if self._wanted in self._waiting:
-                return self._give(self._wanted, self._waiting.pop(self._wanted))
+            if self._rcvd_idx in self._waiting:
+                return self._give(self._rcvd_idx, self._waiting.pop(self._rcvd_idx))
             if not self._owner:
                 if not self._persistent_workers:
-                    self._shutdown()
+                    self._shutdown_workers()
                 raise StopIteration
             number, data = self._receive()
             if isinstance(data, End):
-                self._active[data.worker] = False
+                self._workers_status[data.worker] = False
                 self._owner.pop(number, None)
-                self._send()
-            elif number == self._wanted or not self._in_order:
+                self._try_put_index()
+            elif number == self._rcvd_idx or not self._in_order:
                 return self._give(number, data)
             else:
                 self._waiting[number] = data
 
     def _skip_lost(self) -> None:
         """Skip the batch numbers of workers that are exhausted, which will send nothing."""
-        while self._wanted < self._sent and self._wanted not in self._waiting:
-            owner = self._owner.get(self._wanted)
-            if owner is not None and self._active[owner]:
+        while self._rcvd_idx < self._send_idx and self._rcvd_idx not in self._waiting:
+            owner = self._owner.get(self._rcvd_idx)
+            if owner is not None and self._workers_status[owner]:
                 return
-            self._owner.pop(self._wanted, None)
-            self._wanted += 1
+            self._owner.pop(self._rcvd_idx, None)
+            self._rcvd_idx += 1
 
     def _give(self, number: int, data: Any) -> Any:
         del self._owner[number]
-        if number == self._wanted:
-            self._wanted += 1
-        self._send()
+        if number == self._rcvd_idx:
+            self._rcvd_idx += 1
+        self._try_put_index()
         if isinstance(data, Failure):
             data.reraise()
         return pin_memory(data) if self._pin_memory else data
@@ -488,19 +498,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         while True:
             wait = min(self._timeout or CHECK_INTERVAL, CHECK_INTERVAL)
             try:
-                return pickle.loads(self._results.get(timeout=wait))
+                return pickle.loads(self._worker_result_queue.get(timeout=wait))
             except (queue.Empty, RuntimeError) as error:
-                workers = zip(self._workers, self._active, strict=True)
+                workers = zip(self._workers, self._workers_status, strict=True)
                 dead = [str(worker.pid) for worker, active in workers if active and not worker.is_alive()]
                 if dead:
-                    self._shutdown()
+                    self._shutdown_workers()
                     raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly") from error
                 if isinstance(error, RuntimeError):
                     raise
                 if self._timeout and time.monotonic() - began >= self._timeout:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 
-    def _shutdown(self) -> None:
+    def _shutdown_workers(self) -> None:
         # A worker forked later has a copy of this object, and must leave the others alone.
         if os.getpid() != self._process:
             return
@@ -510,22 +520,22 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if not self._workers:
             return
         unwatch(id(self))
-        for channel in (*self._tasks, self._results):
+        for channel in (*self._index_queues, self._worker_result_queue):
             _free(channel)
-        for tasks in self._tasks:
+        for tasks in self._index_queues:
             tasks.put(None)
         while self._workers:
             worker = self._workers.pop()
             worker.join(timeout=CHECK_INTERVAL)
             if worker.is_alive():
                 worker.terminate()
-        self._results.cancel_join_thread()
-        for channel in (*self._tasks, self._results):
+        self._worker_result_queue.cancel_join_thread()
+        for channel in (*self._index_queues, self._worker_result_queue):
             channel.close()
         # An interrupt in `__del__` would be lost, so after an end in good order it calls a built-in function.
-        vars(self)["_shutdown"] = tuple
+        vars(self)["_shutdown_workers"] = tuple
 
-    __del__ = built_in_call("_shutdown")
+    __del__ = built_in_call("_shutdown_workers")
 
 
 def _free(channel: Any) -> None:
@@ -542,7 +552,7 @@ _RUNNING: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
 def _shut_down_all() -> None:
     """Shut down the workers before the interpreter exits, while their queues can still be closed."""
     for running in list(_RUNNING):
-        running._shutdown()
+        running._shutdown_workers()
 
 
 _share_dist_seed = draw_shared_seed

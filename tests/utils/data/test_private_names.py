@@ -72,3 +72,19 @@ def test_pinned_batches(both: Any) -> None:
         return [(type(found).__name__, str(found)) for found in map(pin, batches)], pin(noted).note
 
     both(body)
+
+
+def test_the_state_of_workers_has_torchs_names(both: Any) -> None:
+    def run(library: Any) -> list[Any]:
+        found = []
+        for count, workers, ahead in ((9, 2, 2), (3, 2, 4), (8, 3, 1)):
+            batches = iter(library.utils.data.DataLoader(list(range(count)), num_workers=workers, prefetch_factor=ahead))
+            for _ in range(3):
+                next(batches)
+                found.append((batches._send_idx, batches._rcvd_idx, sorted(batches._task_info), batches._num_yielded, list(batches._workers_status)))
+            assert batches._tasks_outstanding <= len(batches._task_info) and len(batches._workers) == len(batches._index_queues) == workers
+            found.append([type(next(batches)).__name__ for _ in range(count - 3)])
+            batches._shutdown_workers()
+        return found
+
+    both(run)
