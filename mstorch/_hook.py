@@ -72,9 +72,13 @@ def npu_is_there() -> bool:
         return True
     # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.
     runtime = sys.modules.get(f"{_OURS}._backend.runtime")
-    if runtime is None and not any(Path("/dev").glob("davinci*")):
-        return False
-    return (runtime or importlib.import_module(f"{_OURS}._backend.runtime")).device_type() == "npu"
+    if runtime is None:
+        if not any(Path("/dev").glob("davinci*")):
+            return False
+        runtime = importlib.import_module(f"{_OURS}._backend.runtime")
+    # While MindSpore is imported, packages that it imports (triton) ask for all distributions: the device is not known yet.
+    device_type = getattr(runtime, "device_type", None)
+    return device_type is not None and device_type() == "npu"
 
 
 # Unknown names

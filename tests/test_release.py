@@ -50,7 +50,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     ran(build, "-m", "pip", "install", "-q", "setuptools>=68", cwd=folder)
     sdist = folder / ran(build, "-c", BUILD, "build_sdist", str(folder), cwd=folder / "checkout").split()[-1]
     wheel = folder / ran(build, "-c", BUILD, "build_wheel", str(folder), cwd=folder / "checkout").split()[-1]
-    shutil.unpack_archive(sdist, folder / "unpacked")
+    shutil.unpack_archive(sdist, folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
     (folder / "again").mkdir()
     again = folder / "again" / ran(build, "-c", BUILD, "build_wheel", str(folder / "again"), cwd=unpacked).split()[-1]

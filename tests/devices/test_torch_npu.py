@@ -83,10 +83,23 @@ print("there")
 """
 
 
+EARLY = "import sys; sys.path.insert(0, '.'); import runpy; hook = runpy.run_path('mstorch/_hook.py', run_name='mstorch._hook'); hook['install']()\n"
+
+
 def test_absent_without_a_device() -> None:
-    early = "import sys; sys.path.insert(0, '.'); import runpy; hook = runpy.run_path('mstorch/_hook.py', run_name='mstorch._hook'); hook['install']()\n"
-    assert _said_alone("-c", f"{early}EARLY = False\n{ABSENT}", device=False) == "absent"
+    assert _said_alone("-c", f"{EARLY}EARLY = False\n{ABSENT}", device=False) == "absent"
     assert _said_alone("-m", "mstorch", "-c", f"EARLY = True\n{ABSENT}", device=False) == "absent"
+
+
+@pytest.mark.parametrize("device", [False, True])
+def test_mindspore_may_import_what_asks_for_all_distributions(tmp_path: pathlib.Path, device: bool) -> None:
+    """triton does, which pip installs with torch: MindSpore imports it before it is itself complete."""
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text(
+        "import importlib.metadata, types\nasked = len(list(importlib.metadata.distributions()))\nruntime = types.SimpleNamespace(jit=None)\n"
+    )
+    program = f"{EARLY}import torch, sys; print(sys.modules['triton'].asked > 0, torch.ones(1).item())"
+    assert _said_alone("-c", program, device=device, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}") == "True 1.0"
 
 
 def test_absent_where_torch_is_not_mstorch() -> None:

@@ -46,7 +46,8 @@ found["one step"] = numbers(net)
 
 net = network()
 model = ms.train.Model(net, loss, ms.nn.SGD(net.trainable_params(), 0.1))
-model.train(2, ms.dataset.NumpySlicesDataset((X, Y), shuffle=False).batch(8), dataset_sink_mode=False)
+rows = [(X[i : i + 8], Y[i : i + 8]) for i in (0, 8)]  # whole batches: on NumPy 2 MindSpore's datasets refuse NumPy's scalars
+model.train(2, ms.dataset.GeneratorDataset(rows, ["x", "y"], shuffle=False), dataset_sink_mode=False)
 found["model"] = numbers(net)
 
 native = ms.nn.Dense(8, 3, weight_init="ones", bias_init="zeros")

@@ -22,6 +22,7 @@ KNOWN = {
     "a package that torch carries a copy of": "Version InvalidVersion",
     "a stand-in of torch's own": "tqdm KeyEntry _disable_dynamo ScriptFunction optimize optimize_assert threshold",
     "wrapped anew, with the name of what it wraps": "combine_state_for_ensemble make_functional make_functional_with_buffers _broadcast_to_and_flatten",
+    "compiled in torch's builds for GPUs": "_is_in_bad_fork",
     "one function here, two in torch": "_rebuild_xla_tensor _rebuild_device_tensor_from_numpy clip_grads_with_norm_ get_total_norm",
 }  # fmt: skip
 # Pickles of these name another function: one object here that torch has under several names, or one of its bindings' own form.
