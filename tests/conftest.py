@@ -19,6 +19,8 @@ from tests import against_torch
 
 if sys.version_info >= (3, 11):
     import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")  # which pytest brings for such a Python
 
 ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
 """Whether mstorch's tensors are made on the stand-in device, unless a test names another place."""

@@ -560,7 +560,7 @@ def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
     """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
     if modes.native is not None:
         return dressed(gradient)
-    if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
+    if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # the callers' names and the argument here
         gradient = _clone[NAME_OF[gradient.dtype]](gradient)
     return wrap(gradient, tensor._ms_stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._ms_shape else None)
 
