@@ -507,8 +507,10 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
             auto.grad = _own_on_device(gradient, tensor)
     elif not recorded and is_sparse(gradient):
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
-    elif not recorded and gradient.__class__ is Raw and not held._ms_sparse and tuple(gradient.shape) != held._ms_shape:
-        held.add_(dressed(gradient))  # which raises
+    elif not recorded and gradient.__class__ is Raw and not held._ms_sparse and (
+        tuple(gradient.shape) != held._ms_shape or gradient.dtype != held._ms_dtype.ms
+    ):
+        held.add_(dressed(gradient))  # which raises, or casts
     elif recorded or held._ms_sparse or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
         if not (recorded or held._ms_sparse) and held._ms_storage.__class__ in NATIVE and held._ms_auto is held._ms_node is None:
@@ -569,12 +571,8 @@ def _is_dense(leaf: TensorBase) -> bool:
     return leaf._ms_stride is not None and dense_order(leaf._ms_shape, leaf._ms_stride) is not None
 
 
-def _references(value: Any) -> int:
-    return sys.getrefcount(value)
-
-
 # The references that a call adds to what it is given, besides the parameter: Python 3.10 keeps one with the caller.
-_PER_CALL = _references(object()) - 2
+_PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
 
 
 def _alone(gradient: Array, tensor: TensorBase) -> bool:
