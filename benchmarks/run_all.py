@@ -62,7 +62,7 @@ def _taken(library: str, what: str, name: str) -> dict[str, float]:
     if what == "memory":
         return {name: memory(torch, name)}
     if what.startswith("thin"):
-        return {name: median_of(step(torch, name, what == "thin train"), 3)}
+        return {name: median_of(step(torch, name, what == "thin-train"), 3)}
     if what == "program":
         return {name: median_of(PROGRAMS[name](torch), 3)}
     kind = training if what.startswith("train") else inference
@@ -102,7 +102,7 @@ def _beside_another(library: str, what: str, name: str) -> dict[str, float]:
 def _jobs(compiled: bool) -> list[tuple[str, str]]:
     whats = ["train", "infer", *(["train compiled", "infer compiled"] if compiled else [])]
     rows = [(what, name) for what in whats for name in NETWORKS]
-    rows += [(what, name) for what in ("thin train", "thin infer") for name in THIN]
+    rows += [(what, name) for what in ("thin-train", "thin-infer") for name in THIN]
     rows += [(what, name) for what in NATIVES for name in native.NATIVE]
     rows += [("program", name) for name in PROGRAMS] + [("memory", name) for name in NETWORKS]
     rows += [("beside another process", name) for name in ("cnn", "lstm", "gpt")]
@@ -141,7 +141,7 @@ def summary(rows: list[Row]) -> list[tuple[str, float, float]]:
     for row in rows:
         words = row[0].split(", ")
         group = ", ".join(words[-2:]) if words[-1] in ("forward", "with backward") else " ".join(row[0].split()[:-1])
-        whole = group.split()[:1] in (["train"], ["infer"], ["thin"], ["memory"])
+        whole = group.split()[:1] in (["train"], ["infer"], ["thin-train"], ["thin-infer"], ["memory"])
         if words[-1] in ("forward", "with backward") or whole or group in NATIVES:
             groups.setdefault(group, []).append(row)
     return [(group, _mean(members), max(row[3] for row in members)) for group, members in groups.items()]
