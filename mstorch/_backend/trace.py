@@ -71,7 +71,7 @@ class StepBreak(GraphBreak):
     """
 
 
-# What gives a program values. A shape that depends on values torch's compiler takes into its graphs, so that it is a kernel's fault here.
+# Reads of values, which torch's compiler has no graph of. A shape that depends on values it has, so that here a kernel is missing.
 _OF_VALUES = frozenset(
     "item tolist numpy bool int float complex index array repr str format contains len iter is_nonzero equal allclose to_mindspore".split()
 )

@@ -24,7 +24,7 @@ class Argument(NamedTuple):
 
     @property
     def is_write(self) -> bool:
-        """Whether the argument is written to."""
+        """True if the operator writes to the argument."""
         return "!" in self.alias
 
 
@@ -70,7 +70,7 @@ class Schema(NamedTuple):
 
 
 _NUMBERS = (int, float, complex, bool)
-# What a parameter takes; a tensor of one element does for a number.
+# The types of values that a parameter of a schema's type accepts; a tensor of one element is accepted as a number.
 _PYTHON: dict[str, Any] = {
     "Tensor": TensorBase, "int": (int, TensorBase), "SymInt": (int, TensorBase), "float": (int, float, TensorBase),
     "bool": (bool, TensorBase), "str": str, "Scalar": (*_NUMBERS, TensorBase),

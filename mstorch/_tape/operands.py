@@ -48,10 +48,7 @@ def all_simple(args: tuple[Any, ...]) -> bool:
 
 def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arguments with tensors as arrays; a meta tensor is allowed only if the inputs are meta tensors."""
-    for arg in args:  # ``all_simple`` written out: most operations come here
-        if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
-            break
-    else:
+    if all_simple(args):
         return args
     plain = _plain(args)
     if plain is not None:

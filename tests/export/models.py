@@ -17,7 +17,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -194,25 +194,32 @@ def stage(library: str, words: list[str], folder: Path) -> None:
     warnings.simplefilter("ignore")
     does = {"torch": by_torch, "mstorch": by_mstorch, "reader": by_reader}[library]
     for group, name in chosen(words):
-        print(f"TOLD {json.dumps([group, name, library, does(group, name, folder)])}", flush=True)
+        print(f"TOLD {json.dumps([group, name, does(group, name, folder)])}", flush=True)
+
+
+def stages(module: str, libraries: tuple[str, ...], words: list[str], paths: list[str]) -> Iterator[tuple[str, str, str, Any]]:
+    """Run a module's stages, each library in a process; yield the library, the group and name of a network, and what was told of it."""
+    inherited = os.environ.get("PYTHONPATH")
+    quiet = {"HF_HUB_OFFLINE": "1", "GLOG_v": "3", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
+    with tempfile.TemporaryDirectory() as folder:
+        for library in libraries:
+            command = [sys.executable, "-m", module, "--stage", library, "--folder", folder, *words]
+            command += [part for path in paths for part in ("--path", path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+            lines = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
+            for line in lines:
+                group, name, said = json.loads(line[5:])
+                yield library, group, name, said
+            if done.returncode:
+                raise RuntimeError(f"{library} after {len(lines)} networks: {done.stderr[-2000:]}")
 
 
 def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], dict[str, dict[str, str]]]:
     """What each library says to each step, by network."""
     told: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    quiet = {"HF_HUB_OFFLINE": "1", "GLOG_v": "3", "TOKENIZERS_PARALLELISM": "false"}
-    with tempfile.TemporaryDirectory() as folder:
-        for library in ("torch", "mstorch", "reader"):
-            command = [sys.executable, "-m", "tests.export.models", "--stage", library, "--folder", folder, *words]
-            command += [part for path in paths for part in ("--path", path)]
-            environment = {**os.environ, **quiet, "PYTHONPATH": str(ROOT)}
-            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
-            lines = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
-            for line in lines:
-                group, name, _, said = json.loads(line[5:])
-                told.setdefault((group, name), {})[library] = said
-            if done.returncode:
-                raise RuntimeError(f"{library} after {len(lines)} networks: {done.stderr[-2000:]}")
+    for library, group, name, said in stages("tests.export.models", ("torch", "mstorch", "reader"), words, paths):
+        told.setdefault((group, name), {})[library] = said
     return told
 
 

@@ -11,10 +11,7 @@ import argparse
 import importlib
 import importlib.util
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.export import networks
-from tests.export.models import attempt, leaves_of
+from tests.export.models import attempt, leaves_of, stages
 from tests.export.networks import Call, Made
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -188,20 +185,8 @@ def stage(library: str, words: list[str], folder: Path) -> None:
 def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], str]:
     """What is wrong with each network; "" where onnxruntime has torch's numbers."""
     told: dict[tuple[str, str], str] = {}
-    quiet = {"HF_HUB_OFFLINE": "1", "GLOG_v": "3", "TOKENIZERS_PARALLELISM": "false"}
-    with tempfile.TemporaryDirectory() as folder:
-        for library in ("torch", "mstorch", "onnxruntime"):
-            command = [sys.executable, "-m", "tests.onnx.models", "--stage", library, "--folder", folder, *words]
-            command += [part for path in paths for part in ("--path", path)]
-            inherited = os.environ.get("PYTHONPATH")
-            environment = {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
-            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
-            lines = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
-            for line in lines:
-                group, name, said = json.loads(line[5:])
-                told[group, name] = told.get((group, name)) or said
-            if done.returncode:
-                raise RuntimeError(f"{library} after {len(lines)} networks: {done.stderr[-2000:]}")
+    for _, group, name, said in stages("tests.onnx.models", ("torch", "mstorch", "onnxruntime"), words, paths):
+        told[group, name] = told.get((group, name)) or said
     return told
 
 

@@ -31,9 +31,9 @@ _FEW_IN_SUMS = 64  # positions of images whose products are added to one gradien
 
 
 def _is_few(images: Array) -> bool:
-    """Return whether all images are multiplied by the weights at once."""
-    count = images.shape[2:]
-    return count == (1,) or (images.shape[0] > 1 and count[0] <= _FEW)
+    """Return whether all of (images, channels, positions) are multiplied by the weights at once."""
+    count, _, positions = images.shape
+    return positions == 1 or (count > 1 and positions <= _FEW)
 
 
 def _rows(images: Array) -> Array:

@@ -99,13 +99,13 @@ class _Numbered(Enum):
 
 
 class ScalingType(_Numbered):
-    """What a scale stands for: a matrix, its rows, or blocks, which the CPU refuses."""
+    """The part of a matrix that one scale applies to: all of it, a row, or a block (refused on the CPU)."""
 
     TensorWise, RowWise, BlockWise1x16, BlockWise1x32, BlockWise1x128, BlockWise128x128 = range(6)
 
 
 class SwizzleType(_Numbered):
-    """How scales lie in memory; the CPU takes them as they are."""
+    """Layouts of scales in memory; the CPU reads them without reordering."""
 
     NO_SWIZZLE, SWIZZLE_32_4_4 = range(2)
 

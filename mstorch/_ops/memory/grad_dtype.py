@@ -94,8 +94,7 @@ def _set(self: TensorBase, value: dtype | None) -> None:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{WORDS[value.name]}' because there is already a gradient with dtype "
             f"'{cpp_word(auto.grad._ms_dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
-            "grad_dtype matches the existing "
-            "gradient's dtype."
+            "grad_dtype matches the existing gradient's dtype."
         )
     auto.grad_dtype = value
     before = None if auto.accumulator is None else auto.accumulator()
