@@ -5,7 +5,7 @@
 
 Each tensor of a sample is exchanged for one of no dimension, an empty one, one of more dimensions, of another dtype, of NaN; each whole
 number for one out of range. An error is foreign if its class is of another library, or if it arose in another library's code.
-``tests/ops/test_hostile_arguments.py`` runs a part of this in the suite.
+``tests/ops/calls/test_hostile_arguments.py`` runs a part of this in the suite.
 """
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import torch as real_torch
 
 import mstorch
 from mstorch._core.public_names import HANDED_ON
-from tests.ops.test_mistakes import _outcome
+from tests.ops.calls.test_mistakes import _outcome
 
 METHODS = (
     "expand reshape view repeat permute tile sum_to_size resize_ new_zeros new_ones new_empty flip movedim swapaxes transpose transpose_ "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ops.elementwise_samples import COMPLEX, FLOATING, INTEGERS, PAIRS, layouts, operand, tolerance
+from tests.ops.elementwise.samples import COMPLEX, FLOATING, INTEGERS, PAIRS, layouts, operand, tolerance
 
 pytestmark = pytest.mark.core
 BINARY = ("add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "pow")

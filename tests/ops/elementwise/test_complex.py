@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ops.elementwise_samples import COMPLEX, operand
+from tests.ops.elementwise.samples import COMPLEX, operand
 
 VALUES = np.array([[1 + 2j, -0.5 - 1j, 3j], [2 - 1j, 0.25 + 0j, -1 + 1j]], np.complex128)
 

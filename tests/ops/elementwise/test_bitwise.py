@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ops.elementwise_samples import INTEGERS, layouts, operand
+from tests.ops.elementwise.samples import INTEGERS, layouts, operand
 
 
 @pytest.mark.parametrize("op", ["bitwise_and", "bitwise_or", "bitwise_xor"])

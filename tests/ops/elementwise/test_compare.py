@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ops.elementwise_samples import EDGES, FLOATING, INTEGERS, PAIRS, layouts, operand
+from tests.ops.elementwise.samples import EDGES, FLOATING, INTEGERS, PAIRS, layouts, operand
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 REAL = ("bool", *INTEGERS, *FLOATING)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ops.elementwise_samples import EDGES, PAIRS, layouts, operand, tolerance
+from tests.ops.elementwise.samples import EDGES, PAIRS, layouts, operand, tolerance
 
 UNARY = tuple(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
