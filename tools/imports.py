@@ -92,7 +92,7 @@ def main(sites: list[str]) -> int:
     lacking: dict[str, Any] = missing(names)
     for name, packages in sorted(lacking.items(), key=lambda item: (-len(item[1]), item[0])):
         print(f"{len(packages):3} torch.{name}: {', '.join(sorted(packages)[:6])}")
-    print(f"{len(lacking)} of {len(names)} names are missing")
+    print(f"{len(lacking)} of {len(names)} names of {len(set().union(*names.values()))} packages are missing")
     return min(len(lacking), 1)
 
 

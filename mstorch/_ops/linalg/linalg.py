@@ -124,6 +124,7 @@ _ZERO_PIVOT = (
     "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
     "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
 )
+_ZERO_IN_D = "D[{0},{0}] is zero: ldl_solve would divide by it."  # where torch fails with an internal assertion
 
 
 def lu_factor(A: TensorBase, *, pivot: bool = True, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
@@ -473,13 +474,14 @@ def ldl_factor_ex(
     check_square(A, "torch.linalg.ldl_factor_ex")
     factors, pivots, info = computed(_ldl, A, hermitian)
     if check_errors:
-        check_info(info, _ZERO_PIVOT, "torch.linalg.ldl_factor_ex")
+        check_info(info, _ZERO_IN_D, "torch.linalg.ldl_factor_ex")
     return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), pivots, info)), out)
 
 
 def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
-    """Return L and D in one matrix, and the pivots."""
-    factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
+    """Return L and D in one matrix, and the pivots. Raise LinAlgError if D has a zero on its diagonal."""
+    factors, pivots, info = ldl_factor_ex(A, hermitian=hermitian)
+    check_info(info, _ZERO_IN_D, "torch.linalg.ldl_factor")
     return finish_exactly(return_types.linalg_ldl_factor((factors, pivots)), out)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch as real_torch
 
 import mstorch
 from tests.against_torch import of_cpu_build
@@ -106,6 +107,15 @@ def test_products_and_ranks(both):
     both(lambda t: t.cholesky_inverse(t.linalg.cholesky(t.tensor(matrices(3, 3, definite=True)))), strides=False)
     both(lambda t: t.lu_unpack(*t.linalg.lu_factor(t.tensor(a))), strides=False)
     both(lambda t: t.linalg.ldl_solve(*t.linalg.ldl_factor(t.tensor(a @ a.T)), t.tensor(a)), strides=False)
+
+
+@pytest.mark.parametrize("of", [lambda t, a: t.linalg.ldl_factor(a), lambda t, a: t.linalg.ldl_factor_ex(a, check_errors=True)])
+@pytest.mark.parametrize("singular", [[[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [2.0, 4.0]]])
+def test_factors_of_singular_matrices_are_refused(of, singular):
+    """torch fails there with an internal assertion, a RuntimeError."""
+    for t in (real_torch, mstorch):
+        with pytest.raises(RuntimeError, match="ldl_factor"):
+            of(t, t.tensor(singular))
 
 
 @pytest.mark.parametrize(
