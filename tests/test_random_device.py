@@ -79,6 +79,44 @@ def test_a_device_stream_is_reproducible_and_right(accelerator: Any, name: str) 
         assert abs(values.mean() - MEANS[name]) < 5 * values.std() / 2000**0.5 + 1e-9
 
 
+@pytest.fixture(params=["smallest", "largest"])
+def extreme(accelerator: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Any:
+    """The generator, whose uniform numbers in [0, 1) are all the smallest, or all the largest."""
+
+    def kernel(stream: DeviceStream, shape: tuple[int, ...], name: str) -> Any:
+        number = np.dtype(NP_DTYPE[name]).type
+        return from_numpy(np.full(shape, 0 if request.param == "smallest" else np.nextafter(number(1), number(0)), number))
+
+    monkeypatch.setattr(DeviceStream, "uniform", kernel)
+    return accelerator
+
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("low, high", [(0, 1), (1, 1.1), (-2, 2), (1000, 1001), (3, 3.0000001)])
+def test_uniform_numbers_stay_below_the_upper_bound(extreme: Any, dtype: str, low: float, high: float) -> None:
+    kind = getattr(mstorch, dtype)
+    drawn = mstorch.empty(4, dtype=kind).uniform_(low, high, generator=extreme)
+    first = mstorch.tensor(low, dtype=kind)
+    assert bool((drawn >= first).all()) and bool(((drawn < high) | (drawn == first)).all())
+    assert bool((mstorch.rand(4, dtype=kind, generator=extreme) < 1).all())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_exponential_numbers_are_positive_and_finite(extreme: Any, dtype: str) -> None:
+    drawn = mstorch.empty(4, dtype=getattr(mstorch, dtype)).exponential_(generator=extreme)
+    assert bool((drawn > 0).all()) and bool(drawn.isfinite().all())
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_what_has_no_weight_is_never_drawn(extreme: Any, replacement: bool) -> None:
+    weights = mstorch.tensor([[0.0, 0.5, 0.0, 0.5], [1e-30, 0.0, 0.0, 2.0]])
+    found = mstorch.multinomial(weights, 2, replacement, generator=extreme)
+    assert bool((weights.gather(1, found) > 0).all())
+
+
 def test_states(accelerator: Any) -> None:
     mstorch.rand(3, generator=accelerator)
     state = accelerator.get_state()

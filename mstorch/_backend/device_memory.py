@@ -129,6 +129,12 @@ def owned(raw: Raw) -> Raw:
     return raw
 
 
+def released(raw: Raw) -> Raw:
+    """Return the base of a storage that is about to end: the next storage owns its memory without a copy."""
+    raw._of_storage = False
+    return raw
+
+
 def zeros(shape: Sizes, name: str) -> Raw:
     """Return zeros in new memory."""
     return full(shape, 0, name)

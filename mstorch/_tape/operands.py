@@ -103,12 +103,12 @@ def as_raw(item: float | Operand | Sequence[TensorBase | Raw | int] | None) -> A
     return item
 
 
-def tensors_as_raw(item: Any) -> Any:
-    """Return a tensor, or the tensors in a sequence, as MindSpore tensors; arrays and other values unchanged."""
+def _without_tensors(item: Any, given: Any) -> Any:
+    """Return an argument with its MindSpore form ``given`` in the place of tensors; arrays and other values stay."""
     if isinstance(item, TensorBase):
-        return value_of(item)
+        return given
     if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
-        return tuple(map(tensors_as_raw, item))
+        return tuple(map(_without_tensors, item, given))
     return item
 
 
@@ -197,8 +197,9 @@ def compute_on_device(
     if all_simple(args):
         found = op[name](*raws, *args)
     else:
-        found = op[name](*raws, *map(as_raw, args))
-        args = tuple(map(tensors_as_raw, args)) if modes.grad or LEVELS else args  # a node is told of them
+        given = tuple(map(as_raw, args))
+        found = op[name](*raws, *given)
+        args = tuple(map(_without_tensors, args, given)) if modes.grad or LEVELS else args  # a node is told of them
     result = on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides)
     return (_of_bytes(result, by_name(name)) if name in STORED else result), args
 
@@ -227,10 +228,11 @@ def _codes_by_host(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any
 
 
 def _in_block(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
-    result = wrapped(op[name](*map(as_raw, inputs), *map(as_raw, args)), strides)
+    given = tuple(map(as_raw, args))
+    result = wrapped(op[name](*map(as_raw, inputs), *given), strides)
     if name in STORED:
         result = _of_bytes(result, by_name(name))
-    return result, args if modes.native is not None or all_simple(args) else tuple(map(tensors_as_raw, args))
+    return result, args if modes.native is not None or all_simple(args) else tuple(map(_without_tensors, args, given))
 
 
 _COMPUTE = {"host": _in_arrays, "mirrored": _in_arrays, "absent": _of_shapes, "device": compute_on_device, "captured": _in_block}

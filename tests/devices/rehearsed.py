@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import device_memory, fake, rehearsal, rehearsed, runtime
+from mstorch._backend import cost, device_memory, fake, rehearsal, rehearsed, runtime
 
 D = torch.distributions
 
@@ -90,6 +90,28 @@ def draws() -> list[str]:
     return wrong if torch.equal(torch.rand(3, device="npu", generator=own), torch.rand(3, device="npu")) else [*wrong, "a generator of its own"]
 
 
+# A call, how many kernels it may launch beside the one that draws, and how many arrays of the host it may send.
+LAUNCHES: dict[str, tuple[Callable[[], Any], int, int]] = {
+    "rand": (lambda: torch.rand(40, device="npu"), 0, 0), "randn": (lambda: torch.randn(40, device="npu"), 0, 0),
+    "uniform_": (lambda: torch.empty(4, 5, device="npu").uniform_(-0.5, 0.5), 3, 0), "exponential_": (lambda: torch.empty(40, device="npu").exponential_(), 5, 0),
+    "one_hot": (lambda: torch.nn.functional.one_hot(torch.arange(4, device="npu"), 4), 3, 0),
+    "positions of the host": (lambda: torch.zeros(4, 5, device="npu")[[1, 2]], 1, 1),
+    "positions of the host, with a gradient": (lambda: torch.zeros(4, 5, device="npu", requires_grad=True)[:, [1, 2]], 1, 1),
+}  # fmt: skip
+
+
+def launches() -> list[str]:
+    """Which calls launch more kernels, or send more arrays, than they have to."""
+    wrong = []
+    for name, (call, kernels, copies) in LAUNCHES.items():
+        call()
+        with cost.counted() as found:
+            call()
+        if sum(found.kernels.values()) > kernels or sum(found.copies.values()) > copies:
+            wrong.append(f"{name}: {found.text()}")
+    return wrong
+
+
 def defaults() -> list[str]:
     """A default device holds for what is drawn, too."""
     with torch.device("npu"):
@@ -122,4 +144,4 @@ def lost() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(lost() if sys.argv[1:] == ["lost"] else devices() + streams() + draws() + defaults() + arrays())
+    print(lost() if sys.argv[1:] == ["lost"] else devices() + streams() + draws() + launches() + defaults() + arrays())

@@ -26,7 +26,7 @@ from ..elementwise.elementwise import div, mul
 from ..indexing.index import gather, index_select
 from ..indexing.scatter import index_add
 from ..indexing.subscript import setitem
-from ..memory.creation import zeros
+from ..memory.creation import arange, zeros
 from ..memory.from_data import made
 from ..reduce.reduce import argmax
 from ..reduce.reduce import sum as sum_of
@@ -126,8 +126,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     classes = readable(tensor) if num_classes > 0 else array_of(tensor)
     if classes is None:
-        every = beside(tensor_of(np.arange(num_classes)), tensor)
-        return eq(views.unsqueeze(tensor, -1), every).to(int64)
+        return eq(views.unsqueeze(tensor, -1), arange(num_classes, device=tensor.device)).to(int64)
     if classes.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..._backend.cast import cast
+from ..._backend.device_memory import released
 from ..._backend.device_random import DeviceStream
-from ..._backend.raw import Raw, from_numpy
-from ..._core.dtype import by_name
-from ..._core.tensor_base import value_of, wrap
+from ..._backend.raw import NAME_OF, Raw, from_numpy
+from ..._core.dtype import by_name, float32
+from ..._core.tensor_base import TensorBase, value_of, wrap
 from ..elementwise import elementwise
 from ..elementwise import math as mathematics
-from ..elementwise.compare import clamp, lt
+from ..elementwise.compare import clamp, ge, lt, where
 from ..reduce.sort import topk
 from ..shape.views import reshape
 
@@ -31,17 +32,37 @@ def _computed_in(dtype: str) -> str:
     return "float32" if dtype in _HALVES or by_name(dtype).is_integral else dtype
 
 
-def _stored(tensor: Any, dtype: str) -> Raw:
-    return cast(value_of(tensor), dtype)
+def _stored(drawn: TensorBase | Raw, dtype: str) -> Raw:
+    """Return numbers, which the caller does not use again, in ``dtype``; those that have it already are not copied."""
+    raw = value_of(drawn) if isinstance(drawn, TensorBase) else drawn
+    return released(raw) if NAME_OF[raw.dtype] == dtype else cast(raw, dtype)
 
 
 def _unit(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> Any:
     return wrap(stream.uniform(shape, _computed_in(dtype)))
 
 
+def _scaled(drawn: TensorBase, factor: float, offset: float) -> TensorBase:
+    """Return ``drawn * factor + offset``; a factor of 1 and an offset of 0 cost no kernel."""
+    product = drawn if factor == 1 else elementwise.mul(drawn, factor)
+    return product if offset == 0 else elementwise.add(product, offset)
+
+
+def _rounds_up(low: float, high: float, dtype: str) -> bool:
+    """Return whether the largest uniform number in [low, high) may be rounded to ``high``."""
+    if dtype in _HALVES:
+        return True
+    number = np.dtype(dtype).type
+    return bool(np.nextafter(number(1), number(0)) * number(high - low) + number(low) >= number(high))
+
+
 def uniform(stream: DeviceStream, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: str = "float32") -> Raw:
-    """Return uniform numbers in [low, high)."""
-    return _stored(elementwise.add(elementwise.mul(_unit(stream, shape, dtype), high - low), low), dtype)
+    """Return uniform numbers in [low, high); a number that is rounded up to ``high`` becomes ``low``."""
+    drawn = _stored(_scaled(_unit(stream, shape, dtype), high - low, low), dtype)
+    if not _rounds_up(low, high, dtype):
+        return drawn
+    whole = wrap(drawn)
+    return _stored(where(ge(whole, high), low, whole), dtype)
 
 
 def normal(
@@ -51,8 +72,8 @@ def normal(
     return _stored(_normal(stream, shape, mean, std, dtype), dtype)
 
 
-def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: float, dtype: str) -> Any:
-    return elementwise.add(elementwise.mul(wrap(stream.normal(shape, _computed_in(dtype))), std), mean)
+def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: float, dtype: str) -> TensorBase:
+    return _scaled(wrap(stream.normal(shape, _computed_in(dtype))), std, mean)
 
 
 def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
@@ -67,7 +88,7 @@ def random_between(stream: DeviceStream, shape: tuple[int, ...], low: int, high:
     """Return integers in [low, high), or from low up to the dtype's maximum."""
     if high is None:
         high = _limit(dtype)
-    return cast(stream.integers(shape, low, high, "int64"), dtype)
+    return _stored(stream.integers(shape, low, high, "int64"), dtype)
 
 
 def _limit(dtype: str) -> int:
@@ -84,7 +105,7 @@ def random_all(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> Raw:
 
 def permutation(stream: DeviceStream, n: int, dtype: str = "int64") -> Raw:
     """Return a permutation of 0 to n - 1."""
-    return cast(stream.permutation(n, "int64"), dtype)
+    return _stored(stream.permutation(n, "int64"), dtype)
 
 
 def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str) -> Raw:
@@ -92,9 +113,11 @@ def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str
     return _stored(lt(_unit(stream, shape, "float32"), p), dtype)
 
 
-def _there(values: Any) -> Any:
+def _there(values: Any) -> TensorBase:
     """Return an array or device tensor as a float32 device tensor."""
-    return wrap(from_numpy(np.array(values, np.float32)) if isinstance(values, np.ndarray) else cast(value_of(values), "float32"))
+    if isinstance(values, np.ndarray):
+        return wrap(from_numpy(np.array(values, np.float32)))
+    return values if values._ms_dtype is float32 else wrap(cast(value_of(values), "float32"))
 
 
 def bernoulli_each(stream: DeviceStream, p: Any, dtype: str) -> Raw:
@@ -108,16 +131,22 @@ def dropout_mask(stream: DeviceStream, n: int, keep: float) -> Raw:
     return bernoulli(stream, (n,), keep, "bool")
 
 
+def _log_of_unit(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> TensorBase:
+    """Return logarithms of uniform numbers in (0, 1]: 1 - u has no rounding error, since u is a multiple of half the dtype's epsilon."""
+    return mathematics.log(elementwise.rsub(_unit(stream, shape, dtype), 1))
+
+
 def exponential(stream: DeviceStream, shape: tuple[int, ...], rate: float, dtype: str) -> Raw:
-    """Return exponential numbers, by inversion of the CDF."""
-    drawn = mathematics.log1p(elementwise.neg(_unit(stream, shape, dtype)))
+    """Return positive exponential numbers, by inversion of the CDF. In place of 0, by which ``multinomial`` would divide, they have the
+    smallest of the others, half the dtype's epsilon over the rate.
+    """
+    drawn = clamp(_log_of_unit(stream, shape, dtype), max=-np.finfo(_computed_in(dtype)).eps / 2)
     return _stored(elementwise.div(drawn, -rate), dtype)
 
 
 def geometric(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str) -> Raw:
     """Return the number of trials up to the first success, at least 1."""
-    drawn = mathematics.log1p(elementwise.neg(_unit(stream, shape, dtype)))
-    tries = mathematics.ceil(elementwise.div(drawn, math.log1p(-p)))
+    tries = mathematics.ceil(elementwise.div(_log_of_unit(stream, shape, dtype), math.log1p(-p)))
     return _stored(clamp(tries, 1), dtype)
 
 
@@ -142,4 +171,4 @@ def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: boo
         reshape(flat, (-1, 1, kinds)), wrap(exponential(stream, (math.prod(outer), count if replacement else 1, kinds), 1.0, "float32"))
     )
     _, indices = topk(race, 1 if replacement else count, -1)
-    return value_of(reshape(indices, (*outer, count)))
+    return _stored(reshape(indices, (*outer, count)), "int64")
