@@ -1,13 +1,18 @@
 """Constant operands of device kernels, which are transferred to the device once and not at each use."""
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .arrays import Array
-from .raw import NP_DTYPE, ON_CPU, Raw, from_numpy
+from .raw import NAME_OF_NP, NP_DTYPE, ON_CPU, Raw, from_numpy
+
+Tables = TypeVar("Tables")
 
 _SMALL = 64  # bytes
 _MOST = 4096
@@ -30,9 +35,42 @@ def number_of(number: float, name: str) -> Raw:
     return found
 
 
+_TABLES: dict[int, dict[str, Raw]] = {}
+
+
+def kept(make: Callable[..., Tables]) -> Callable[..., Tables]:
+    """Decorator of a function of numbers that returns a table, or several: each is made once, and sent to a device once."""
+
+    @lru_cache(1024)
+    @wraps(make)
+    def made(*numbers: Any) -> Tables:
+        found = make(*numbers)
+        for table in found if isinstance(found, tuple) else (found,):
+            if isinstance(table, np.ndarray):
+                _TABLES[id(table)] = {}
+                weakref.finalize(table, _TABLES.pop, id(table), None)
+        return found
+
+    return made
+
+
+def table_of(array: Array, name: str) -> Raw:
+    """Return an array in a dtype as a read-only tensor; what a ``kept`` function returned is cached on the device."""
+    sent = None if ON_CPU else _TABLES.get(id(array))
+    if sent is None:
+        return constant_of(np.ascontiguousarray(array, NP_DTYPE[name]))
+    found = sent.get(name)
+    if found is None:
+        found = sent[name] = from_numpy(np.array(array, NP_DTYPE[name], order="C"))
+        found._of_storage = True  # a tensor made of it gets memory of its own
+    return found
+
+
 def constant_of(array: Array) -> Raw:
-    """Return an array as a read-only tensor; small ones are cached on the device."""
+    """Return an array as a read-only tensor; small ones, and what a ``kept`` function returned, are cached on the device."""
     if ON_CPU or array.nbytes > _SMALL:
+        if not ON_CPU and id(array) in _TABLES:
+            return table_of(array, NAME_OF_NP[array.dtype])
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     key = (array.dtype, array.shape, array.tobytes())
     found = _KEPT.get(key)

@@ -396,12 +396,16 @@ def either(first: Array, second: Array) -> Any:
 sgn, erf = elementwise("sgn"), elementwise("erf")
 
 
-def signs(value: Operand) -> Array:
-    """Return the sign of each element of a real value as a raw array; 0 for NaN, as in torch."""
+def signs(value: Operand, keeps_nan: bool = False) -> Array:
+    """Return the sign of each element of a real value as a raw array; 0 for NaN, as in torch, or NaN on request."""
     raw = _raw(value)
     if raw is not None:
-        return sgn.kernel[dtype_name(raw)](raw)
+        found = sgn.kernel[dtype_name(raw)](raw)
+        return where(ne(raw, raw), raw, found) if keeps_nan else found
     array = host_array(value)
+    if keeps_nan:
+        with quiet():
+            return np.sign(array)
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 

@@ -88,11 +88,11 @@ def test_writes_by_positions_and_masks_are_one_kernel(device_cost: Costs) -> Non
 # and what is computed on the host for now.
 READ = {"mask", "masked_select", "nonzero", "unique", "bincount", "allclose", "repeat_interleave", "item", "Normal.rsample", "Categorical"}
 DRAWN = {"multinomial", "bernoulli"}
-BY_THE_HOST = {"embedding_bag", "embedding_bag, sum", "logcumsumexp"}
+BY_THE_HOST = {"logcumsumexp"}
 
 
 def test_which_calls_wait_for_a_device(device_cost: Costs) -> None:
     costs = device_cost("reads")
-    assert len(costs) >= 120
+    assert len(costs) >= 140
     assert not {name: cost["wrong"] for name, cost in costs.items() if cost["wrong"]}
     assert {name for name, cost in costs.items() if cost["reads"]} <= READ | DRAWN | BY_THE_HOST

@@ -4,12 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from ..constants import table_of
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..kernels.padding import _positions
-from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import CHANGES, HALVES
 from ._primitives import absent, dense, enter_all, run
 
@@ -150,7 +149,7 @@ def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:
 
 
 def _pick_along(x: Raw, positions: Any, axis: int) -> Raw:
-    return run("IndexSelect", x, axis, from_numpy(np.ascontiguousarray(positions, dtype=np.int64)))
+    return run("IndexSelect", x, axis, positions if isinstance(positions, Raw) else table_of(positions, "int64"))
 
 
 def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
@@ -175,7 +174,7 @@ def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     """Multiply one axis by a matrix; the axis is moved to the end for this."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
-    weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))
+    weights = matrix if isinstance(matrix, Raw) else table_of(matrix, NAME_OF[computed])
     rows = x if computed == x.dtype else run("Cast", x, computed)
     if weights.dtype != computed:
         weights = run("Cast", weights, computed)

@@ -21,13 +21,14 @@ from ..._tape.ways import followed, ways
 from ..._tape.windows import linear
 from .._dispatch import call, readable, type_word, without_grad
 from .._operation import operation
-from ..elementwise.compare import eq, isnan, ne, where
+from ..elementwise.compare import clamp, eq, isnan, ne, where
 from ..elementwise.elementwise import div, mul
 from ..indexing.index import gather, index_select
 from ..indexing.scatter import index_add
 from ..indexing.subscript import setitem
 from ..memory.creation import arange, zeros
 from ..memory.from_data import made
+from ..reduce.reduce import any as any_of
 from ..reduce.reduce import argmax
 from ..reduce.reduce import sum as sum_of
 from ..shape import views
@@ -170,7 +171,7 @@ def bag_starts(
     return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
 
 
-def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None, padding_idx: int | None) -> None:
+def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None) -> None:
     if len(indices._ms_shape) not in (1, 2):
         raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(indices._ms_shape)}")
     if len(weight._ms_shape) != 2:
@@ -182,6 +183,9 @@ def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_we
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
             f"{types} (while checking arguments for embedding_bag)"
         )
+
+
+def _check_range(weight: TensorBase, indices: TensorBase, mode: str, padding_idx: int | None) -> None:
     used, rows = array_of(indices).reshape(-1), weight._ms_shape[0]
     outside = np.flatnonzero((used < 0) | (used >= rows))
     if outside.size:
@@ -191,12 +195,39 @@ def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_we
         raise RuntimeError(f"Index {outside[0]} of input takes value {first} which is not in the valid range [0, {rows})")
 
 
+def _bags_on_device(
+    weight: TensorBase, indices: TensorBase, starts: Array, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
+    padding_idx: int | None, sparse: bool = False,
+) -> TensorBase | None:  # fmt: skip
+    """Return ``bag`` of bags of one length without reading the indices; None for other bags."""
+    lengths = np.diff(starts)
+    if by_frequency or sparse or not lengths.size or not lengths[0] or (lengths != lengths[0]).any() or starts[-1] != indices.numel():
+        return None
+    _check_bag(weight, indices, mode, per_sample_weights)
+    shape = len(lengths), int(lengths[0])
+    indices = views.reshape(indices, shape)
+    rows = _lookup(weight, indices, -1, False)
+    kept = None if padding_idx is None else views.unsqueeze(ne(indices, padding_idx), -1)
+    if mode == "max":
+        best = argmax(rows if kept is None else where(kept, rows.detach(), float("-inf")), 1, True)
+        found = views.squeeze(gather(rows, 1, best), 1)
+        return found if kept is None else where(any_of(kept, 1), found, 0.0)
+    if per_sample_weights is not None:
+        rows = mul(rows, views.unsqueeze(views.reshape(per_sample_weights, shape), -1))
+    total = sum_of(rows if kept is None else where(kept, rows, 0.0), 1)
+    if mode == "sum":
+        return total
+    return div(total, shape[1] if kept is None else clamp(sum_of(kept, 1), 1))
+
+
+@ways(device=_bags_on_device)
 def bag(
     weight: TensorBase, indices: TensorBase, starts: Array, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the sum, mean or maximum of the rows in each bag; bag ``i`` has the indices ``starts[i]`` to ``starts[i + 1]``."""
-    _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
+    _check_bag(weight, indices, mode, per_sample_weights)
+    _check_range(weight, indices, mode, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, weight._ms_shape[1]
     bags = np.repeat(np.arange(count), np.diff(starts))

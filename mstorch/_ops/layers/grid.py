@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
+from ..._backend.constants import kept
 from ..._backend.errors import not_for
+from ..._backend.raw import NP_DTYPE
 from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
-from ..._tape.ways import followed
+from ..._tape.ways import followed, ways
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST
-from .._dispatch import call, without_grad
-from .._named import by_rank, node_called
+from .._dispatch import call, contiguous_copy, without_grad
+from .._named import by_rank, call_node, node_called
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import clamp, eq, ge, le, logical_and, logical_not, logical_or, ne, where
@@ -35,7 +37,7 @@ from ..reduce.reduce import sum as sum_of
 from ..shape import views
 from ..shape.join import stack
 
-_in_order = kernel("running_sum")
+_along, _in_order = kernel("along"), kernel("running_sum")
 
 
 def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | None = None) -> TensorBase:
@@ -69,20 +71,35 @@ def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | No
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got torch.Size({list(size)})")
-    kind = theta._ms_dtype.np
+    return _grid_of(theta, size, _base_points(size[2:], bool(align_corners), theta._ms_dtype.name))
+
+
+@kept
+def _base_points(sizes: tuple[int, ...], corners: bool, name: str) -> Array:
+    """Return the points of a grid in [-1, 1], the last axis first, each with a 1 at its end: (axes + 1, points)."""
+    kind = NP_DTYPE[name]
     axes = []
-    for n in size[2:]:
+    for n in sizes:
         steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
-        axes.append((steps if align_corners else steps * (n - 1) / n).astype(kind))
-    mesh = np.meshgrid(*axes, indexing="ij")
-    base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(-1, rank + 1)
-    shape = (size[0], *size[2:], rank)
+        axes.append((steps if corners else steps * (n - 1) / n).astype(kind))
+    return np.stack([*reversed(np.meshgrid(*axes, indexing="ij")), np.ones(sizes, kind)]).reshape(len(sizes) + 1, -1)
+
+
+def _grid_on_device(theta: TensorBase, size: tuple[int, ...], base: Array) -> TensorBase:
+    points = contiguous_copy(views.transpose(call(_along, (theta,), base, None, 2), 1, 2))
+    return call_node(views.reshape(points, (size[0], *size[2:], len(size) - 2)), "AffineGridGeneratorBackward0")
+
+
+@ways(device=_grid_on_device)
+def _grid_of(theta: TensorBase, size: tuple[int, ...], base: Array) -> TensorBase:
+    """Return the points to which affine maps (N, axes, axes + 1) take those of ``base`` (axes + 1, points)."""
+    rank, rows = len(size) - 2, np.ascontiguousarray(base.T)
 
     def positions(array: Array) -> Array:
-        return np.matmul(base, array.swapaxes(1, 2)).reshape(shape)
+        return np.matmul(rows, array.swapaxes(1, 2)).reshape(size[0], *size[2:], rank)
 
     def gathered(array: Array) -> Array:
-        return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), base)
+        return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), rows)
 
     return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..._backend.arrays import Array
 from ..._backend.cast import numpy_cast
+from ..._backend.constants import kept
 from ..._backend.errors import not_for
 from ..._backend.host.resample import Passes
 from ..._backend.table import kernel
@@ -40,7 +40,7 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: type)
     return kind(kind(size) / kind(out)) if out else kind(0)
 
 
-@lru_cache(512)
+@kept
 def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> Array:
     """Return the source indices of nearest interpolation. For images, torch ignores the factor if the size is kept or doubled."""
     if image and not exact and out in (size, 2 * size):
@@ -73,7 +73,7 @@ def _weights(size: int, out: int, sources: Array, targets: Array, weights: Array
     return matrix, np.stack((sources, targets, weights))
 
 
-@lru_cache(512)
+@kept
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
     """Return the matrix of linear or cubic interpolation, with weights ``rounded`` to a dtype of that name."""
 
@@ -120,7 +120,7 @@ def _lanczos_filter(x: Array) -> Array:
 _FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos": (_lanczos_filter, 6)}
 
 
-@lru_cache(512)
+@kept
 def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> Weights:
     """Return the matrix of an antialiasing filter, which widens with the scale."""
     function, width = _FILTERS[mode]

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..._backend import device_memory
 from ..._backend.arrays import Number
+from ..._backend.cast import cast
 from ..._backend.geometry import contiguous_strides
 from ..._backend.raw import number_in
 from ..._core import determinism
 from ..._core.device_tensors import device_tensor
-from ..._core.dtype import dtype
+from ..._core.dtype import dtype, float32, float64, int32, int64
 from ..._core.tensor_base import TensorBase, strides_of
 from .._numbers import filling
 from .._scalars import scalar_array
@@ -51,7 +52,7 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
         return None
     shape, kind = shown._ms_shape, shown._ms_dtype
     if name == "arange":
-        return _arange(shape, kind, args, kwargs) if kind.category == 1 else None
+        return _arange(shape, kind, args, kwargs)
     if name in _GIVEN:
         value = _argument(function, "fill_value", args, kwargs)
         if not isinstance(value, (bool, int, float, complex)):
@@ -66,11 +67,17 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
     return filled(shape, None if shown._ms_stride is None else strides_of(shown), kind, value)
 
 
-def _arange(shape: tuple[int, ...], kind: dtype, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+_EXACT = 1 << 24  # whole numbers up to here are exact in float32
+
+
+def _arange(shape: tuple[int, ...], kind: dtype, args: Sequence[Any], kwargs: dict[str, Any]) -> TensorBase | None:
     given = dict(zip(("end",) if len(args) == 1 else ("start", "end", "step"), args))
     given.update({key: value for key, value in kwargs.items() if key in ("start", "end", "step")})
-    numbers = given.get("start", 0), given.get("end"), given.get("step", 1)
-    if any(number.__class__ is not int for number in numbers):
+    start, end, step = given.get("start", 0), given.get("end"), given.get("step", 1)
+    if not start.__class__ is end.__class__ is step.__class__ is int:
         return None
-    base = device_memory.arange(*numbers, kind.name, lambda: np.arange(*numbers).astype(kind.np))
-    return device_tensor(base, kind, shape, None)
+    if kind not in (int32, int64) and not all(-_EXACT <= number <= _EXACT for number in (start, end, step)):
+        return None
+    counted = kind if kind in (int32, int64, float32, float64) else int32
+    base = device_memory.arange(start, end, step, counted.name, lambda: np.arange(start, end, step).astype(counted.np))
+    return device_tensor(base if counted is kind else cast(base, kind.name), kind, shape, None)

@@ -86,6 +86,8 @@ def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
 
 def random_between(stream: DeviceStream, shape: tuple[int, ...], low: int, high: int | None, dtype: str = "int64") -> Raw:
     """Return integers in [low, high), or from low up to the dtype's maximum."""
+    if by_name(dtype).is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if high is None:
         high = _limit(dtype)
     return _stored(stream.integers(shape, low, high, "int64"), dtype)

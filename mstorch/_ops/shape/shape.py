@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.errors import not_for
 from ..._backend.geometry import contiguous_strides, flat_index
 from ..._backend.table import kernel
 from ..._core import device as devices
 from ..._core.device import device
 from ..._core.device_tensors import as_asked
-from ..._core.dtype import dtype, int64
+from ..._core.dtype import dtype, int32, int64
 from ..._core.formats import contiguous_format, layout
 from ..._core.strides import beyond_storage
 from ..._core.tensor_base import TensorBase, strides_of, tensor_of, whole_storage
@@ -20,6 +21,7 @@ from ..._core.writable import check_history, refuse_inference
 from ..._tape.apply import of_sizes
 from ..._tape.composite import record
 from ..._tape.node import named
+from ..._tape.ways import ways
 from ..._tape.windows import set_apart
 from ..._tape.writes import review
 from .._deprecated import warn_of
@@ -31,6 +33,7 @@ from .._operation import operation
 from ..elementwise.complex_views import view_as_complex, view_as_real
 from ..indexing.index import keep_gaps
 from ..indexing.scatter import put_flat
+from ..memory.copying import clone, copy_
 from ..memory.creation import zeros_like
 from ..memory.placing import placed
 from ..reduce.scan import cumprod
@@ -64,6 +67,8 @@ def _triangle_indices(row: int, col: int, offset: int, dtype: dtype | None, devi
     for name, count in (("row", row), ("col", col)):
         if count < 0:
             raise RuntimeError(f"{name} must be non-negative, got{count}")
+    if dtype not in (None, int32, int64):
+        raise not_for("tril_indices" if lower else "triu_indices", dtype.name)
     found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
     made = tensor_of(np.ascontiguousarray(np.stack(found), np.int64))
     made = made if dtype in (None, int64) else made.to(dtype)
@@ -97,15 +102,28 @@ def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
     return src if src._ms_storage.__class__ is input._ms_storage.__class__ else src.to(input.device)
 
 
+def _check_part(src: TensorBase, part: TensorBase) -> None:
+    if src._ms_shape != part._ms_shape:
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src._ms_shape)}, slice size = {list(part._ms_shape)}"
+        )
+
+
+def _scattered_there(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
+    found = clone(input)
+    view = part(found)
+    _check_part(src, view)
+    copy_(view, src)
+    return found
+
+
+@ways(device=_scattered_there)
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
     """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
     shape = input._ms_shape
     places = part(tensor_of(np.arange(math.prod(shape), dtype=np.int64).reshape(shape)))
-    if src._ms_shape != places._ms_shape:
-        raise RuntimeError(
-            "expected src to have a size equal to the slice of self. src size = "
-            f"{list(src._ms_shape)}, slice size = {list(places._ms_shape)}"
-        )
+    _check_part(src, places)
     return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._ms_dtype), False)))
 
 

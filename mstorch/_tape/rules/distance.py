@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from ..._backend.arrays import Array
 from ..._quiet import quiet
 from .. import vocabulary as v
 from ..apply import Applied, rule
+from ..operands import Operand
 from .reduce import restored
 
 
@@ -56,8 +58,20 @@ def _power(value: Array, exponent: float) -> Array:
 
 def _sign(x: Array) -> Array:
     """Return the sign of each element; NaN for NaN."""
+    return v.like(v.signs(x, keeps_nan=True), x)
+
+
+def _at_largest_on_device(value: Any, x: Any, y: Any) -> Any:
+    far = v.abs_(v.sub(v.abs_(x), y))
+    return v.mul(value, v.where(v.is_zero(far), 1, v.where(v.bare_condition(v.ne(far, far)), far, 0)))
+
+
+@v.ways(native=_at_largest_on_device)
+def _at_largest(value: Operand, x: Operand, y: Operand) -> Any:
+    """Return ``value`` where the size of ``x`` is the norm ``y``, else 0; of NaN on the host NaN."""
     with quiet():
-        return v.like(np.sign(v.host_array(x)), x)
+        far = np.ceil(np.abs(np.abs(v.host_array(x)) - v.host_array(y)))
+        return v.mul(value, v.like(1 - np.minimum(far, 1), value))
 
 
 def _of_distance(g: Array, x: Array, y: Array, p: float) -> Array:
@@ -66,9 +80,7 @@ def _of_distance(g: Array, x: Array, y: Array, p: float) -> Array:
     if p == 2:
         return _over(v.mul(g, x), y)
     if math.isinf(p):
-        with quiet():
-            far = np.ceil(np.abs(np.abs(v.host_array(x)) - v.host_array(y)))
-            return v.flat_in(v.mul(v.mul(g, _sign(x)), v.like(1 - np.minimum(far, 1), x)), x)
+        return v.flat_in(_at_largest(v.mul(g, _sign(x)), x, y), x)
     if p >= 2:
         return _over(v.mul(v.mul(x, _power(v.abs_(x), p - 2)), g), y, p - 1)
     found = _over(v.mul(v.mul(_sign(x), _power(v.abs_(x), p - 1)), g), y, p - 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
+from ..._backend.constants import kept
 from ..._backend.halves import narrowed
 from ..._backend.host._slices import inner, padded, slices
 from ..._backend.host.pool import (
@@ -29,7 +30,7 @@ Sizes = tuple[int, ...]
 
 
 _max_pool_grad = v.Primitive("max_pool_grad")
-_max_pool, _fold = v.Primitive("max_pool"), v.Primitive("col2im")
+_max_pool, _fold, _along = v.Primitive("max_pool"), v.Primitive("col2im"), v.Primitive("along")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
@@ -142,10 +143,11 @@ rule("adaptive_max_pool", watch=(0,), keep=("result1",), label="AdaptiveMaxPool2
 def _avg_pool_on_device(node: Any, g: Any) -> Any:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
-    if 0 in shape or 0 in out or len(kernel) > 2:
+    if 0 in shape or 0 in out:
         return None
-    if any((n + 2 * p - k) // s + 1 != o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)):
-        return None
+    if len(kernel) > 2 or any((n + 2 * p - k) // s + 1 != o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)):
+        found = _spread(g, [_window_shares(*sizes, include_pad, divisor) for sizes in zip(shape[2:], kernel, stride, padding, out)])
+        return found if divisor is None else v.times(found, 1 / divisor)
     counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
     if len(kernel) == 2:
         return _windows_added(g, shape, kernel, stride, padding, out, counts)
@@ -178,6 +180,34 @@ def avg_pool(node: Applied, g: Operand) -> Operand:
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
 
 
+def _spread(g: Any, shares: Sequence[Array]) -> Any:
+    """Return the gradient of a pooling that is a product with a matrix (output, input) along each axis."""
+    for axis, matrix in enumerate(shares):
+        g = _along(g, matrix, None, 2 + axis)
+    return g
+
+
+@kept
+def _window_shares(n: int, k: int, s: int, p: int, o: int, include_pad: bool, divisor: int | None) -> Array:
+    """Return each input position's share in the windows of average pooling along an axis (output, input), without the divisor if there is
+    one.
+    """
+    starts, places = np.arange(o)[:, None] * s - p, np.arange(n)
+    inside = ((places >= starts) & (places < starts + k)).astype(np.float64)
+    if divisor is not None:
+        return inside
+    stops = np.minimum(starts + k, n + p)
+    return inside / (stops - starts if include_pad else np.minimum(stops, n) - np.maximum(starts, 0))
+
+
+@kept
+def _adaptive_shares(n: int, o: int) -> Array:
+    """Return each input position's share in the windows of adaptive average pooling along an axis (output, input)."""
+    numbers, places = np.arange(o)[:, None], np.arange(n)
+    inside = (places >= numbers * n // o) & (places < -(-(numbers + 1) * n // o))
+    return inside / inside.sum(1, keepdims=True)
+
+
 def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: Array) -> Any:
     """Return the gradient of average pooling on a device: each output's share is spread over its window, and overlapping windows are
     summed.
@@ -189,13 +219,13 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
     return _fold(v.reshape(spread, (rows, count * size, int(np.prod(out)))), shape[2:], kernel, (1, 1), padding, stride, out)
 
 
-def _windows_apart(node: Any, g: Any) -> Any:
-    """Return the gradient of average pooling with adjacent windows: each output's share is repeated over its window. None for other
-    windows.
-    """
+def _adaptive_on_device(node: Any, g: Any) -> Any:
+    """Return the gradient of adaptive average pooling: of adjacent windows each output's share is repeated over its window."""
     (out,), shape = node.args, node.shapes[0]
-    if 0 in shape or 0 in out or any(n % o for n, o in zip(shape[2:], out)):
+    if 0 in shape or 0 in out:
         return None
+    if any(n % o for n, o in zip(shape[2:], out)):
+        return _spread(g, [_adaptive_shares(n, o) for n, o in zip(shape[2:], out)])
     sizes = [n // o for n, o in zip(shape[2:], out)]
     once = tuple(length for o in out for length in (o, 1))
     every = tuple(length for o, size in zip(out, sizes) for length in (o, size))
@@ -204,7 +234,7 @@ def _windows_apart(node: Any, g: Any) -> Any:
 
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
-@v.by_gradient(native=_windows_apart)
+@v.by_gradient(native=_adaptive_on_device)
 def adaptive_avg_pool(node: Applied, g: Array) -> Operand:
     (out,) = node.args
     shape = node.shapes[0]

@@ -36,6 +36,23 @@ def test_values(both, name):
     both(NEW[name])
 
 
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 uint16 uint32 uint64".split()
+MADE = {
+    "arange(3)": lambda t, **k: t.arange(3, **k), "arange with steps": lambda t, **k: t.arange(2, 20, 3, **k), "arange down": lambda t, **k: t.arange(10, 0, -2, **k),
+    "arange beyond float32": lambda t, **k: t.arange(2**24, 2**24 + 4, **k), "arange(0)": lambda t, **k: t.arange(0, **k),
+    "arange of fractions": lambda t, **k: t.arange(0, 1, 0.25, **k), "linspace": lambda t, **k: t.linspace(0, 4, 5, **k), "logspace": lambda t, **k: t.logspace(0, 2, 3, **k),
+    "eye": lambda t, **k: t.eye(3, **k), "ones": lambda t, **k: t.ones(2, 3, **k), "zeros": lambda t, **k: t.zeros(2, 3, **k), "full": lambda t, **k: t.full((2, 3), 2, **k),
+    "tensor": lambda t, **k: t.tensor([1, 2], **k), "tril_indices": lambda t, **k: t.tril_indices(3, 3, **k), "randint": lambda t, **k: t.randint(1, 2, (3,), **k),
+    "scalar_tensor": lambda t, **k: t.scalar_tensor(3, **k), "full_like": lambda t, **k: t.full_like(t.ones(2), 3, **k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MADE)
+def test_dtypes_of_what_is_made(both, name, dtype):
+    both(lambda torch: MADE[name](torch, dtype=getattr(torch, dtype)))
+
+
 def test_empty(both):
     """Sizes and strides of what has no defined values."""
 
