@@ -78,7 +78,7 @@ _OLDER = frozenset("add addbmm addcdiv addcmul addmm addmv addr baddbmm_ copy_ s
 
 
 class Parameter(NamedTuple):
-    """A parameter of a signature: the types that it takes (``kinds``: Tensor, Int, Ints, …), and how."""
+    """A parameter of a signature. ``kinds``: the types that it accepts (Tensor, Int, Ints, …); ``by_word``: it is keyword-only."""
 
     name: str
     kinds: frozenset[str]
@@ -206,9 +206,7 @@ NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
 
 @functools.cache
 def _in_schemas(name: str) -> tuple[Form, ...]:
-    """Return the forms that an operator has in torch's schemas; for an in-place operator without a schema, those of the operator without
-    ``_``.
-    """
+    """Return the signatures of an operator in torch's schemas; if an in-place operator has none, those of the operator without ``_``."""
     return tuple(map(_of_schema, _schemas(name) or _schemas(name.removesuffix("_"))))
 
 
@@ -319,7 +317,7 @@ def _index(value: Any) -> bool:
 
 
 def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return why a call does not match a signature, with torch's message."""
+    """Return torch's message for the first argument by which a call does not match a signature, or None if the call matches."""
     parameters, by_place = form.parameters, form.by_place
     args = _gathered(form, args)
     if len(args) > by_place:

@@ -129,8 +129,7 @@ def prefix(place: device) -> str:
 
 
 def index_of(wanted: Any) -> int:
-    """Return the index of an accelerator given as an index, a string, a device or None; raise RuntimeError if the process computes on
-    another.
+    """Return the device index for an index, a string, a device or None (the current one). Raise RuntimeError if this process may not use that device.
     """
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
     if index is None or index < 0:
@@ -163,7 +162,7 @@ def refuse_pinning(asked: bool, wanted: int | str | device | None, like: Any = N
 
 
 def named(wanted: int | str | device) -> device:
-    """Return the device as the caller named it, if it is available; a device without an index may mean any of several."""
+    """Return the device that the caller named, without an index if the name has none. Raise torch's error if the device is not available."""
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())

@@ -48,7 +48,7 @@ class dtype:
 
     @property
     def in_memory(self) -> Any:
-        """The NumPy dtype of the elements in memory: of a quantized dtype's, integers."""
+        """The NumPy dtype of the elements in memory; for a quantized dtype that of its integers."""
         return np.dtype(_OF_QUANTIZED[self.name]) if self.name in _OF_QUANTIZED else self.np
 
     @property
@@ -63,7 +63,7 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the dtype has negative numbers; raise RuntimeError for dtypes for which torch does too."""
+        """True if the dtype has negative numbers. Raise RuntimeError for the dtypes for which torch raises."""
         if self._signed.__class__ is str:
             raise RuntimeError(self._signed)
         return bool(self._signed)
@@ -123,10 +123,9 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, fl
 
 
 def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
-    """Return a dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor can have it.
+    """Return a dtype that torch has and MindSpore lacks: it has a name and can be compared, but no tensor can have it.
 
-    ``unsigned``: ``"u"`` if the dtype has no negative numbers, or the text of the error that ``is_signed`` raises.
-    """
+    ``unsigned``: ``"u"`` if the dtype has no negative numbers, or the text of the error that ``is_signed`` raises."""
     made = dtype.__new__(dtype)
     made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1
     made.is_floating_point, made.is_complex, made.is_integral = category == 2, category == 3, category <= 1

@@ -103,10 +103,10 @@ def _host(array: Array) -> TensorBase:
 def fresh(
     array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
-    """Return ``tensor_of`` a kernel's row-major result (with known dtype and shape, if given), outside of MindSpore's blocks.
+    """Fast form of ``tensor_of`` for a kernel's row-major result, whose dtype and shape are ``kind`` and ``shape`` if given; not for use in MindSpore
+    blocks.
 
-    ``source``: row-major memory of which the array, with the strides ``stride``, covers all.
-    """
+    ``source``: row-major memory that the array, with the strides ``stride``, covers completely."""
     if source is None:
         if kind is None and not array.flags.c_contiguous:
             array = np.array(array, order="C")
@@ -138,9 +138,8 @@ def fresh(
 
 
 def _dense(array: Array) -> tuple[Strides | None, Array, Array]:
-    """Return the strides, the memory in order, and the array itself as a view of it, for an array that is not row-major; an array with gaps
-    is copied.
-    """
+    """Return (strides, memory as a row-major array, the array) for an array that is dense but not row-major; for an array with gaps (None, copy,
+    copy)."""
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -224,7 +223,7 @@ def window(storage: Absent | DeviceMemory | Storage, kind: dtype, shape: Sequenc
 
 
 def in_class(tensor: TensorBase, cls: type) -> Any:
-    """Return a new tensor as an instance of a subclass; a new object if the subclass has slots of its own."""
+    """Return a new tensor as an instance of the subclass ``cls``; this is another object if ``cls`` has additional slots."""
     if cls.__basicsize__ == type(tensor).__basicsize__:
         tensor.__class__ = cls
         return tensor
@@ -288,7 +287,7 @@ def array_of(tensor: Any) -> Array:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return an alias without conjugate and negative bits, with the same autograd state and version counter."""
+    """Return an alias without conjugate and negative bits, which shows the memory as it is; it has the same autograd state and version counter."""
     made = twin(tensor)
     made._ms_storage, made._ms_auto, made._ms_array = tensor._ms_storage.inner, tensor._ms_auto, None
     return made
@@ -347,7 +346,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the leaf that requires grad and of which the tensor is a view, or the tensor itself if it is such a leaf; else None."""
+    """Return the tensor if it is a leaf that requires grad, its base if that is such a leaf; else, and in no-grad mode, None."""
     auto = tensor._ms_auto
     if auto is None or not modes.grad:
         return None

@@ -100,7 +100,7 @@ def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
 
 
 def refuse_inference(tensor: TensorBase) -> None:
-    """Raise torch's error for a change of a tensor, or of its shape, that was made in inference mode, outside of that mode."""
+    """Raise torch's error if a tensor made in inference mode is to be modified, or given another shape, outside that mode."""
     if tensor._ms_auto is not None and tensor._ms_auto.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "

@@ -111,7 +111,7 @@ def is_watched() -> bool:
 
 
 def add(first: Any, second: Any) -> Any:
-    """Return the sum of two gradients of one tensor, which lies as torch's does, like the first; NumPy takes rows where the two differ."""
+    """Return the sum of two gradients of one tensor, in the memory order of the first if their strides differ, as in torch."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
@@ -319,7 +319,7 @@ def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Callable
 
 
 def _catch(node: Node, gradients: list[Any], numbers: list[int], caught: dict[Edge, Any], needed: Any) -> bool:
-    """Store the wanted gradients of a node's outputs; return whether one of the nodes that it leads to has to run."""
+    """Store the wanted gradients of a node's outputs; return whether a node that one of its edges leads to has to run too."""
     _fit(node, gradients)
     for number in numbers:
         caught[node, number] = gradients[number] if number < len(gradients) else None
@@ -367,7 +367,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Run the hooks of a node; return the node's gradients, as the hooks have replaced them."""
+    """Run the hooks of a node; return the node's gradients, with those that a hook returned in place of the computed ones."""
     made = tuple(dressed(gradient) for gradient in found)
     given = tuple(dressed(gradient) for gradient in gradients)
     for hook in list((node.hooks or {}).values()):
@@ -432,7 +432,8 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: Array, leaf: TensorBase) -> Array:
-    """Return the gradient of a leaf whose shape has changed since forward, copied if its strides differ from the leaf's."""
+    """Return the gradient with a leaf's strides, copied if they differ. Raise RuntimeError if its shape does not broadcast to the leaf's, which has
+    changed since forward."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
     if dense_order(leaf._ms_shape, own) is None:  # beside gaps or shared places only rows will do
@@ -467,7 +468,8 @@ def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
 
 
 def _maker(end: Node) -> str:
-    """Return the node that made a gradient (the first to run if there are several) and the number of its output."""
+    """Return the text "Function NAME returned an invalid gradient at index N" for the node whose gradient N goes to ``end``; of several nodes, the
+    first to run."""
     waiting = list(running.passes[-1].first)
     seen, makers = set(waiting), []
     while waiting:
@@ -559,7 +561,8 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
-    """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
+    """Return a MindSpore gradient as a tensor. Outside of MindSpore blocks it owns its memory, and has the strides of ``tensor`` if that is dense and
+    of the same shape."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # the callers' names and the argument here
@@ -576,7 +579,7 @@ _PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
 
 
 def _alone(gradient: Array, tensor: TensorBase) -> bool:
-    """Return whether the array has no other references (besides three of the callers and this argument) and the leaf's memory order."""
+    """Return whether nothing else refers to the array or its memory (the callers' references aside), and it has the leaf's strides."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base

@@ -83,7 +83,7 @@ def conversion(name: str, source: str = "") -> Move:
 
 
 def _of_codes(raw: Raw, name: str, source: str) -> Raw:
-    """Cast on the host from or to a dtype that MindSpore holds as bytes."""
+    """Cast on the host, from or to a dtype whose elements MindSpore holds as integers."""
     array = raw.asnumpy()
     array = array.view(NP_DTYPE[source]) if source in STORED else array
     return from_numpy(np.asarray(numpy_cast(array, NP_DTYPE[name]), order="C"))
@@ -267,7 +267,7 @@ def _memory_of(own: Geometry, other: Geometry) -> tuple[int, int]:
 
 
 def _covers(own: Geometry, low: int, high: int) -> bool:
-    """Return whether a tensor's elements in row-major order are the memory from ``low`` to ``high``."""
+    """Return whether a tensor is row-major and its elements are exactly those from ``low`` to ``high`` in the storage."""
     return own[2] == low and _end(*own) == high and tuple(own[1]) == contiguous_strides(own[0])
 
 
@@ -310,7 +310,7 @@ def unfolding(
 
 
 def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
-    """Return the value with zeros where ``back`` places a part of the given shape."""
+    """Return the value with zeros in the part that ``back`` maps to: ``back`` places a value of ``shape`` in zeros of the value's shape."""
     name = NAME_OF[raw.dtype]
     zero = zeros((), name)
     outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)

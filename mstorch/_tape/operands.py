@@ -204,7 +204,7 @@ def compute_on_device(
 
 
 def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> Any:
-    """Return kernel results with each tensor of the integers that hold a dtype seen as that dtype."""
+    """Set the dtype of the kernel's results to ``kind`` where they have the integer dtype that holds it; return the results."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
     if isinstance(value, TensorBase) and value._ms_dtype.name == HELD[kind.name]:

@@ -116,7 +116,7 @@ def spread(value: Operand, shape: tuple[int, ...]) -> Any:
 
 
 def alias(value: Operand) -> Operand:
-    """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
+    """Return a view of a 0-d value; the node is ExpandBackward0, because torch calls ``expand`` even to the same shape."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
@@ -254,7 +254,7 @@ def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
 
 
 def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
-    """Return an array as a constant tensor on the device of ``like``."""
+    """Return a NumPy array as a constant tensor on the device of ``like``."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._ms_storage.__class__ in NATIVE else tensor_of(array)
 
 
@@ -278,7 +278,7 @@ flip, pad = Primitive("flip"), Primitive("pad")
 
 
 def like(array: Array, value: Operand) -> Any:
-    """Return a raw array as a constant beside ``value``: on the same device, and as a tensor if ``value`` is a tensor."""
+    """Return a raw array as a constant on the device of ``value``; as a tensor if ``value`` is a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
     if array.dtype == np.float32 and dtype_name(value) == "bfloat16":  # host_array has widened it
@@ -435,7 +435,7 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a rule like ``wide_where_bare``, but round once on tensors too, as torch's own kernels do."""
+    """Decorate a rule like ``wide_where_bare``, but compute half-precision tensors in float32 too and round once, as torch's fused kernels do."""
     in_one_step = wide_where_bare(function)
 
     def computed(*values: Any) -> Any:
@@ -448,7 +448,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_values(found: TensorBase, values: Array) -> TensorBase:
-    """Replace the values of a composition's results by ``values``, computed in one step; gradients still follow the composition."""
+    """Overwrite the values of tensors composed of several operations by ``values``, which one kernel computed; the autograd graph stays."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
             array_of(result)[...] = value
@@ -500,9 +500,8 @@ def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: Operand, value: Any) -> Any:
-    """Return the gradient ``found``, whose derivative in ``value`` is zero almost everywhere, with a node that depends on ``value``, as in
-    torch.
-    """
+    """Return the gradient ``found`` plus zeros that autograd has computed from ``value``: torch makes such gradients depend on ``value`` in the graph
+    although the derivative is zero."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._ms_shape, value._ms_dtype.name

@@ -1,4 +1,4 @@
-"""Histories of views: as linear maps forward and back, which can be differentiated any number of times."""
+"""Gradients of views: each view is a linear map with a transpose, so that it can be differentiated any number of times."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -105,7 +105,7 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
 
 
 def _owner(array: Array) -> Array:
-    """Return the base array that owns the memory of a view."""
+    """Return the array that owns the memory of an array: follow ``.base`` to the end."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -251,7 +251,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: TensorBase) -> TensorBase:
-    """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
+    """Return a view of ``base`` with the geometry that the view ``tensor`` has on its own base; both bases have the same strides."""
     own = tensor._ms_auto.base
     if base._ms_offset == own._ms_offset:
         return (tensor._ms_auto.again or _window_again(tensor))(base)
@@ -265,7 +265,7 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return a new view of the modified base of a view, whose autograd node replaces the view's."""
+    """Return the same view as ``tensor``, made anew of its base, which was modified in place since; the new view's node becomes the ``grad_fn``."""
     base = tensor._ms_auto.base
     with grad_set_to(not tensor._ms_dtype.is_integral and not base._ms_dtype.is_integral):
         made = (tensor._ms_auto.again or _window_again(tensor))(base)
@@ -284,7 +284,8 @@ _look.append(look_again)
 def window_on(
     base: TensorBase, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> TensorBase:  # fmt: skip
-    """Return a view of the tensor's storage with any geometry; gradients reach the tensor by ``maps``, by default through the storage."""
+    """Return a strided view of the storage of ``base``. Its gradient is mapped to ``base`` by ``maps`` (forward, transpose), by default those of
+    ``window_maps``."""
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
@@ -297,7 +298,7 @@ _gather = kernel("storage_gather")
 
 
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Array:
-    """Return the positions of a strided view's elements among those of a tensor, in row-major order."""
+    """Return, for each element of a strided view, the index of the same element among the elements of ``base`` in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._ms_stride is None:
         return np.ascontiguousarray(wanted - base._ms_offset)
@@ -355,7 +356,7 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Clear the base of a composition's result: it is a view, but only of memory that nothing else refers to. Return the result."""
+    """Clear the base of a tensor and return the tensor: it is a view of a temporary that nothing else refers to, and torch shows no base."""
     auto = tensor._ms_auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -363,7 +364,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: TensorBase) -> TensorBase:
-    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
+    """Mark a tensor as a view of an unnamed base, made in no-grad mode, like torch's expanded gradients; return the tensor."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._ms_counter.version
     return tensor

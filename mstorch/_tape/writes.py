@@ -148,7 +148,8 @@ def change(target: TensorBase, op: str, *args: Any) -> bool:
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return an alias of a write's target, as the operation's input; the alias keeps the old value if the target gets new memory."""
+    """Return an alias of the tensor that an operation will write to, to serve as the operation's input; it keeps the old value if the tensor gets new
+    memory."""
     if modes.grad:
         node_of(target)
     made = twin(target)
@@ -311,7 +312,7 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
-    """Move ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
+    """Move the hook of ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
     auto = tensor._ms_auto
     if auto is None or auto.hooked is None:
         return

@@ -1,4 +1,4 @@
-"""Gather, scatter and clear elements at index positions: linear maps, and their transposes."""
+"""Gather, scatter-add and zero elements at index positions. Each is a linear map and is differentiated by its transpose."""
 from __future__ import annotations
 
 from typing import Any
@@ -62,7 +62,8 @@ class Places:
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
     def gradients(self, node: Applied, g: Array, adds: bool) -> tuple[Any, Any]:
-        """Return the gradients of an array and of the source that was written or added to it."""
+        """Return the gradients of ``index_put`` and similar operations for the array and for the source, which was added to the array (``adds``) or
+        overwrote it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),
             None if node.edges[1] is None else self.take(g),

@@ -134,7 +134,7 @@ chained("logsigmoid", 0, _logsigmoid_slope, "LogSigmoidBackward0")
 
 
 def _below(g: Array, z: Array, x: Array) -> Array:
-    """Return the gradient of logsigmoid from ``z = exp(-|x|)``, which torch keeps in the precision of x."""
+    """Return the gradient of logsigmoid at x, given ``z = exp(-|x|)`` in the dtype of x, which torch saves."""
     share = v.div(z, v.plus(z, 1))
     return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))
 
@@ -162,7 +162,7 @@ def hardswish(node: Applied, g: Operand) -> Operand:
 
 @v.ways(array=lambda x, flat, straight: x)
 def _bounded(x: TensorBase, flat: Array, straight: Array) -> TensorBase:
-    """Return x, or 0 where the slope is 0 or 1: at infinity the product would be NaN."""
+    """Return x with zeros where the slope is 0 (``flat``) or 1 (``straight``), because an infinite x would make the product NaN there."""
     return v.where(flat, 0, v.where(straight, 0, x))
 
 

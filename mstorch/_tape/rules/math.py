@@ -149,7 +149,7 @@ def _log2_share(g: Operand, x: Operand, other: Operand) -> Operand:
 
 
 def _log_times(g: Array, x: Array, other: Array, product: Primitive, least: float) -> Operand:
-    """Return ``g * log(other)``; 0 where g is 0, or where x is 0 and the logarithm is not finite."""
+    """Return ``product(g, other)``, that is ``g * log(other)`` with 0 where g is 0; 0 also where x is 0 and ``other`` is at most ``least``."""
     flat = v.is_zero(x) & v.at_most(other, least)
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
 
@@ -202,9 +202,7 @@ def angle(node: Applied, g: Operand) -> Operand:
 
 @v.wide
 def _sgn_slope(g: Array, z: Array, turned: Array) -> Array:
-    """Return the gradient of ``sgn``: the component across the number's direction, divided by the absolute value, which is ``z *
-    conj(turned)``.
-    """
+    """Return the gradient of ``sgn`` at complex z, where ``turned`` is sgn(z): ``(g - conj(g) * turned²) / (2 |z|)``; 0 where z is 0."""
     flat = v.is_zero(z)
     across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
     return v.where(flat, 0, v.div(across, v.where(flat, 1, v.times(v.mul(z, v.conj(turned)), 2))))

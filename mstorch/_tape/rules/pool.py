@@ -129,7 +129,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 @v.by_gradient(native=_by_position_on_device)
 def _by_position(node: Any, gradients: Sequence[Operand | None]) -> Operand:
-    """Scatter the gradient to the indices that the pooling returned as its second result."""
+    """Scatter the gradient to the positions that the pooling returned as indices, its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
@@ -190,9 +190,8 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
 
 
 def _windows_apart(node: Any, g: Any) -> Any:
-    """Return the gradient of average pooling with adjacent windows: each output's share is repeated over its window. None for other
-    windows.
-    """
+    """Return the gradient of adaptive average pooling if each output size divides the input's: every element of a window gets an equal part. Return
+    None for other sizes."""
     (out,), shape = node.args, node.shapes[0]
     if 0 in shape or 0 in out or any(n % o for n, o in zip(shape[2:], out)):
         return None

@@ -110,7 +110,7 @@ def _equal(first: Operand, second: Operand) -> Array:
 
 
 def _counts(node: Applied, places: Places, include_self: bool) -> Array:
-    """Return the number of elements of each mean, at least 1."""
+    """Return, for each position of the result, the number of elements that its mean was taken of, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
     return np.asarray(np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones))
@@ -119,9 +119,8 @@ def _counts(node: Applied, places: Places, include_self: bool) -> Array:
 def _of_product(
     node: Applied, g: Operand, places: Places, x: Operand, source: Operand, result: Operand,
 ) -> tuple[Any, Any]:
-    """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
-    other factors.
-    """
+    """Return torch's gradients of a product by ``scatter_reduce``: the product divided by the factor. A factor that is the only zero gets the product
+    of the other factors."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
     zero = v.host_array(v.is_zero(source))  # which waits for a device

@@ -35,7 +35,7 @@ def _log_density(x: Operand, y: Operand) -> Operand:
 
 
 def _of_first_order(slope: Callable[[Any], Any], x: Operand) -> Operand:
-    """Return ``slope(x)``, which divides by x; where x is NaN or too small, return 0.5, its limit at 0."""
+    """Return ``slope(x)``, which divides by x; where x is NaN or within the dtype's eps of 0, return 0.5, the limit at 0."""
     array = v.host_array(x)
     small = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return v.where(small, 0.5, slope(v.where(small, 1, x)))
