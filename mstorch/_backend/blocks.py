@@ -91,8 +91,8 @@ class _Threads:
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
         """Call ``work(start, end)`` for the parts of a range, one per thread, in multiples of ``unit``.
 
-        ``ahead``: how many steps more this thread does while another one wakes up, so that both end together.
-        """
+        ``ahead``: the number of steps that this thread does while the other threads wake up; its part is longer by so many, and all end
+        together."""
         count = self.count  # another thread may change it
         if count == 1 or _here.worker:
             work(0, length)
@@ -184,11 +184,11 @@ _CALL = 1 << 18  # elements that are worth a call where threads stand in each ot
 
 
 def elementwise(jobs: Sequence[tuple[Step, Sequence[Array], int]]) -> None:
-    """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
+    """Run the jobs ``(step, arrays, passes)``: each step writes to row-major arrays of one size, with ``passes`` reads and writes per
+    element.
 
-    Steps must be independent. Each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
-    cache the values that it wrote.
-    """
+    The steps must be independent. Long arrays are divided among the threads in the proportions in which ``share`` divides a matrix product,
+    so that each thread finds the elements that it has just written in its cache."""
     long = []
     cost = 0.0
     for step, arrays, passes in jobs:

@@ -192,7 +192,7 @@ def own_parameters(cell: Any) -> Iterator[tuple[str, Parameter]]:
 
 
 def keeps_statistics(cell: Any) -> bool:
-    """Return whether a call of the Cell updates running statistics in its parameters' memory."""
+    """Return whether a Cell in training mode has running statistics (parameters named ``moving_…``), which a call updates in place."""
     return any(
         part.training and any("moving_" in name for name, _ in own_parameters(part)) for _, part in cell.cells_and_names()
     )

@@ -101,9 +101,10 @@ def _values(name: str) -> Array:
 
 @cache
 def _codes(name: str) -> Array:
-    """Return the float8 codes of all bfloat16 numbers, indexed by their bits; the code of a number with an odd last bit is also that of the
-    values up to its neighbours.
-    """
+    """Return a table of the float8 codes of all bfloat16 bit patterns.
+
+    A float32 number is looked up by its upper 16 bits, with the last bit set if a lower bit is; an odd pattern thus stands for an interval,
+    and rounding stays exact."""
     bits = np.arange(0x10000, dtype=np.uint32)
     with quiet():
         numbers = (bits << 16).view(np.float32)
@@ -147,7 +148,7 @@ def of_halves(parts: Array) -> Array:
 
 
 def turned(array: Array, conj: bool, neg: bool) -> Array:
-    """Return complex numbers of half precision with another sign of their imaginary parts, or of both."""
+    """Return half-precision complex numbers conjugated (``conj``), negated (``neg``) or both."""
     parts = halves_of(array).copy()
     if neg:
         parts = -parts
@@ -157,7 +158,8 @@ def turned(array: Array, conj: bool, neg: bool) -> Array:
 
 
 def shown(array: Array) -> Array:
-    """Return the values of codes for printing, in float64; the bytes for pairs, which have no values."""
+    """Return the values of codes for printing: float64, complex64 for half-precision complex numbers; for pairs of 4-bit numbers the bytes.
+    """
     name = NAME_OF_STORED[array.dtype]
     if name == COMPLEX_HALF:
         return decoded(array, name)
@@ -166,7 +168,7 @@ def shown(array: Array) -> Array:
 
 
 def numbers(array: Array) -> Array:
-    """Return the values of codes for conversion to Python numbers; raise torch's errors for pairs."""
+    """Return the values of codes in float64, from which Python numbers are made. Raise torch's errors for pairs of 4-bit numbers."""
     if array.dtype == NP_STORED[PAIRS]:
         if array.ndim:
             raise RuntimeError("load_scalar: invalid type")

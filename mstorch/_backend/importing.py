@@ -1,9 +1,8 @@
 """Python's cyclic garbage collector: paused while mstorch is imported, and run less often afterwards.
 
-Modules stay in memory, and scanning them took a third of the import's time. Afterwards a tensor with its node in the autograd graph is some
-six objects, where torch's are one; graphs hold no cycles, so that a collection finds nothing in them. With a collection after every 700 new
-objects, Python's default, a quarter of the time of a neural differential equation (torchdiffeq's dopri8) went into collections.
-"""
+Modules stay in memory, and scanning them took a third of the import's time. Later, a tensor with its autograd node consists of about six
+Python objects (one in torch), and graphs contain no cycles, so that a collection frees nothing. With Python's default, a collection after
+every 700 new objects, a quarter of the time of a neural differential equation (torchdiffeq's dopri8) went into collections."""
 from __future__ import annotations
 
 import gc

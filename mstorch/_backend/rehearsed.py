@@ -42,7 +42,8 @@ CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
 
 
 def play_writes() -> None:
-    """Emulate device factories and in-place writes, after the stand-in's rows are registered."""
+    """Make the rehearsal's primitives that allocate memory or write in place run on NumPy arrays. Called after the stand-in device's
+    kernels are registered, which it takes precedence over."""
     below = watchers[-1]
 
     def watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:

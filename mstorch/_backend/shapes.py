@@ -58,9 +58,8 @@ LIKE_THE_FIRST: dict[str, Callable[..., Sizes]] = {"cat": _cat, "stack": _stack,
 
 
 def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    """Return uninitialized arrays with the shapes and dtypes of a kernel's results; ``inputs`` are arrays or tuples of them. ``op`` is ""
-    for a function that is not a row.
-    """
+    """Return uninitialized arrays with the shapes and dtypes that a kernel's results would have. ``inputs`` are arrays or tuples of arrays;
+    ``op`` is "" for a function that is not in the kernel table."""
     if op in LIKE_THE_FIRST:
         first = inputs[0]
         kind = first[0].dtype if first.__class__ is tuple else first.dtype

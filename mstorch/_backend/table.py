@@ -190,7 +190,7 @@ _CHECKED = ("flip", "gather", "pad", "pad_like")  # torch has checks of its own 
 
 @functools.cache
 def moves(op: str) -> bool:
-    """Return whether an operation only moves elements: its host kernel takes every dtype as it is, and so one held as bytes."""
+    """Return whether an operation only moves elements, so that its host kernel also works on dtypes stored as bytes."""
     row = HOST.get(op) or SPARE.get(op)
     if row is None:
         return op in _VIEWS
@@ -198,7 +198,7 @@ def moves(op: str) -> bool:
 
 
 def moves_bytes(op: str) -> bool:
-    """Return whether an operation runs on the bytes of a dtype held as bytes, with no check of its own."""
+    """Return whether an operation may run on the bytes of a dtype stored as bytes without any further check."""
     return op != "put" and moves(op) and op not in _CHECKED
 
 
@@ -217,7 +217,8 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """Return a kernel that tries one function, and calls another one if the first returns None."""
+    """Return a kernel that calls ``direct``, and ``spare`` if that returns None; small arrays go to ``spare`` at once (see
+    ``define_direct``)."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
@@ -284,7 +285,8 @@ def through_mindspore(function: Function) -> Function:
 
 
 class HostKernel(dict[Any, Any]):
-    """The functions of one operation on NumPy arrays, resolved by dtype name; MindSpore's function where NumPy has none."""
+    """The functions of one operation on NumPy arrays by dtype name, resolved on first use; a dtype without a NumPy kernel gets MindSpore's.
+    """
 
     __slots__ = ("device",)
 
@@ -321,9 +323,8 @@ class HostKernel(dict[Any, Any]):
         return function
 
     def _of_codes(self, op: str, name: str) -> Function:
-        """Return the kernel for a dtype whose numbers are held as bytes: the kernel of bytes if the operation only moves data, else that of
-        float32 with conversions.
-        """
+        """Return the kernel for a dtype that is stored as bytes: the uint8 kernel if the operation only moves elements, else the float32
+        kernel between conversions. Raise torch's error if torch has no kernel."""
         if op == "isfinite" and name == EXPONENTS:
             return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
         if op in ("eq", "ne") and name == PAIRS:

@@ -108,15 +108,15 @@ def stop_recording() -> None:
 
 
 def values_read() -> None:
-    """Stop MindSpore from recording when values are read, because MindSpore's own code may run next; no effect within a node or a hook."""
+    """Stop MindSpore's autograd from recording after values were read, because the program may run MindSpore's own code next. Do nothing
+    within a node or a hook, or in a capture."""
     if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
         stop_recording()
 
 
 class lent(Block):
-    """Context manager for mstorch code that MindSpore calls: if MindSpore records gradients, the code cannot switch that off; else the
-    state is restored on exit.
-    """
+    """Context manager for mstorch code that MindSpore calls. If MindSpore is recording for autograd, this code cannot turn that off;
+    otherwise a recording that it starts is stopped on exit."""
 
     def __enter__(self) -> None:
         if _recording():

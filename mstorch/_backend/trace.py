@@ -60,9 +60,8 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """Raised where mstorch's graphs lack features of torch's (a kernel, shapes that depend on values, device tensors, arguments with
-    attributes), or compute them incorrectly: the function runs eagerly even with fullgraph.
-    """
+    """Raised for torch features that mstorch's graphs lack or compute incorrectly: a kernel, shapes that depend on values, device tensors,
+    arguments with attributes. The function then runs eagerly, even with ``fullgraph=True``."""
 
 
 class StepBreak(GraphBreak):
@@ -78,7 +77,7 @@ _OF_VALUES = frozenset(
 
 
 def _asked() -> str:
-    """Return the name of the mstorch function that the innermost line of the user's code called."""
+    """Return the name of the mstorch function that the user's innermost stack frame called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -273,7 +272,8 @@ class Capture(_jit.TraceJitContext):
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Raw, how: str) -> None:
-        """Handle a read of the values of the MindSpore tensor ``raw`` by the host during a capture."""
+        """Handle a read on the host of the values of ``raw``: if they depend on the inputs, end the capture, or only note the place of the
+        read."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
@@ -295,7 +295,7 @@ class Capture(_jit.TraceJitContext):
 
 
 def _inner_line() -> str:
-    """Return the innermost line inside mstorch outside of the recorder."""
+    """Return ``file:line`` of the innermost stack frame in mstorch, this module's own aside."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

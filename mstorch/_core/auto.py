@@ -11,10 +11,10 @@ DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
 class Auto:
     """Autograd state of a tensor besides its node; most tensors have none.
 
-    ``leaf``: gradients accumulate here. ``base``: the tensor that this one is a view of, never a view itself. ``seen``: the version of the memory
-    when the view's node was computed (-1: modified in place since). ``pending``: the base's new node after such a write, with the version then.
-    ``origin``: how the view was made. ``accumulator``: weak reference to the node that accumulates into ``grad``. ``hooks`` run on the gradient,
-    ``post`` after a leaf has accumulated a gradient."""
+    ``leaf``: gradients accumulate here. ``base``: the tensor that this one is a view of, never a view itself. ``seen``: the version of the
+    memory when the view's node was computed (-1: modified in place since). ``pending``: the base's new node after such a write, with the
+    version then. ``origin``: how the view was made. ``accumulator``: weak reference to the node that accumulates into ``grad``. ``hooks``
+    run on the gradient, ``post`` after a leaf has accumulated a gradient."""
 
     # What few tensors have stands in the class, so that making a view sets three attributes.
     leaf = False

@@ -129,8 +129,8 @@ def prefix(place: device) -> str:
 
 
 def index_of(wanted: Any) -> int:
-    """Return the device index for an index, a string, a device or None (the current one). Raise RuntimeError if this process may not use that device.
-    """
+    """Return the device index for an index, a string, a device or None (the current one). Raise RuntimeError if this process may not use
+    that device."""
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
     if index is None or index < 0:
         return binding.index()
@@ -162,7 +162,8 @@ def refuse_pinning(asked: bool, wanted: int | str | device | None, like: Any = N
 
 
 def named(wanted: int | str | device) -> device:
-    """Return the device that the caller named, without an index if the name has none. Raise torch's error if the device is not available."""
+    """Return the device that the caller named, without an index if the name has none. Raise torch's error if the device is not available.
+    """
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())

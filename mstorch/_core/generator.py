@@ -210,8 +210,8 @@ class randomness(Block):
         return begin_slice
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array:
-        """Return the current slice's random numbers: those drawn with the first slice, or, if this slice's calls differ from the first's, those of
-        ``further(args)``."""
+        """Return the current slice's random numbers: those drawn with the first slice, or, if this slice's calls differ from the first's,
+        those of ``further(args)``."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
@@ -244,7 +244,8 @@ class randomness(Block):
 
 
 def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Array | float:
-    """Draw random numbers inside vmaps: return ``draw(args)``, where each running vmap's ``randomness`` option decides which slices share numbers."""
+    """Draw random numbers inside vmaps: return ``draw(args)``, where each running vmap's ``randomness`` option decides which slices share
+    numbers."""
     further = draw
     for block in _blocks.stack:
         further = functools.partial(block.draw, engine, name, further=further)

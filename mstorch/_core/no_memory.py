@@ -60,13 +60,14 @@ def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
 
 
 def _dimensions(given: Sequence[Any]) -> int:
-    """Return an upper bound on a result's number of dimensions: the sum of the two largest among the arguments' ranks and the number of arguments."""
+    """Return an upper bound on a result's number of dimensions: the sum of the two largest among the arguments' ranks and the number of
+    arguments."""
     return sum(sorted([len(given), *map(_rank, given)])[-2:])
 
 
 def _rank(value: Any) -> int:
-    """Return the number of dimensions of a tensor, the length of a list of numbers, or for a list of tensors or lists one more than the largest value
-    among its items."""
+    """Return the number of dimensions of a tensor, the length of a list of numbers, or for a list of tensors or lists one more than the
+    largest value among its items."""
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)

@@ -168,8 +168,8 @@ def dispatches(kind: type) -> bool:
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
-    """Append the values whose classes override calls to ``found``, subclasses before their bases; return whether a value is of a class in ``FORMED``,
-    which has functions of its own (sparse tensors)."""
+    """Append the values whose classes override calls to ``found``, subclasses before their bases; return whether a value is of a class in
+    ``FORMED``, which has functions of its own (sparse tensors)."""
     formed = False
     for value in values:
         kind = type(value)
@@ -253,8 +253,8 @@ def dispatch(
 def _as_handed_on(
     public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
-    """Return the public function and the arguments as a handler receives them: functions that torch writes in Python pass on their arguments in a
-    fixed form."""
+    """Return the public function and the arguments as a handler receives them: functions that torch writes in Python pass on their
+    arguments in a fixed form."""
     handed = _handed.get(public)
     if handed is None:
         return public, found, args, kwargs
@@ -424,7 +424,8 @@ def entry_of_operator(
 ) -> Function:
     """Return the public form of a binary operator, as ``entry`` does, with as little overhead per call as possible.
 
-    ``function.direct``, if present, is a pair: the fast path for two row-major floating-point tensors of one dtype and shape, and its kernel."""
+    ``function.direct``, if present, is a pair: the fast path for two row-major floating-point tensors of one dtype and shape, and its
+    kernel."""
     run, kernel = getattr(function, "direct", (None, None))
     if watchers:
         function, run = _watched(function, module, name), None
@@ -497,7 +498,8 @@ def _with_link(doc: str | None, module: str, name: str) -> str | None:
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
-    """Return a public function as the kind of object that torch has: a built-in function, or a Python function if torch writes it in Python."""
+    """Return a public function as the kind of object that torch has: a built-in function, or a Python function if torch writes it in
+    Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
     known = _named(entered, module, name)
     if face != "Tensor":

@@ -182,7 +182,8 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
 
 
 def _of_a_value(error: Exception) -> bool:
-    """Return False for an AttributeError raised by an object that is not of a built-in type (str, int, list, …), True for any other error."""
+    """Return False for an AttributeError raised by an object that is not of a built-in type (str, int, list, …), True for any other error.
+    """
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )

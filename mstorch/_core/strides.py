@@ -71,8 +71,8 @@ def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether the tensor is expanded: not empty, with a stride of 0 in a dimension longer than 1. Torch's quick test for overlapping memory.
-    """
+    """Return whether the tensor is expanded: not empty, with a stride of 0 in a dimension longer than 1. Torch's quick test for overlapping
+    memory."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 

@@ -103,8 +103,8 @@ def _host(array: Array) -> TensorBase:
 def fresh(
     array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
-    """Fast form of ``tensor_of`` for a kernel's row-major result, whose dtype and shape are ``kind`` and ``shape`` if given; not for use in MindSpore
-    blocks.
+    """Fast form of ``tensor_of`` for a kernel's row-major result, whose dtype and shape are ``kind`` and ``shape`` if given; not for use in
+    MindSpore blocks.
 
     ``source``: row-major memory that the array, with the strides ``stride``, covers completely."""
     if source is None:
@@ -138,8 +138,8 @@ def fresh(
 
 
 def _dense(array: Array) -> tuple[Strides | None, Array, Array]:
-    """Return (strides, memory as a row-major array, the array) for an array that is dense but not row-major; for an array with gaps (None, copy,
-    copy)."""
+    """Return (strides, memory as a row-major array, the array) for an array that is dense but not row-major; for an array with gaps (None,
+    copy, copy)."""
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -287,7 +287,8 @@ def array_of(tensor: Any) -> Array:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return an alias without conjugate and negative bits, which shows the memory as it is; it has the same autograd state and version counter."""
+    """Return an alias without conjugate and negative bits, which shows the memory as it is; it has the same autograd state and version
+    counter."""
     made = twin(tensor)
     made._ms_storage, made._ms_auto, made._ms_array = tensor._ms_storage.inner, tensor._ms_auto, None
     return made

@@ -25,7 +25,8 @@ PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
 """The types of devices that tensors of this process are on."""
 
 class _State(threading.local):
-    """The thread's settings. ``on``: whether operations are cast, on the CPU or the device in use; off while a cast operation runs."""
+    """Autocast settings of the thread. ``on``: whether operations may have to cast (autocast is enabled for the CPU or the device in use,
+    and no cast operation is running)."""
 
     def __init__(self) -> None:
         self.on = False
@@ -86,7 +87,8 @@ def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) 
 
 
 def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dtype) -> dtype:
-    """Return float32 if one of the tensors is float32, else the lower precision."""
+    """Return the dtype for an operation that promotes: float32 if a tensor is float32, else ``kind``. Raise RuntimeError for another
+    floating-point dtype."""
     for value in values:
         if isinstance(value, (list, tuple)):
             kind = _widest(value, kind)
@@ -125,7 +127,8 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """Call the function with autocast suspended, its arguments cast to the lower precision inside an autocast region."""
+    """Call the function with autocast suspended. Inside an autocast region its arguments are first cast to the region's lower-precision
+    dtype."""
     place = _region(args)
     if place is not None:
         kind = fast_dtype(place)

@@ -93,7 +93,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def with_format(result: TensorBase, *sources: TensorBase) -> TensorBase:
-    """Return a new result in channels-last format if one of its source tensors is in this format."""
+    """Return a new result, rearranged to channels-last order if a source of the same rank is in this order."""
     for source in sources:
         stride = source._ms_stride
         if stride is not None and len(result._ms_shape) == len(source._ms_shape) and suggests_channels_last(source._ms_shape, stride):
@@ -217,9 +217,8 @@ def elementwise_in(
     kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True,
     label: str | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Run an elementwise kernel in the given dtype; numbers among the operands count as tensors, as in torch, except for bounds and the
-    like.
-    """
+    """Run an elementwise kernel in the given dtype. For the result's strides, numbers count as operands, as in torch, unless
+    ``numbers_as_tensors`` is False (bounds, for example)."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     if not tensors:  # torch takes two numbers as 0-d tensors
         tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
@@ -405,8 +404,8 @@ FOUND = "Found dtype {out} but expected {kind}"
 
 
 def expect_out_dtype(out: TensorBase | None, kind: dtype, words: str = "") -> None:
-    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` is the operation's message with both names.
-    """
+    """Raise torch's error unless ``out`` is None or has exactly this dtype; ``words`` is a message format with the fields ``out`` and
+    ``kind``."""
     if isinstance(out, TensorBase) and out._ms_dtype is not kind:
         if words:
             raise RuntimeError(words.format(out=type_word(out._ms_dtype), kind=type_word(kind)))
@@ -451,7 +450,8 @@ def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
 
 
 def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool = False) -> Any:
-    """Return the result, stored in ``out`` if given; ``words`` are the results' names in torch's message about dtypes."""
+    """Return the result, stored in ``out`` if given. Raise torch's error if its dtype cannot be cast to that of ``out``; ``words`` name the
+    results in the message."""
     if out is None:
         return finish(result, None)
     parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)

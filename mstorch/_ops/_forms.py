@@ -18,9 +18,8 @@ from .._core.warned import warn_once
 
 
 class Forms(NamedTuple):
-    """Parameter aliases (``names``: alias → name, or several names, the first free one being meant), the keyword for ``*sizes``, and
-    argument orders of older versions.
-    """
+    """Alternative call forms. ``names``: parameter aliases (alias → name, or → several names, of which the first not yet given is meant);
+    ``star``: the keyword for ``*sizes``; ``old``: argument orders of older versions."""
 
     names: dict[str, Any] = {}
     star: str | None = None
@@ -28,7 +27,8 @@ class Forms(NamedTuple):
 
 
 def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
-    """Return the deprecated argument orders of ``beta * input + alpha * product``, as function and as method."""
+    """Return the deprecated argument orders of ``beta * input + alpha * product``, of the function and of the method; ``rest`` are the
+    factors."""
     return (
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
     )  # fmt: skip
@@ -105,9 +105,8 @@ _OF_NUMBERS = ("beta", "alpha", "value")
 
 
 def _deprecated(name: str, order: tuple[str, ...]) -> str:
-    """Return torch's text about an older order of arguments. A method's lacks the tensor: torch has no function with a number behind that,
-    but where ``beta`` is not one of the numbers.
-    """
+    """Return torch's warning for a deprecated order of arguments. The tensor is left out of the signatures of methods: in-place forms, and
+    orders that begin with it and contain ``beta``."""
     method = order[0] == "input" and ("beta" in order or name.endswith("_"))
     numbers = ("beta", "alpha") if "beta" in order else tuple(part for part in order if part in _OF_NUMBERS)
     out = "" if method else ", *, Tensor out = None"

@@ -20,7 +20,8 @@ _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
 def integer_fits(value: float, kind: dtype) -> bool:
-    """Return whether a number fits an integer dtype; for unsigned dtypes, negative numbers wrap around down to minus the maximum."""
+    """Return whether a number is in the range of an integer dtype. An unsigned dtype also accepts negative integers down to minus its
+    maximum, which wrap around."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
     return bool(low <= value <= limits.max)
@@ -59,21 +60,20 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
 
 
 def written(value: Number, kind: dtype) -> complex:
-    """Convert a number like ``fitting``, but as torch does where it first makes a tensor of the number: to dtypes of 16 bits and fewer via
-    double.
-    """
+    """Convert a number as ``fitting`` does, but by way of double for dtypes of at most 16 bits: torch first makes a tensor of the number in
+    these cases."""
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 
 def filling(value: Number, kind: dtype, count: int) -> complex:
-    """Convert a number for filling a tensor of ``count`` elements: torch treats a single element differently."""
+    """Convert a number for ``fill_`` of a tensor with ``count`` elements: by ``written`` for a single element, else by ``fitting``, as
+    torch does."""
     return written(value, kind) if count == 1 else fitting(value, kind)
 
 
 def real_of(value: Number, kind: str) -> float:
-    """Return a number; a complex one with no imaginary part as a real number, else raise RuntimeError. ``kind`` is the C++ type in the
-    message. A NaN is no integer.
-    """
+    """Return a complex number without imaginary part as a real number, and a real number unchanged. Raise RuntimeError for an imaginary
+    part, and an error for NaN if ``kind`` is "int64_t". ``kind`` is the C++ type named in the message."""
     if not isinstance(value, complex):
         if value != value and kind == "int64_t":
             raise ValueError("cannot convert float NaN to integer")

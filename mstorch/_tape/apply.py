@@ -265,8 +265,8 @@ def _computed_elsewhere(
 
 
 def _refuse_codes(kind: dtype, inputs: Sequence[Any]) -> None:
-    """Raise NotImplementedError if the operation or an input has a dtype that MindSpore lacks: gradients in such a dtype are computed on the CPU
-    only."""
+    """Raise NotImplementedError if the operation or an input has a dtype that MindSpore lacks: gradients in such a dtype are computed on
+    the CPU only."""
     for own in (kind, *(item._ms_dtype for item in inputs if isinstance(item, TensorBase))):
         if own.ms is None:
             raise NotImplementedError(f"mstorch: gradients of torch.{own.name} are computed on the CPU, and not on a device")

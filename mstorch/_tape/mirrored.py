@@ -93,8 +93,8 @@ def _resolved(value: TensorBase | float) -> Any:
 
 
 def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
-    """Set the conjugate and negative bits of ``source`` on the views that a function returned for ``lying``, the alias of ``source`` without bits;
-    return the views, or None if the function returned a copy."""
+    """Set the conjugate and negative bits of ``source`` on the views that a function returned for ``lying``, the alias of ``source``
+    without bits; return the views, or None if the function returned a copy."""
     if found is lying:
         return source
     if isinstance(found, (tuple, list)):

@@ -92,8 +92,8 @@ def _raw(item: Operand) -> Raw:
 
 
 def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
-    """Return the gradients that ``function`` computes, one per input; autograd tracks them, and MindSpore's autograd differentiates ``function`` in
-    turn."""
+    """Return the gradients that ``function`` computes, one per input; autograd tracks them, and MindSpore's autograd differentiates
+    ``function`` in turn."""
     missing: list[int] = []
 
     def whole(*raws: Raw) -> tuple[Raw, ...]:

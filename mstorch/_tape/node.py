@@ -246,8 +246,8 @@ def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return an alias of a view whose node is recomputed, with ``node`` as that of its base for the moment: the base was detached after it was
-    written to, which version counters do not record."""
+    """Return an alias of a view whose node is recomputed, with ``node`` as that of its base for the moment: the base was detached after it
+    was written to, which version counters do not record."""
     base._ms_node, base._ms_number = node, 0
     try:
         return _look[0](tensor)

@@ -435,7 +435,8 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a rule like ``wide_where_bare``, but compute half-precision tensors in float32 too and round once, as torch's fused kernels do."""
+    """Decorate a rule like ``wide_where_bare``, but compute half-precision tensors in float32 too and round once, as torch's fused kernels
+    do."""
     in_one_step = wide_where_bare(function)
 
     def computed(*values: Any) -> Any:
@@ -500,8 +501,8 @@ def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: Operand, value: Any) -> Any:
-    """Return the gradient ``found`` plus zeros that autograd has computed from ``value``: torch makes such gradients depend on ``value`` in the graph
-    although the derivative is zero."""
+    """Return the gradient ``found`` plus zeros that autograd has computed from ``value``: torch makes such gradients depend on ``value`` in
+    the graph although the derivative is zero."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._ms_shape, value._ms_dtype.name

@@ -265,7 +265,8 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return the same view as ``tensor``, made anew of its base, which was modified in place since; the new view's node becomes the ``grad_fn``."""
+    """Return the same view as ``tensor``, made anew of its base, which was modified in place since; the new view's node becomes the
+    ``grad_fn``."""
     base = tensor._ms_auto.base
     with grad_set_to(not tensor._ms_dtype.is_integral and not base._ms_dtype.is_integral):
         made = (tensor._ms_auto.again or _window_again(tensor))(base)
@@ -284,8 +285,8 @@ _look.append(look_again)
 def window_on(
     base: TensorBase, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> TensorBase:  # fmt: skip
-    """Return a strided view of the storage of ``base``. Its gradient is mapped to ``base`` by ``maps`` (forward, transpose), by default those of
-    ``window_maps``."""
+    """Return a strided view of the storage of ``base``. Its gradient is mapped to ``base`` by ``maps`` (forward, transpose), by default
+    those of ``window_maps``."""
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
@@ -356,7 +357,8 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Clear the base of a tensor and return the tensor: it is a view of a temporary that nothing else refers to, and torch shows no base."""
+    """Clear the base of a tensor and return the tensor: it is a view of a temporary that nothing else refers to, and torch shows no base.
+    """
     auto = tensor._ms_auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT

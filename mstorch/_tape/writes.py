@@ -148,8 +148,8 @@ def change(target: TensorBase, op: str, *args: Any) -> bool:
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return an alias of the tensor that an operation will write to, to serve as the operation's input; it keeps the old value if the tensor gets new
-    memory."""
+    """Return an alias of the tensor that an operation will write to, to serve as the operation's input; it keeps the old value if the
+    tensor gets new memory."""
     if modes.grad:
         node_of(target)
     made = twin(target)

@@ -45,7 +45,8 @@ def _counted_from_front(index: Raw, size: int) -> Raw:
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return the flat positions of an index: indices times strides, and ranges for the other dimensions."""
+    """Return the flat positions of the elements that index tensors select: the sum of index times stride over the indexed dimensions, and
+    of ranges over the others."""
     steps = contiguous_strides(shape)
     total: Any = None
     for d, index in zip(dims, indices):
@@ -78,7 +79,8 @@ def _runs(dims: list[int]) -> list[list[int]]:
 
 
 def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
-    """Return the shape in which a range over some dimensions broadcasts to the result of an index."""
+    """Return the shape to which a range over the dimensions ``group`` is reshaped, so that it broadcasts to the index's result: lead,
+    common, rest."""
 
     def lengths(dims: list[int]) -> list[int]:
         return [shape[d] if d in group else 1 for d in dims]
@@ -172,7 +174,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 
 
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
-    """Multiply one axis by a matrix; the axis is moved to the end for this."""
+    """Return the matrix product of ``x`` along ``axis`` with ``matrix`` (n, m): the axis's length n becomes m."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))

@@ -77,7 +77,7 @@ def few_smallest(keys: Array, k: int) -> Array:
 
 
 def select_by_heap(keys: Array, places: Array, nth: int) -> None:
-    """Move the ``nth`` smallest element of a row to its sorted position, by a heap of the first elements whose top is swapped to the end.
+    """Move the ``nth`` smallest element of a row (from 0) to position ``nth``: a max-heap holds the smallest nth + 1 elements seen so far.
     """
     rest, items = keys.tolist(), places.tolist()
     heap, inside = rest[: nth + 1], items[: nth + 1]

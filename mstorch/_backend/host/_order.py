@@ -26,12 +26,13 @@ _BLOCK = 1 << 17  # so many elements of short segments at once: their arrays fit
 
 
 class Ranks:
-    """First and last rank of the group of equal elements to which each rank belongs, and the running count of equal neighbours."""
+    """Groups of equal elements. ``low`` and ``high``: for each rank the first and the last rank of its group; ``equal``: how many of the
+    ranks up to it equal their predecessor."""
 
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """Set the groups; ``same`` marks each rank that belongs to the group of the rank before it."""
+        """Set the groups; ``same`` is True for each rank whose element equals that of the rank before."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
@@ -170,7 +171,8 @@ def exchange(array: Array, here: Array, there: Array) -> None:
 
 
 class Sides:
-    """Positions in segments of the elements not less than ``low``, from the left, and not greater than ``high``, from the right."""
+    """For each segment, the positions of its elements that are at least ``low``, ascending, and of those that are at most ``high``,
+    descending: the elements that Hoare's partition swaps."""
 
     __slots__ = ("left", "left_from", "lefts", "right", "right_end", "rights", "shift", "count")
 
@@ -198,9 +200,8 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return, for each segment, how many of its pairs have the left position before the right one (with ``meeting``, or at it), and the
-        positions of all those pairs.
-        """
+        """Return the number of pairs in each segment whose left position is less than the right one (with ``meeting``, or equal), and the
+        left and right positions of all these pairs."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They are the first ones, so their number is searched by halves.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -219,14 +220,14 @@ class Sides:
         return few, here + shift, there + shift
 
     def left_at(self, which: Array, beyond: Array) -> Array:
-        """Return the position of one element from the left in each segment; ``beyond`` if there are fewer."""
+        """Return for each segment its left position number ``which``; ``beyond`` if the segment has fewer."""
         if not len(self.left):
             return beyond
         found = self.left.take(self.left_from + which, mode="clip") + self.shift
         return np.where((which >= 0) & (which < self.lefts), found, beyond)
 
     def right_at(self, which: Array, beyond: Array) -> Array:
-        """Return the position of one element from the right in each segment; ``beyond`` if there are fewer."""
+        """Return for each segment its right position number ``which``; ``beyond`` if the segment has fewer."""
         if not len(self.right):
             return beyond
         found = self.right.take(self.right_end - which, mode="clip") + self.shift
@@ -285,7 +286,8 @@ def sort_rows(rows: Array, descending: bool) -> Array:
 
 
 def equal_neighbours(rows: Array, order: Array) -> Array | None:
-    """Return whether neighbours in sorted order are equal (one column fewer than the rows); None if none are."""
+    """Return a mask (rows, length - 1): True where an element equals the next one in the sorted row. Return None if no elements are equal.
+    """
     flat = order if len(rows) == 1 else order + np.arange(0, rows.size, rows.shape[1])[:, None]
     values = rows.reshape(-1).take(flat)
     same = values[:, 1:] == values[:, :-1]
@@ -298,7 +300,8 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
 
 
 def _settled(order: Array, same: Array) -> Array:
-    """Return a sort order of rows with ties broken as introsort leaves them."""
+    """Return the sort order with equal elements rearranged into the order in which introsort leaves them; ``same`` is ``equal_neighbours``.
+    """
     count, width = order.shape
     if order.size <= FEW:
         found = sort_few(ranks_of(order, same))

@@ -66,7 +66,8 @@ def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) ->
 
 
 def _along_last_of_window(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
-    """Return the sums along dimensions of a window of a row-major array, the last one among them and of a length that suits ``einsum``."""
+    """Return the sums along ``axes`` of a non-contiguous view, by ``einsum`` along the last dimension. Return None unless ``axes`` include
+    the last dimension and its length suits ``einsum``."""
     given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     chosen = {axis % x.ndim for axis in given}
     if x.ndim - 1 not in chosen or not _SHORTEST <= x.shape[-1] <= 2 * _PART:
@@ -118,7 +119,8 @@ def halves_along(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _products_with_ones(x: Array, axes: list[int]) -> Array | None:
-    """Return the sums along outer or inner dimensions, or both; None along other dimensions, or if rows are too long."""
+    """Return the sums of bfloat16 elements along the first dimensions, the last ones or both, by matrix products with ones. Return None for
+    other dimensions, or if rows are too long."""
     inner, last = 1, x.ndim
     while axes and axes[-1] == last - 1:
         last = axes.pop()

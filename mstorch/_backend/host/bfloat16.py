@@ -76,8 +76,8 @@ _SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # of numbers beside arrays
 
 
 def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
-    """Register an operation of two arrays of one shape, of an array and a number, or of an array and a row; also with ``swapped`` operands.
-    """
+    """Register a binary operation: of two arrays of one shape, an array and a number, or an array and a row. If ``swapped``, the operands
+    may also come in the other order."""
 
     def refuse(x: Array, y: Array | None) -> None:
         if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
@@ -150,10 +150,8 @@ def _finite(x: Array, out: Array) -> None:
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions that are close to x around 0: it raises _Tiny if a result is 0 and an x is tiny or below ``lowest``.
-
-    ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
-    """
+    """Return a check for functions with f(x) ≈ x near 0. It raises _Tiny if a result is 0 and some x is tiny (twice its bits below
+    ``bound``), or is a negative number with bits above ``lowest``."""
 
     def look(x: Array, out: Array) -> None:
         if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):

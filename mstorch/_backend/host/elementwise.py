@@ -153,7 +153,7 @@ def numpy_integer_power(x: Array, y: Array) -> Array:
 
 def _counted(how: str) -> Callable[..., Any]:
     def kernel(x: Array, y: Array) -> Array:
-        """Return a remainder, or a quotient computed from the exact remainder without rounding."""
+        """Return the remainder with the sign of ``x`` (fmod) or, for "remainder", with the sign of ``y``."""
         with quiet():
             rest = np.fmod(x, y)
             if how == "remainder":  # NumPy's own gives a zero the divisor's sign

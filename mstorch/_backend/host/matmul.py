@@ -75,7 +75,8 @@ def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
 
 
 def _place(time: float, first: float, last: float, size: int) -> int:
-    """Return the length of the parts into which a product from ``first`` to ``last`` is split."""
+    """Return how many of the ``size`` rows of a product are done at ``time``, if it is computed from ``first`` to ``last``; a multiple of
+    ``_UNIT``."""
     if time >= last:
         return size
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))

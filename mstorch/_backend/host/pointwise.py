@@ -31,7 +31,8 @@ _FEW_IN_SUMS = 64  # positions of images whose products are added to one gradien
 
 
 def _is_few(images: Array) -> bool:
-    """Return whether all of (images, channels, positions) are multiplied by the weights at once."""
+    """Return whether the images (N, channels, positions) have so few positions that one product for all is faster than a product per image.
+    """
     count, _, positions = images.shape
     return positions == 1 or (count > 1 and positions <= _FEW)
 
@@ -65,7 +66,8 @@ def pointwise_input(g: Array, w: Array) -> Array:
 
 
 def pointwise_weight(g: Array, x: Array, shape: Sizes) -> Array | None:
-    """Return the gradient for the weights if images or weights are few; None for others, for which a convolution is faster."""
+    """Return the gradient for the weights by matrix products, if the images have few positions or the products are small. Return None if a
+    convolution is faster, or the images are not contiguous."""
     if not x.flags.c_contiguous:
         return None
     slopes, images = _flat(g), _flat(x)

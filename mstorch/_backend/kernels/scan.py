@@ -46,9 +46,8 @@ def _cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def _cumprod_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Return the gradient of cumprod: sums of later gradients times products, divided by the element; where an element is the first zero,
-    by the products without it.
-    """
+    """Return the gradient of cumprod. Before the first zero along ``dim`` it is the sum of gradient times result over all later positions,
+    divided by the element; at the first zero, the same sum of the products without the zero; after it, 0."""
     conjugate = prim_conj if NAME_OF[raw.dtype] in COMPLEX else _same
     zero = prim_equal(raw, constant(raw, (), 0))
     if not bool(zero.asnumpy().any()):
@@ -125,9 +124,8 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
 
 
 def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
-    """Return the gradient of logcumsumexp from all pairs of elements, without logarithms of gradients or large exponents, so that it can be
-    differentiated again.
-    """
+    """Return the gradient of logcumsumexp as a sum over all pairs of positions. It takes no logarithm of gradients and no exponential of
+    large numbers, so that it can be differentiated again."""
     shape = tuple(raw.shape)
     n = shape[dim]
     rows, columns = (*shape[: dim + 1], 1, *shape[dim + 1 :]), (*shape[:dim], 1, *shape[dim:])

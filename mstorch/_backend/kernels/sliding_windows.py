@@ -63,7 +63,8 @@ def outside_windows(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
 ) -> tuple[Array, Array] | None:  # fmt: skip
-    """Return which windows contain padding only, and the positions that torch returns for them; None if there are none."""
+    """Return a mask of the windows that contain only padding, and the positions that torch returns as their indices; None if there are no
+    such windows."""
     empty = (strided_table(sizes, kernel, stride, before, dilation, out) < 0).all(0)
     if not empty.any():
         return None

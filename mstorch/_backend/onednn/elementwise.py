@@ -71,14 +71,14 @@ def usable(*arrays: Array) -> bool:
 
 
 def forward(kind: int, x: Array, share: Sharing, alpha: float = 0.0) -> Array:
-    """Return the function of each element."""
+    """Return oneDNN's elementwise function ``kind`` of each element."""
     out = np.empty(x.shape, np.float32)
     _whole(_forward, kind, alpha, (x, out), share)
     return out
 
 
 def backward(kind: int, x: Array, g: Array, share: Sharing, alpha: float = 0.0) -> Array:
-    """Return ``g`` times the function's derivative at each element."""
+    """Return ``g`` times the derivative, at x, of oneDNN's elementwise function ``kind``."""
     out = np.empty(x.shape, np.float32)
     _whole(_backward, kind, alpha, (x, g, out), share)
     return out

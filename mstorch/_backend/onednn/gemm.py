@@ -16,9 +16,8 @@ _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 
 def _operand(a: Array) -> tuple[Array, bytes, int]:
-    """Return a matrix whose rows or columns are contiguous (a copy if neither are), whether it is rows or columns, and the leading
-    dimension.
-    """
+    """Return a matrix with contiguous rows or columns (a copy if it has neither), b"N" for rows or b"T" for columns, and the leading
+    dimension."""
     (rows, columns), (step, inner), size = a.shape, a.strides, a.itemsize
     if inner == size and step >= size * columns and not step % size:
         return a, b"N", step // size

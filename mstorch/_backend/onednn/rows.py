@@ -65,12 +65,13 @@ def softmax_backward(kind: int, y: Array, g: Array, out: Array) -> None:
 
 
 def of_norm(own: Layout, scale: Layout, statistics: Layout) -> tuple[tuple[int, Layout], ...]:
-    """Return the places of a normalization's arguments: source, scale, shift, result, mean, variance."""
+    """Return the argument slots (number, layout) of a normalization primitive: source, scale, shift, result, mean, variance."""
     return (SOURCE, own), (SCALE, scale), (SHIFT, scale), (RESULT, own), (MEAN, statistics), (VARIANCE, statistics)
 
 
 def of_norm_backward(own: Layout, scale: Layout, statistics: Layout) -> tuple[tuple[int, Layout], ...]:
-    """Return the places of its gradient's: source, scale, gradient, mean, variance, and what is computed for source, scale and shift."""
+    """Return the argument slots (number, layout) of the gradient primitive: source, scale, incoming gradient, mean, variance, and the
+    gradients of source, scale and shift."""
     return (
         (SOURCE, own), (SCALE, scale), (BY_RESULT, own), (MEAN, statistics), (VARIANCE, statistics), (BY_SOURCE, own),
         (BY_SCALE, scale), (BY_SHIFT, scale),

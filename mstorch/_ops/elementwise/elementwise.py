@@ -100,12 +100,12 @@ def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Numb
 
 
 def _is_odd(alpha: Any, input: Any, other: Any) -> bool:
-    """Return whether an alpha that equals 1 needs a look, because it isn't of a type that every sum takes."""
+    """Return whether an alpha that equals 1 must still be checked: it is not a float, or the operands are integers."""
     return alpha.__class__ is not float or result_dtype((input, other)).is_integral
 
 
 def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
-    """Return whether a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
+    """Return whether a device computes ``input + alpha * other`` by a single kernel, by default ``add_scaled``."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._ms_dtype
@@ -113,7 +113,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
 
 
 def _added_scaled(input: Any, other: TensorBase | Number, alpha: Any, label: str, out: Any) -> Any:
-    """Return ``input + alpha * other`` by that kernel. Raise RuntimeError for an alpha that overflows the dtype."""
+    """Return ``input + alpha * other`` by a device's single kernel. Raise RuntimeError for an alpha that overflows the dtype."""
     fitting(alpha, input._ms_dtype)
     return finish(elementwise_in(input._ms_dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
 
@@ -557,7 +557,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
 def _lerp_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """Return the gradients of both ends and the weight, which do not depend on which end is nearer."""
+    """Return the gradients of ``lerp`` for start, end and weight."""
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
         return None, None, None
@@ -565,7 +565,7 @@ def _lerp_slopes(
 
 
 def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """Return a tensor times (or divided by) a number. No tensor is saved for backward, which can therefore run again."""
+    """Return a tensor times (or divided by) a number, as a linear map of which backward needs no saved tensor."""
     real = isinstance(number, (int, float)) and input._ms_dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)

@@ -325,7 +325,8 @@ def _moved_on_device(input: Any, other: Any) -> Any:
 
 @ways(native=_moved_on_device)
 def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
-    """Return ``input`` with shifted exponents; as in torch, only the lower 32 bits of longer integers count."""
+    """Return ``input * 2**other`` for an integer ``other`` by shifting the exponents; as in torch, only the lower 32 bits of an int64
+    count."""
     kind = input._ms_dtype
     strides = result_strides((input, other), broadcast_shape(input._ms_shape, other._ms_shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)

@@ -31,7 +31,7 @@ def _made_there(value: TensorBase | Number, current: TensorBase, shape: tuple[in
 
 @ways(at=1, device=_made_there)
 def filling(value: TensorBase | Number, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a value expanded to the shape of the part that it is written to; a number is created on the target's device."""
+    """Return ``value`` as a tensor of the dtype of ``current``, expanded to ``shape``, the shape of the part to be written."""
     return fitted(value, current, shape)
 
 

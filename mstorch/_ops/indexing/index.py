@@ -91,7 +91,8 @@ def keep_layout(input: TensorBase, found: TensorBase) -> Any:
 
 
 def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
-    """Return a new result like ``keep_layout``, but with the gaps of ``input``'s memory if it has any, by copying all of that memory."""
+    """Return a new result with the strides of ``input``. Gaps between the elements of ``input``'s storage are kept, filled with a copy of
+    the bytes there."""
     strides = strides_of(input)
     if not in_arrays(input, found) or overlaps(input._ms_shape, strides) or is_dual(found) or (
         input._ms_stride is None and not input._ms_offset
@@ -446,7 +447,7 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
 
 
 def _check_empty_fill(input: Any, dim: int, count: int) -> None:
-    """Raise torch's error if nothing is to be filled but the position would be out of bounds."""
+    """Raise torch's error for ``index_fill`` along a dimension of length 0, if there are indices and no other dimension is empty."""
     lengths = [count if d == dim else length for d, length in enumerate(input._ms_shape)]
     steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
     size, offset = input._ms_dtype.itemsize, input._ms_offset
@@ -459,7 +460,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
 
 
 def _flags(size: int, positions: TensorBase) -> TensorBase:
-    """Return a bool vector that is True at the indices, which may be negative."""
+    """Return a bool vector of length ``size`` that is True at the given indices, which may be negative."""
     values = readable(positions)
     if values is not None:
         chosen = np.zeros(size, np.bool_)

@@ -117,7 +117,8 @@ def _written_along(
 
 
 def _as_it_is(input: Any, source: Any) -> TensorBase:
-    """Return a copy of the input, to which nothing is written; a source that requires grad takes part in its history, as in torch."""
+    """Return a copy of the input, for a call without indices. If the source requires grad, the copy depends on it in the autograd graph, as
+    in torch."""
     copy = input.clone(memory_format=contiguous_format)
     if not (isinstance(source, TensorBase) and is_tracked(source)):
         return copy
@@ -141,7 +142,8 @@ def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: Tenso
 
 
 def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
-    """Return a sum whose index tensor is saved only if the source requires grad."""
+    """Return the result of ``index_add``. If the source does not require grad, backward does not need the indices and may run twice, as in
+    torch."""
     return found if is_tracked(source) else of_sizes(found)
 
 

@@ -181,7 +181,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
 
 
 def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
-    """Return the view by a key's ints, slices and Nones; its index tensors and masks select everything."""
+    """Return the view that the ints, slices and Nones of a key select, with a full slice in place of each index tensor and mask."""
     items: list[Any] = []
     for item in _expanded(key, len(self._ms_shape)):
         if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
@@ -224,7 +224,8 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the index tensors' broadcast shape, the indexed dimensions, and whether that shape comes first in the result."""
+    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether these are adjacent; a single index tensor counts
+    as adjacent."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._ms_shape, (dim,), True
@@ -239,7 +240,7 @@ def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], b
 
 
 def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
-    """Raise torch's error for reading from an empty dimension; if nothing is read, indices are not checked."""
+    """Raise torch's error if a non-empty index tensor indexes a dimension of length 0."""
     for dim, index in advanced.items():
         if not shape[dim] and 0 not in index._ms_shape:
             raise IndexError("index is out of bounds for dimension with size 0")
@@ -520,7 +521,7 @@ def _put_indexed(
 
 
 def _unread(old: Array, new: Array) -> Array:
-    """Return the target's shape as the result of a write to a tensor without memory."""
+    """Return ``old``, for a write on the meta device: the result has the target's shape, and there are no values."""
     return old
 
 

@@ -68,7 +68,8 @@ def native_group_norm(
 def _moments_backward(
     gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase | None, ...]:
-    """Return the gradient of the groups' mean and reciprocal deviation, which torch adds only if both have a gradient."""
+    """Return the gradient of the groups' mean and reciprocal standard deviation for the input; None unless both have a gradient, as in
+    torch."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
         return nothing

@@ -267,7 +267,8 @@ def instance_norm(
 
 
 def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
-    """Return instance norm in half precision: the statistics are rounded, then the result."""
+    """Return instance norm in half precision: computed in float32, with mean and reciprocal standard deviation rounded to half precision,
+    and rounded at the end."""
     kind, wide = input._ms_dtype, input.float()
     dims = tuple(range(2, len(input._ms_shape)))
     centre = mean(wide, dims, True).to(kind).float()

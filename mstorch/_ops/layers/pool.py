@@ -136,7 +136,8 @@ def _dims(name: str, values: Sizes) -> str:
 
 
 def _of_a_line(rank: int, *args: Any) -> str:
-    """Return torch's name for the node that removes the dimension of height 1 in 1-d pooling; an empty string for images."""
+    """Return the name of torch's node that removes the added dimension of height 1 in 1-d pooling, "SqueezeBackward1"; "" for other ranks.
+    """
     return "SqueezeBackward1" if rank == 1 else ""
 
 
@@ -167,7 +168,8 @@ def max_pool(
 
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """Return the result in the input's memory format. A single volume is batched for the kernel; it has a format if it is dense."""
+    """Return the result in channels-last order if the input is. An unbatched volume (``single``) counts as channels last only if it is
+    dense."""
     if single and input._ms_stride is not None and is_channels_last(input._ms_shape, input._ms_stride):
         return in_order(values, normalize(values._ms_shape, channels_last_strides(values._ms_shape)))
     return with_format(values, input)
@@ -254,7 +256,8 @@ def _empty(name: str, word: str, shape: Sizes, first: int) -> RuntimeError:
 
 
 def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
-    """Return the result of adaptive pooling; if it has no elements but for the batch, backward raises torch's error."""
+    """Return the result of adaptive pooling. If it is empty in a dimension other than the batch, register a hook so that backward raises
+    torch's error."""
     shape = values._ms_shape[single:]
     if 0 in shape[1:] and is_tracked(values):
 

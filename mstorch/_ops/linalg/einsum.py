@@ -176,7 +176,7 @@ class _Planner:
         return value.number if value.sizes == shape else self.add("reshape", (value.number,), shape)
 
     def summed(self, value: _Value, labels: Sequence[Label]) -> _Value:
-        """Sum a value over ``labels``; the remaining dimensions are in the order of ``places``."""
+        """Sum a value over ``labels``; the remaining dimensions get the order of ``places``, the result's labels first."""
         if not labels:
             return value
         value = self.in_order(value, sorted(value.labels, key=self.places.__getitem__))

@@ -383,7 +383,8 @@ def lstsq(
 
 
 def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple[float, float]:
-    """Return the share of the largest singular value below which LAPACK's driver takes another one for 0, and that of its ranks."""
+    """Return two thresholds of LAPACK's driver, relative to the largest singular value: singular values below the first count as 0 in the
+    solution, values below the second do not count for the rank."""
     if rcond is None:
         return size * eps, size * eps
     if driver == "gelsd":  # it takes shares of at least 1 for no share at all
@@ -394,7 +395,7 @@ def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple
 
 
 def _expect_full_rank(A: TensorBase, values: TensorBase) -> None:
-    """Raise torch's error where LAPACK meets a zero in the triangle of a matrix that is not all zeros."""
+    """Raise torch's error for a rank-deficient matrix, as LAPACK's gels reports it: a zero on the diagonal of R, but not all zeros."""
     least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._ms_shape else None
     if least is None or not (least <= max(A._ms_shape[-2:]) * np.finfo(least.dtype).eps).any():
         return
@@ -550,7 +551,7 @@ def matrix_norm(
 
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    """Return the maximum of nonnegative numbers; 0 if there are none."""
+    """Return the maximum of nonnegative numbers along ``dim``; 0 for an empty dimension."""
     return reduce.amax(sizes, dim, keepdim) if sizes._ms_shape[dim] else reduce.sum(sizes, dim, keepdim)
 
 

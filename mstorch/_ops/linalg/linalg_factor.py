@@ -140,7 +140,7 @@ def finite(tensor: TensorBase) -> bool:
 
 
 def by_columns(found: TensorBase) -> Any:
-    """Return a new tensor of matrices in column-major order, like torch's LAPACK results."""
+    """Return new matrices rearranged to column-major order, the order of torch's LAPACK results."""
     return in_order(found, columns_first(found._ms_shape))
 
 
@@ -417,7 +417,7 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 
 def _check_phase(text: str, *products: TensorBase) -> None:
-    """Raise torch's error for a loss that depends on the phase of complex vectors, which the factorization leaves undetermined."""
+    """Raise torch's error if the loss depends on the phase of complex vectors: a diagonal of ``products`` has an imaginary part."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:
         turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)

@@ -275,7 +275,8 @@ def _smoothed(
 
 
 def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int) -> tuple[Any, Any]:
-    """Return the terms, with 0 for ignored targets, and the number by which their sum is divided for the mean."""
+    """Return the losses with 0 for ignored targets, and the divisor of the mean: the sum of the weights of all targets that are not
+    ignored."""
     values = readable(target)
     if values is None:
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._ms_dtype)

@@ -95,7 +95,7 @@ def _size_and_out(
 
 
 def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool, place: Any) -> TensorBase:
-    """Return a tensor of a sparse layout without specified elements."""
+    """Return a tensor of a sparse layout with no specified elements, that is all zeros."""
     return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad, place)
 
 
@@ -382,7 +382,7 @@ def _refuse_row(name: str, kind: dtype) -> None:
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
-    """Store a vector in ``out``, whatever the shape of ``out``; if its number of elements differs, ``out`` is resized."""
+    """Store a vector in ``out``: in the shape of ``out`` if that has as many elements, else ``out`` is resized to a vector."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 

@@ -81,7 +81,7 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
 
 
 def _spread(data: Any) -> int | Sequence[Any]:
-    """Return nested lists with bytes objects replaced by tuples of ints."""
+    """Return nested lists, in which bytes objects are replaced by tuples of their ints."""
     return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -130,7 +130,8 @@ def _discourage_arrays() -> None:
 
 
 def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
-    """Return a leaf of nested sequences as a Python number, for conversion to a dtype; ``wanted`` is the dtype that the user requested."""
+    """Return one leaf of nested sequences as a Python number. Raise torch's TypeError or ValueError for other values; ``wanted`` is the
+    requested dtype."""
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):

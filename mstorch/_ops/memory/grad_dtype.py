@@ -15,7 +15,7 @@ from .._dispatch import cpp_word
 
 
 class _Converts(Accumulate):
-    """Accumulation node of a leaf whose gradients have a dtype of their own: they are converted before hooks and callers get them."""
+    """Accumulation node of a leaf with a ``grad_dtype``: gradients are cast to it before hooks and callers get them."""
 
     __slots__ = ()
 
@@ -40,7 +40,8 @@ class _Converts(Accumulate):
 
 
 class _End:
-    """Finds the accumulation node of such a leaf, as ``Auto.accumulator`` does for others."""
+    """Weakly referenced accumulation node of a leaf with a ``grad_dtype``; calling it returns the node, made anew if it is gone. It takes
+    the place of the weak reference in ``Auto.accumulator``."""
 
     __slots__ = ("tensor", "node")
 
@@ -61,7 +62,7 @@ class _End:
 
 
 def _dtype_of(tensor: TensorBase) -> dtype | None:
-    """Return the dtype that a tensor's gradients have to be of; None if any will do."""
+    """Return the required dtype of a tensor's gradients, ``grad_dtype``; None if any dtype is accepted."""
     set_to: Any = False if tensor._ms_auto is None else tensor._ms_auto.grad_dtype
     return tensor._ms_dtype if set_to is False else set_to
 

@@ -77,8 +77,8 @@ def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: mem
 def set_(
     self: Any, source: Any = None, storage_offset: int = 0, size: tuple[int, ...] | None = None, stride: tuple[int, ...] | None = None
 ) -> TensorBase:
-    """Make the tensor a view of the storage of ``source``, or of a part of it, which may be beyond its end and grow it; return the tensor.
-    """
+    """Make the tensor a view of the storage of ``source``, in place, with the given size, strides and offset; a storage that is too small
+    grows. Return the tensor."""
     check_history(self)
     refuse_inference(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):

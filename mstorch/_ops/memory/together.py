@@ -22,7 +22,8 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
-    """Return the elements of tensors concatenated, with gaps between them; no copy is made if ``put_back`` left them in this form."""
+    """Return one flat tensor with the elements of all tensors, with gaps between them. No copy is made if the tensors already are parts of
+    one such tensor, to which ``put_back`` moved them."""
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
     raw._of_storage = False  # whose parts are meant to be seen in its memory
     return on_device(raw)

@@ -331,7 +331,8 @@ def _store(array: Array, tensor: TensorBase) -> None:
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._ms_dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
-    """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
+    """Return ``draw(shape, contiguous)``, called with the tensor's dimensions in memory order, because torch fills a tensor in this order;
+    the result has the tensor's shape."""
     shape = tensor._ms_shape
     if tensor._ms_stride is None or is_contiguous(tensor):
         return draw(shape, True)
@@ -424,13 +425,15 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Engine, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal random numbers with the given means and deviations; ``given`` lists those of ``mean`` and ``std`` that are tensors."""
+    """Return normal random numbers with mean ``mean`` and standard deviation ``std``, drawn by ``engine``; ``given`` lists those of the two
+    that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Return normal random numbers whose means and deviations are device tensors, without reading these tensors."""
+    """Return normal random numbers whose mean and standard deviation are device tensors, computed on the device without reading them on the
+    host."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(item._ms_shape for item in given))
@@ -487,7 +490,7 @@ def _array(tensor: TensorBase) -> Array:
 
 
 def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
-    """Return whether the device itself draws, with the values of the parameters in its memory, so that nothing is read by the host."""
+    """Return whether the device draws the numbers itself, with ``tensor`` as a parameter that the host need not read."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 

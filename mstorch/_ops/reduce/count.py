@@ -117,7 +117,7 @@ def _order_with_nan(rows: Array) -> Array:
 
 
 def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
-    """Return the strides of a tensor whose slices along ``dim`` are contiguous and packed back to back."""
+    """Return the strides of a dense tensor in which each slice along ``dim`` is contiguous."""
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
@@ -303,7 +303,8 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """Return the range of a histogram: the given range, or that of the data if its ends are equal. A range of length 0 is widened."""
+    """Return the range of a histogram: ``low`` to ``high``, or the minimum and maximum of the data if the two are equal; if these are equal
+    too, widened by ``widen`` on both sides."""
     if low == high and 0 not in values._ms_shape:
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):

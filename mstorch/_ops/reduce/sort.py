@@ -80,9 +80,8 @@ def _refuse_digits(input: TensorBase) -> None:
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """Return the indices of torch's sort. Long integer vectors are sorted by radix sort, and expanded tensors keep their order; both are
-    stable.
-    """
+    """Return the indices of a sort as torch computes it. It is also stable for an expanded dimension, and for a long vector of integers in
+    ascending order, which torch sorts by radix sort."""
     shape = input._ms_shape
     if input._ms_stride is not None and shape and not input._ms_stride[dim]:
         stable = True
@@ -140,7 +139,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
 
 
 def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
-    """Return whether two tensors are the same expanded view of one element."""
+    """Return whether two tensors are the same view, with strides of 0, of a single element."""
     own, other = strides_of(target), strides_of(input)
     same = target._ms_storage is input._ms_storage and target._ms_offset == input._ms_offset
     same = same and target._ms_shape == input._ms_shape and own == other

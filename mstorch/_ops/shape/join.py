@@ -76,7 +76,7 @@ def _common(tensors: Sequence[Any]) -> dtype:
 
 
 def _check_kind(kind: dtype, out: TensorBase | None) -> None:
-    """Raise torch's error if a dtype cannot be cast to that of ``out``; None is accepted."""
+    """Raise torch's error for ``cat`` if ``out`` is given and the dtype cannot be cast to that of ``out``."""
     if out is not None and not can_cast(kind, out._ms_dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._ms_dtype)}")
 

@@ -93,12 +93,12 @@ def triu_indices(
 
 
 def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
-    """Return the source of a copy moved to its target's device, as torch copies from any device."""
+    """Return the source of a copy, moved to the device of ``input``; torch copies between devices too."""
     return src if src._ms_storage.__class__ is input._ms_storage.__class__ else src.to(input.device)
 
 
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
-    """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
+    """Return a copy of ``input`` in which the elements that ``part`` selects (a function that returns a view) are those of ``src``."""
     shape = input._ms_shape
     places = part(tensor_of(np.arange(math.prod(shape), dtype=np.int64).reshape(shape)))
     if src._ms_shape != places._ms_shape:
@@ -211,7 +211,8 @@ def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
-    """Set the diagonal to one value; with ``wrap``, the diagonal of a tall matrix starts again below. Return the tensor."""
+    """Set the diagonal to one value. With ``wrap``, further diagonals of a tall matrix are filled, each after one row is left out. Return
+    the tensor."""
     shape, strides = self._ms_shape, strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -457,7 +458,7 @@ def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int |
 
 
 def _viewed(input: TensorBase, *shape: Sequence[int], **named: Any) -> TensorBase:
-    """Return ``view``, or a row-major copy where the strides allow no view."""
+    """Return ``view`` of the arguments, but a row-major copy if the strides allow no view."""
     given = next(iter(named.values())) if named else shape[0]
     return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
 

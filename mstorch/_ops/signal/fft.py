@@ -159,7 +159,7 @@ def _complex_n(
 def _real_n(
     input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None, norm: str | None, inverse: bool, name: str
 ) -> TensorBase:
-    """Transform real numbers to half of a symmetric spectrum along the last dimension."""
+    """Transform real numbers along ``dim``; return the nonnegative frequencies of the last of them, as the others follow by symmetry."""
     _check_real(input, name)
     mode = _norm(norm)
     x = _floating(input, False)
@@ -188,7 +188,7 @@ def _ordered(x: TensorBase, strides: tuple[int, ...] | None) -> TensorBase:
 def _to_real_n(
     input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None, norm: str | None, inverse: bool, name: str
 ) -> TensorBase:
-    """Transform half of a symmetric spectrum along the last dimension to real numbers."""
+    """Transform back to real numbers; along the last of ``dim`` the input holds the nonnegative frequencies only."""
     mode = _norm(norm)
     x = _floating(input, True)
     if dim is not None and not isinstance(dim, int) and len(dim) == 0:

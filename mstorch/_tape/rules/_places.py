@@ -62,8 +62,8 @@ class Places:
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
     def gradients(self, node: Applied, g: Array, adds: bool) -> tuple[Any, Any]:
-        """Return the gradients of ``index_put`` and similar operations for the array and for the source, which was added to the array (``adds``) or
-        overwrote it."""
+        """Return the gradients of ``index_put`` and similar operations for the array and for the source, which was added to the array
+        (``adds``) or overwrote it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),
             None if node.edges[1] is None else self.take(g),

@@ -71,8 +71,8 @@ def nll_parts(node: Any, gradients: Any) -> Any:
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
-    """Return the gradient of nll_loss for the log-probabilities: minus the weight of each target, scattered to the target's class; composed of
-    differentiable operations."""
+    """Return the gradient of nll_loss for the log-probabilities: minus the weight of each target, scattered to the target's class; composed
+    of differentiable operations."""
     target, weight, ignored, reduction = node.args
     rows, name = (int(target.shape[0]), 1), node.kind.name
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)

@@ -149,7 +149,8 @@ def _log2_share(g: Operand, x: Operand, other: Operand) -> Operand:
 
 
 def _log_times(g: Array, x: Array, other: Array, product: Primitive, least: float) -> Operand:
-    """Return ``product(g, other)``, that is ``g * log(other)`` with 0 where g is 0; 0 also where x is 0 and ``other`` is at most ``least``."""
+    """Return ``product(g, other)``, that is ``g * log(other)`` with 0 where g is 0; 0 also where x is 0 and ``other`` is at most ``least``.
+    """
     flat = v.is_zero(x) & v.at_most(other, least)
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
 

@@ -30,8 +30,8 @@ def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> t
 def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
     """Return the gradients of a normalization whose groups have a single element each.
 
-    The exact gradients of x and the weight are zero, but torch's rounding errors are not, and a small epsilon makes them large. They are reproduced
-    here."""
+    The exact gradients of x and the weight are zero, but torch's rounding errors are not, and a small epsilon makes them large. They are
+    reproduced here."""
     with quiet():
         inverse = np.float32(1) / np.sqrt(np.float32(eps))
         scaled = g * weight

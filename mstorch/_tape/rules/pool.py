@@ -190,8 +190,8 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
 
 
 def _windows_apart(node: Any, g: Any) -> Any:
-    """Return the gradient of adaptive average pooling if each output size divides the input's: every element of a window gets an equal part. Return
-    None for other sizes."""
+    """Return the gradient of adaptive average pooling if each output size divides the input's: every element of a window gets an equal
+    part. Return None for other sizes."""
     (out,), shape = node.args, node.shapes[0]
     if 0 in shape or 0 in out or any(n % o for n, o in zip(shape[2:], out)):
         return None

@@ -102,8 +102,8 @@ def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, nod
 
 
 def _around_zeros(g: Array, x: Array, y: Array, dim: int) -> Array:
-    """Return the gradient of cumprod for inputs with zeros along ``dim``: by division before the first zero, by products of the other elements at the
-    first zero, 0 after it."""
+    """Return the gradient of cumprod for inputs with zeros along ``dim``: by division before the first zero, by products of the other
+    elements at the first zero, 0 after it."""
     zero = v.is_zero(x)
     count = np.cumsum(zero, dim)
     before, first = count == 0, zero & (count == 1)
