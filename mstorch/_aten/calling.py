@@ -47,8 +47,8 @@ below = _Below()
 
 
 class _Pending:
-    """A call that a handler is processing. If an operation is computed with exactly these arguments meanwhile, its node becomes the call's.
-    """
+    """A call that a handler is processing. If an operation is computed meanwhile with these very arguments, the node of its result becomes
+    the node of the call."""
 
     __slots__ = ("operator", "args", "records", "found")
 
@@ -294,7 +294,8 @@ def label_of(name: str) -> str:
 
 
 def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
-    """Return the gradient of an operator that has no formula in ``derivatives``, from one call that the operator's handler computes."""
+    """Return the gradients of an operator without a formula in ``derivatives``, from one call of ``operator.gradient``, which the handler
+    computes as a whole."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -379,7 +380,7 @@ def _call_of_node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
-    """Save the arguments that the call itself modified in their final state (the slopes of ``rrelu_with_noise``)."""
+    """Save the arguments that the operator writes to (the slopes of ``rrelu_with_noise``) anew, after the call, for backward."""
     known = node.operator._known
     for place, argument, value in zip(node.plan, known.arguments if known is not None else (), args):
         if argument.is_write and isinstance(place, _Place):
@@ -400,7 +401,8 @@ def _same_items(result: list[Any] | tuple[Tensor, ...], twins: list[Any] | tuple
 
 
 def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
-    """Write the values that ``__torch_dispatch__`` returned into the results that the operation computed with a gradient."""
+    """Copy the values that ``__torch_dispatch__`` returned into the results that have a gradient. Raise NotImplementedError if shape, dtype
+    or memory do not fit."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
         fits = own._ms_shape == other._ms_shape and own._ms_dtype is other._ms_dtype
@@ -413,7 +415,8 @@ def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tu
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
-    """Make backward run ``node`` in place of the result's own node: while a mode is active, or always if the operation has several."""
+    """Make backward run ``node`` instead of the result's own node (while a mode is active); return the result. If several nodes made the
+    results, attach ``node`` for good."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     nodes = [item._ms_node for item in results if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
     real = nodes[0] if nodes else None
@@ -430,7 +433,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
 
 
 def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return the handler's result, and the results with nodes if the handler ran the operation itself."""
+    """Return the handler's result, and what the operation computed with a node if the handler ran the operation itself; else None."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False

@@ -31,10 +31,9 @@ REFUSING: set[Function] = set()
 
 
 def composite(*names: str, refusing: bool = False) -> Callable[[Function], Function]:
-    """Register the decomposition of a public function; if the decomposition returns NotImplemented, the call is bound to an overload.
+    """Register the decomposition of a public function. If it returns NotImplemented, the call is bound to an overload instead.
 
-    ``refusing``: see ``REFUSING``.
-    """
+    ``refusing``: see ``REFUSING``."""
 
     def enter(function: Function) -> Function:
         for name in names:

@@ -64,7 +64,7 @@ def takes_dims(name: str) -> bool:
 
 @functools.cache
 def tells_of_shape(name: str) -> bool:
-    """Return whether an operator gives plain values (a truth value, lengths, a dtype) that depend on no element of a tensor."""
+    """Return whether an operator returns plain values (a bool, lengths, a dtype) that do not depend on the elements of a tensor."""
     if name == "is_nonzero":  # torch marks no operator that is made of others
         return False
     schemas = [schema for schema, _ in all_overloads(name).values() if any(one.type.startswith("Tensor") for one in schema.arguments)]
@@ -76,7 +76,7 @@ _PLAIN = frozenset(("bool", "int", "SymInt", "int[]", "ScalarType", "float", "De
 
 @functools.cache
 def gives_places(name: str) -> bool:
-    """Return whether an operator also returns integers, which have no gradient: indices, or the exponents of ``frexp``."""
+    """Return whether an operator also returns integers, which have no gradient: indices or, for ``frexp``, exponents."""
     return any(_PLACES.search(schema.returns) for schema, _ in all_overloads(name).values())
 
 

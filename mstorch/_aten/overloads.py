@@ -40,7 +40,8 @@ _OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
 
 @functools.cache
 def schemas_of(name: str, which: str = "default") -> tuple[Schema | None, Schema | None]:
-    """Return the schemas of an operator and of ``name``, which computes its gradient; None for both if they do not tell how."""
+    """Return the schemas of an operator and of ``name``, its backward operator. Return None for both if a parameter of the latter has an
+    unknown name."""
     base = name.removesuffix("_backward")
     if base == name:
         return None, None

@@ -46,7 +46,7 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _unread(tensor: Tensor) -> None:
-    """Do nothing in place of a read of memory; the parts check values themselves."""
+    """Do nothing, in place of a function that reads memory to check values: the parts check values themselves."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -101,7 +101,7 @@ class _Names(dict[str, Any]):
 
 
 class _Room:
-    """Proxy of a module of operations, whose attributes are the public forms."""
+    """Stands for a module of operations: its attributes are the public forms of the module's functions."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self._module = module
@@ -111,7 +111,8 @@ class _Room:
 
 
 def _home(value: Any) -> str:
-    """Return the name of the module that defines a function, or of the module itself, whatever torch calls it."""
+    """Return the name under which the interpreter loaded the module that defines a function, or the module itself; ``__name__`` may be
+    torch's."""
     space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
     return getattr(space.get("__spec__"), "name", "")
 

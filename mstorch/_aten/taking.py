@@ -56,7 +56,7 @@ def overload_of(bound: Bound) -> ops.OpOverload:
 
 
 def _name(public: Callable[..., Any]) -> str | None:
-    """Return the name of a public function or method; None for a function that does not compute."""
+    """Return the name of a public function, method or computed property; None for one that only returns metadata."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, Property):
         computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"
@@ -116,7 +116,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _refuse(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise what a function raises of tensors with these shapes."""
+    """Run a function on tensors without memory, of the arguments' shapes and dtypes, so that it raises its error for them."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     if any(one.is_nested or one.layout is not strided for one in tensors):
         return
@@ -129,7 +129,8 @@ def _standing(value: Any) -> Any:
 
 
 def _decomposed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a function run in parts; NotImplemented, with no random number drawn, if that is not possible to its end."""
+    """Return the result of a function whose parts are run as public calls. If a part cannot be, restore the random state and return
+    NotImplemented."""
     engine = default_generator.engine
     before = engine.get_state()
     try:

@@ -107,7 +107,8 @@ class Entry:
         self.cut: list[bool] = []  # inputs from which no gradient is wanted
 
     def settle(self) -> None:
-        """Determine which inputs get a gradient from the outputs that require grad."""
+        """Set ``cut``: for each input of the graph, whether none of the outputs that require grad depends on it, so that it gets no
+        gradient."""
         wanted = 0
         for bits, tracked in zip(self.depends, self.plan.tracked):
             wanted |= bits if tracked else 0
@@ -281,7 +282,7 @@ class Compiled:
     # Capturing
 
     def _compile(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
-        """Return an entry for these arguments; None if the function raises, with or without a graph."""
+        """Return a new entry for these arguments: a graph, or the reason why there is none. Return None if the function itself raises."""
         graphs_read_windows()  # found out before the recorder is at work
         stream = states_of_streams()
         enabled = modes.grad
@@ -339,7 +340,8 @@ class Compiled:
             entry.natives += natives
 
     def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
-        """Find the tensors that the function can reach, and which arguments are among them, before it runs."""
+        """Set the entry's states (tensors that the function can reach) and the arguments among them, before the function runs. Raise
+        GraphBreak for what a graph cannot take."""
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]
@@ -473,7 +475,7 @@ def _check_escapes(
 
 
 def _holder(tensor: Any) -> str:
-    """Return which object holds a tensor, for a message."""
+    """Return the name under which a dict (an object's attributes, a module) holds a tensor, as text for a message; "" if there is none."""
     for holder in gc.get_referrers(tensor):
         if isinstance(holder, dict):
             for key, value in holder.items():

@@ -92,7 +92,7 @@ _MANY = 1 << 32  # more than a function exchanges one memory: no window of a cop
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
-    """Return the attributes that restore a storage after its copy is discarded."""
+    """Return the attributes of a storage with their values, from which it is restored after a run on a copy of its memory."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
     return [(name, getattr(storage, name)) for name in _OF_STORAGES]
@@ -142,7 +142,8 @@ class Plan:
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Return for each output of the graph whether it persists as a tensor; the others are only written to known tensors."""
+        """Return for each output of the graph whether it becomes a new tensor or an argument's value; the values of the others are only
+        copied into known tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 

@@ -92,7 +92,7 @@ class Guards:
             self.enter(own.__code__)
 
     def finish(self) -> None:
-        """Add the guards that are known only after the function has run, from the names that it used."""
+        """Add the guards on ``.grad`` if the function used that name; called when the function has run."""
         if "grad" in self.names:
             for tensor, *_, path, _ in self.tensors:
                 self._probe(functools.partial(_gradient_of, tensor), f"{path}.grad")
@@ -400,7 +400,7 @@ class Guards:
             self.look(space["__getattr__"], f"{module.__name__}.__getattr__")
 
     def computes_names(self) -> None:
-        """Guard all names of the modules involved, because the function computes the names of attributes."""
+        """Guard all public names of the modules that the function uses, because the function computes names of attributes (``getattr``)."""
         self._computes = True
         while len(self._opened) < len(self._python):
             for module, path in [found for number, found in self._python.items() if number not in self._opened]:
@@ -528,7 +528,7 @@ def _same_members(base: type, before: dict[str, Any]) -> bool:
 
 
 def _same_picture(now: Any, value: Any) -> bool:
-    """Return whether a value is unchanged: the same object, or an equal plain value."""
+    """Return whether a value is unchanged: the same object, an equal plain value, or a tuple of such."""
     if now is value:
         return True
     if type(now) is not type(value):

@@ -65,14 +65,14 @@ class Held:
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value is plain, its identity irrelevant: a number, a string, a dtype, or a tuple of such."""
+    """Return whether a value is a number, a string, a dtype or the like, or a tuple of these, so that it is compared by value and not by
+    identity."""
     kind = type(value)
     return kind in PLAIN or (kind is tuple and all(map(is_plain, value)))
 
 
 def picture(value: Any) -> Any:
-    """Return a key for a value: for a plain value, one that equals only keys of the same type and bits; for other objects their identity.
-    """
+    """Return a key by which two values can be compared: type and bits of a plain value, the identity of any other object."""
     kind = type(value)
     if kind is float:
         return kind, struct.pack("d", value)
@@ -97,8 +97,8 @@ def _logged(value: logging.Logger) -> tuple[Any, ...]:
 
 
 def pictured(value: Any) -> Callable[[], Any] | None:
-    """Return a function that converts a value to plain data or identities, if attributes and keys do not show the value's state; else None.
-    """
+    """Return a function that returns the current state of a value (an array's bytes, a set's items), for values whose state is not in their
+    attributes. Return None for others."""
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
         return lambda: (value.dtype.str, value.shape, tuple(map(picture, value.ravel().tolist())))
     if isinstance(value, np.ndarray):

@@ -38,7 +38,8 @@ def _reference(
     function: Callable[..., Any], form: tuple[Any, ...], arguments: Sequence[Any], numbers: Sequence[int],
     states: Sequence[Any]
 ) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
-    """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""
+    """Run the function on copies of its tensors, as a generator: yield its outputs, the copies, and the edges at which gradients are wanted
+    (None: no gradient)."""
     with copied_memory(states):
         made = [copied(arguments[i]) for i in numbers]
         ends = [edge_of(owner) if is_tracked(owner) and not owner._ms_dtype.is_integral else None for owner in (*made, *states)]
@@ -102,7 +103,7 @@ def _whole(tensor: Tensor) -> Any:
 
 
 def _as_it_lies(values: Array, tensor: Any) -> Array:
-    """Return the values in memory order, for a tensor that covers its memory."""
+    """Return the values of a dense tensor as a flat array in memory order; row-major values unchanged."""
     if tensor._ms_stride is None:
         return values
     flat = np.empty(values.size, values.dtype)

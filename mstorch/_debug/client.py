@@ -68,7 +68,8 @@ class Client:
         return version
 
     def here(self) -> bool:
-        """Return whether this process may send requests; a forked process may not, because its requests would mix with its parent's."""
+        """Return whether this process started the server. A forked child must not send requests, because they would mix with its parent's.
+        """
         return os.getpid() == self._owner
 
     def ask(self, request: Message) -> Message:
@@ -110,7 +111,7 @@ class Client:
         return receive(self._process.stdout, {})
 
     def _answered(self, step: Callable[..., Any], *args: Any) -> Any:
-        """Run half of an exchange. Raise RuntimeError if torch's process has ended."""
+        """Return ``step(*args)``, which sends or receives. If the server has ended, start a new one and raise RuntimeError."""
         try:
             return step(*args)
         except (EOFError, BrokenPipeError):
@@ -125,7 +126,7 @@ class Client:
             raise
 
     def _again(self) -> None:
-        """Start a new process, without the state of the interrupted request."""
+        """Kill the server process, which may be in the middle of a message, and start a new one."""
         self._process.kill()
         self._begin()
 

@@ -80,7 +80,7 @@ class Call:
 
     @functools.cached_property
     def shares_memory(self) -> bool:
-        """Whether several tensors, or several elements of one tensor, share memory, which copies would not do."""
+        """True if several tensors of the call, or several elements of one, share memory. Copies, which torch gets, would not share it."""
         storages = [id(tensor._ms_storage) for tensor in self.tensors]
         return len(set(storages)) < len(storages) or self._overlaps
 
@@ -89,7 +89,7 @@ class Call:
         return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._ms_shape))
 
     def released(self) -> None:
-        """Release the tensors, whose values the message already contains."""
+        """Drop the references to the tensors, whose values the message holds."""
         self.tensors = []
 
 
@@ -249,7 +249,7 @@ class Comparison:
         self.tell(what + call.name, call.place, call.text, difference, cause)
 
     def tell(self, name: str, place: Place, arguments: str, difference: str, cause: Exception | None = None) -> None:
-        """Raise, or print, a difference."""
+        """Raise DifferenceError or, with ``all``, print the difference once per operation."""
         text = (
             f"{name} differs from torch {self.client.version}\n  called at   {place}\n              {place.source()}\n"
             f"  arguments   {arguments}\n  difference  {difference}"

@@ -1,4 +1,4 @@
-"""Whether two results agree, as messages (``messages.py``), and which element differs most."""
+"""Comparison of two results, given as messages (``messages.py``), and the element that differs most."""
 from __future__ import annotations
 
 import math

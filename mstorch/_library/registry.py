@@ -94,7 +94,7 @@ class _Context:
 
 
 class _Recorded(Function):
-    """A Function that computes an operator's call, with the gradient registered for the operator, or with none."""
+    """autograd.Function that runs a user-defined operator; backward is the formula registered for the operator, or raises."""
 
     @staticmethod
     def forward(ctx: Any, operator: Operator, spec: TreeSpec, *leaves: Any) -> Any:

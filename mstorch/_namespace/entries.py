@@ -73,7 +73,8 @@ _built: dict[Function, Function] = {}
 
 
 def enter_functional(namespace: dict[str, Any]) -> None:
-    """Wrap the functions of torch.nn.functional in their public form, before modules use them as defaults."""
+    """Wrap the functions of torch.nn.functional in their public form. This is done before ``nn.modules``, which uses them as defaults, is
+    imported."""
     face = vars(sys.modules[_HOME])
     both = {
         name: value for name, value in namespace.items()
@@ -106,7 +107,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
 
 
 def build_in(namespace: dict[str, Any], module: str) -> None:
-    """Make the remaining functions that torch writes in C built-in objects: settings, functions of lists, sparse functions."""
+    """Replace the functions of a namespace that torch writes in C and that are still Python functions by built-in function objects."""
     face = module.removeprefix(_HOME).removeprefix(".")
     for name, value in list(namespace.items()):
         if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
@@ -157,7 +158,7 @@ def enter_class() -> None:
 
 
 def _of_method(shown: inspect.Signature) -> inspect.Signature:
-    """Return a signature whose first parameter is positional-only, as ``self``."""
+    """Return a method's signature: the first parameter without a default, and without a second parameter named ``self``."""
     first, *rest = shown.parameters.values()
     if first.kind is not first.POSITIONAL_OR_KEYWORD:
         return shown

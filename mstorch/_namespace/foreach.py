@@ -184,7 +184,7 @@ _BY_OPERANDS = {1: _unary, 2: _binary, 3: _pointwise}
 
 
 def _operands(name: str) -> int:
-    """Return how many arguments the operation of one tensor needs."""
+    """Return the number of required positional parameters of the function ``name`` of single tensors."""
     parameters = inspect.signature(inspect.unwrap(written(getattr(torch, name)))).parameters.values()
     return sum(one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
 

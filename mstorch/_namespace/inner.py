@@ -70,9 +70,9 @@ def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mod
 
 
 def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
-    """Return the softmax of the elements that a mask does not hide (0 at hidden ones); ``mask_type`` tells whether the mask is (L, L), (B,
-    L) or of the input's shape.
-    """
+    """Return the softmax along ``dim`` without the elements where the mask is True, which are 0 in the result.
+
+    The mask's shape is (L, L) for ``mask_type`` 0, (B, L) for 1, that of the input for 2."""
     if mask.dtype is not bool_:
         raise RuntimeError("Mask should be a boolean tensor")
     kind = 2 if mask_type is None else mask_type

@@ -119,7 +119,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
-    """Call a function with lazy bits of its operands resolved; results in ``out=`` are written back with the bits of ``out``."""
+    """Call a function with plain operands (``args``, ``named``). If ``out`` is lazily conjugated or negated, write the result into its
+    memory with these bits undone."""
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)

@@ -128,7 +128,8 @@ def _integers_beside(first: Any, item: Any) -> Any:
 
 
 def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
-    """Return results of the integer dtype as quantized tensors; indices and the like are returned unchanged."""
+    """Return results with integer tensors turned back into quantized ones, with the quantizer ``own``; tensors of other dtypes (indices)
+    unchanged."""
     if isinstance(found, TensorBase):
         if found._ms_dtype is not INTEGERS[first._ms_dtype]:
             return found
@@ -142,7 +143,7 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
 
 
 def _shown(found: Any, first: Tensor) -> Any:
-    """Return a quantized tensor, known as a view of another if it shows that one's memory."""
+    """Return a quantized tensor, marked as a view of ``first`` (or of its base) if it shares the memory."""
     if found._ms_storage is first._ms_storage:
         base = None if first._ms_auto is None else first._ms_auto.base
         auto_of(found).base = first if base is None else base
@@ -150,7 +151,7 @@ def _shown(found: Any, first: Tensor) -> Any:
 
 
 def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:
-    """Return views of a per-channel quantized tensor that keep the channels as one dimension."""
+    """Return a view (select, slice, transpose, …) of a per-channel quantized tensor; its quantizer's ``axis`` follows the channels."""
     own, rank = first._quantizer, len(first._ms_shape)
     if name in ("select", "__getitem__") and len(others) == (2 if name == "select" else 1) and isinstance(others[-1], int):
         dim = others[0] % rank if name == "select" else 0
@@ -335,7 +336,7 @@ def _new_empty(self: Any, *size: int, **options: Any) -> Tensor:
 
 
 def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
-    """Give a tensor another size, in its own memory or a larger one."""
+    """Resize a per-tensor quantized tensor in place; return the tensor."""
     if self._quantizer.axis is not None:
         raise NotImplementedError("Can only resize quantized tensors with per-tensor schemes!")
     determinism.refuse("quantized_resize_cpu_")

@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether the finding keeps the program from working; notes and guarded uses do not."""
+        """True if the finding keeps the program from working; notes and guarded uses do not."""
         return self.kind not in _NOTES and not left_behind.handled(self.state)
 
 

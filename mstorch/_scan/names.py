@@ -14,7 +14,7 @@ _OTHER_MAKERS = frozenset("xpu mps hpu mlu musa mtia xla gcu supa sdaa maia priv
 
 
 class Lack(NamedTuple):
-    """Shortest missing prefix of a name. ``importable``: it can be imported, but raises when it is used."""
+    """The shortest prefix of a dotted name that does not exist. ``importable``: it can be imported, but using it raises."""
 
     name: str
     importable: bool
@@ -58,7 +58,7 @@ def _is_ours(error: ModuleNotFoundError) -> bool:
 
 @functools.cache
 def package_for(dotted: str) -> str | None:
-    """Return the package that a torch module needs and that is not installed, such as tensorboard."""
+    """Return the name of the missing package that a torch module needs (tensorboard, for example); None if nothing is missing."""
     parts = dotted.split(".")
     for number in range(2, len(parts) + 1):
         try:

@@ -90,7 +90,8 @@ def own_attributes(
 
 
 def _set(node: ast.stmt, first: str) -> Iterable[tuple[str, ast.expr | None]]:
-    """Yield the attributes that a statement sets, with their values; a registered buffer is a tensor, whatever value it was made from."""
+    """Yield the attributes of ``self`` that a statement sets, each with its value's expression; None stands for a registered buffer, which
+    is a tensor."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == first:

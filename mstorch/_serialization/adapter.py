@@ -266,7 +266,7 @@ def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_own_method(method: Callable[..., Any]) -> bool:
-    """Return whether a method is the tensor class's own, not overridden by a subclass."""
+    """Return whether a bound or plain method is the one that class Tensor has under its name."""
     return getattr(tensor_class(), method.__name__, None) is method
 
 

@@ -58,9 +58,8 @@ class StorageType:
 
 
 def handed_out(ref: TypedRef) -> TypedRef | TypedStorage:
-    """Return the object for a storage in a loaded object graph: an mstorch storage over the referenced bytes if they are on the CPU, else
-    the reference.
-    """
+    """Return the object that stands for a storage in the loaded objects: a storage of mstorch over the file's bytes if they belong on the
+    CPU, else ``ref``."""
     if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
         return ref
     made = adapter.public_storage(ref.storage, ref.dtype_name)

@@ -200,9 +200,8 @@ def dump(obj: Any, pickle_module: ModuleType | type[Any], protocol: int, table: 
 
 
 def _is_misnamed(obj: Any) -> bool:
-    """Return whether a pickler that reads names off objects would write another name than torch's; under the import hook the objects have
-    torch's names.
-    """
+    """Return whether an ordinary pickler would write another name for an object than torch's. (Where ``import torch`` imports mstorch, the
+    objects have torch's names.)"""
     if adapter.is_dtype(obj):
         return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
     if isinstance(obj, adapter.qscheme_class()):
@@ -252,9 +251,8 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
 
 
 def _table_of(base: type[Any]) -> dict[type, Any]:
-    """Return the pickler's dispatch table, without the entries that dill, which MindSpore imports, adds to Python's own: files that name
-    dill cannot be read with ``weights_only``, nor without dill.
-    """
+    """Return the pickler's dispatch table without dill's entries. MindSpore imports dill, which adds them to Python's pickler; files that
+    name dill need dill to load, and cannot be loaded with ``weights_only``."""
     if base is not pickle._Pickler:
         return dict(base.dispatch)
     own = {kind: save for kind, save in base.dispatch.items() if not str(getattr(save, "__module__", "")).startswith("dill")}

@@ -49,7 +49,8 @@ def load(path: str, map_location: Any) -> dict[str, Any]:
 
 
 def _check_places(header: dict[str, Any], size: int) -> None:
-    """Raise ValueError unless the tensors are contiguous and do not overlap, which would need more memory than the file's size."""
+    """Raise ValueError unless the tensors' byte ranges follow one another without gaps or overlap and fill the file: overlapping ones could
+    need more memory than the file's size."""
     end = 0
     for begin, after in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
         if begin != end or after < begin:

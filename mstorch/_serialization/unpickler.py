@@ -29,7 +29,7 @@ _MALFORMED = (IndexError, KeyError, ValueError, TypeError, AttributeError, Overf
 
 
 class NotAllowed(UnpicklingError):
-    """A pickle names a class or function that nobody allowed."""
+    """Raised for a pickle that names a class or function which is not on the allow-list."""
 
 
 def _python3_name(module: str, name: str) -> tuple[str, str]:

@@ -43,7 +43,7 @@ _UNARY = _unary_forms()
 def _empty_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, requires_grad: bool = False, **options: Any
 ) -> Tensor:
-    """Return a tensor of the same size and layout, whose values nobody filled."""
+    """Return a sparse tensor of the same size and layout; a compressed one keeps the indices, with uninitialized values."""
     place = options.get("device")
     if place is not None and is_meta_device(place) and layout in (None, input._layout):
         if input._layout is sparse_coo:
@@ -99,7 +99,7 @@ COMMON: dict[str, Function] = {
 
 
 def _of_sparse(name: str, function: Function) -> Function:
-    """Return a method for sparse tensors only."""
+    """Return a method that raises NotImplementedError unless one of its first arguments is sparse."""
 
     def method(*args: Any, **kwargs: Any) -> Tensor:
         if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # an old order begins with a number
@@ -207,7 +207,7 @@ def _is_nonzero(self: Tensor) -> bool:
 
 
 def _named(kind: str) -> dtype:
-    """Return the dtype given as a dtype, a type or a type's name."""
+    """Return a dtype given as a dtype, a tensor type or a type's name; "torch.sparse." counts as "torch."."""
     return as_dtype(kind.replace("torch.sparse.", "torch.") if isinstance(kind, str) else kind)
 
 
@@ -227,7 +227,7 @@ def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> 
 
 
 def _kept_methods() -> dict[str, Function]:
-    """Return the methods of sparse tensors that are derived from their values."""
+    """Return, by name, the methods that sparse tensors have in place of those of strided ones: conversions, new tensors, resizing."""
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
     kept.update({name: elementwise.conversion(name) for name in ("cpu", "cuda", "npu")}, to=elementwise.to)
     kept["type_as"] = lambda self, other: self.to(other._ms_dtype)
@@ -293,7 +293,7 @@ def _edge(tensor: Tensor, who: str) -> Tensor | graph.GradientEdge:
 
 
 def _roots(outputs: Tensor | Sequence[Tensor], gradients: Any) -> tuple[list[Any], list[Any]]:
-    """Return the roots, sparse ones as edges, and their gradients."""
+    """Return the outputs, with sparse ones replaced by their gradient edges, and the gradients, which are checked for sparse outputs."""
     roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
     for number, (root, gradient) in enumerate(zip(roots, gradients)):

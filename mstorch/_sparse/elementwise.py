@@ -93,7 +93,8 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_it_was(tensor: Any) -> Tensor:
-    """Return a tensor that keeps an operation's result, before that is overwritten in place."""
+    """Return an alias of a sparse tensor with its autograd node, which keeps a result for backward before the tensor is modified in place.
+    """
     if not is_sparse(tensor) or tensor._ms_node is None:
         return tensor
     kept = tensor.detach()
@@ -256,7 +257,7 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def _check_layouts(input: Any, other: Any) -> None:
-    """Raise torch's error for factors of different layouts, which only a first factor in CSR allows."""
+    """Raise torch's error for a product of two layouts, unless the first factor is CSR."""
     if input._layout is not other._layout and input._layout is not sparse_csr:
         raise RuntimeError("Expected result Tensor to be of format CSR")
 
@@ -274,8 +275,8 @@ def _conjugated(value: Tensor | complex) -> Tensor | Number:
 
 
 def _operands(input: Tensor, other: Tensor | float) -> tuple[Any, ...]:
-    """Return the operands that the gradient rule of a product or quotient with a number needs; the tensor only if the number requires grad.
-    """
+    """Return the operands that the gradient of a product or quotient with a 0-d tensor ``other`` needs; the sparse tensor only if ``other``
+    requires grad. None for a Python number."""
     if not isinstance(other, TensorBase):
         return ()
     return (other, input) if is_tracked(other) else (other,)
@@ -305,7 +306,7 @@ def _multiplied(input: Any, other: Any) -> Tensor:
 
 
 def _mul_spread(input: Any, dense: Tensor) -> Tensor:
-    """Return the product with a dense factor that is broadcast."""
+    """Return the product with a dense tensor that broadcasts to the size of ``input``; only a COO tensor may itself be broadcast."""
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
         if input._layout is not sparse_coo:
@@ -361,7 +362,7 @@ def pow(input: Any, exponent: Number, *, out: Tensor | None = None) -> Tensor:
 
 
 def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor, ...] | None = None) -> Tensor:
-    """Return the tensor with other values, with an identity gradient."""
+    """Return a sparse tensor of ``values`` at the indices of ``input`` (or at ``index``); the gradient is passed on unchanged."""
     return record(label, (input,), lambda: like(input, values, index), lambda gradient: (gradient,))
 
 
@@ -374,7 +375,8 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _without_elements(input: Any, values: Tensor) -> Tensor:
-    """Return a tensor of the meta device, which has no specified elements, as torch's."""
+    """Return a sparse tensor of the same size without specified elements, on the device of ``values``: on the meta device torch's has none.
+    """
     coo = input._layout is sparse_coo
     batch = 0 if coo else input._index[0].dim() - 1
     *first, last = input._index

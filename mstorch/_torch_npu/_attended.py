@@ -15,8 +15,8 @@ _WIDTH = 8  # so often the kernel repeats the figures of a row
 def attended(
     query: Any, key: Any, value: Any, hidden: Any, causal: bool, scale: float, pse: Any = None, inside: bool = True, keep: float = 1.0
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the result, and each row's maximum score and sum of exponentials, repeated 8 times. With ``inside``, ``pse`` is scaled, too.
-    """
+    """Return attention, and each row's maximum score and sum of exponentials, both repeated 8 times. With ``inside``, ``pse`` is added
+    before the scores are scaled, else after."""
     heads, kept = query.shape[1], key.shape[1]
     if kept == 0 or heads % kept:
         raise RuntimeError(f"the {kept} heads of key and value must divide the {heads} of the query")

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 
 class _Checkpoints:
-    """Whether the running backward accumulates into all leaves, which ``torch.utils.checkpoint`` requires."""
+    """Tells ``torch.utils.checkpoint``, through ``valid``, whether the running backward accumulates into all leaves, as it requires."""
 
     @property
     def valid(self) -> bool:
-        """Whether every running backward accumulates into all leaves; True outside a backward pass."""
+        """True if every running backward accumulates into all leaves, or if none is running."""
         return all(engine.running.accumulates)
 
 
@@ -111,7 +111,8 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
-    """Return where backward starts in the usual case, one tensor whose gradient has the tensor's dtype and device; else None."""
+    """Return the edge and the gradient (an array) where backward starts, in the usual case: one plain tensor, and a gradient of its dtype,
+    device and shape or None. Return None in any other case."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
     shape, kind, place = root._ms_shape, root._ms_dtype, root._ms_storage.__class__
@@ -287,12 +288,14 @@ def grad(
 
 
 def _strided_edge(tensor: Tensor) -> Any:
-    """Return the edge of a strided tensor's gradient; for a sparse one ``_ms_shape`` raises, so that its own implementation takes over."""
+    """Return a tensor's gradient edge. For a sparse tensor reading ``_ms_shape`` raises SparseOperand, so that the sparse form of the
+    function runs."""
     return edge_of(tensor) if tensor._ms_shape is not None else None
 
 
 def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
-    """Return a gradient as a tensor that shares memory with no other result."""
+    """Return a gradient as a tensor. It is copied if it shares memory with another result or with a given gradient, unless it is expanded.
+    """
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))

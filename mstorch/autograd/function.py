@@ -363,7 +363,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
 
 
 def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | None:
-    """Return a saved tensor, marked as an output of the node if ``number`` is given."""
+    """Return a tensor saved for backward; ``number`` is its output number if it is an output of the node itself."""
     if tensor is None:
         return None
     if number is None:
@@ -374,7 +374,7 @@ def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | Non
 
 
 def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set[int]:
-    """Return the ids of the tensors marked dirty, which have to be outputs."""
+    """Return the ids of the tensors that were marked dirty. Warn if one is not an input; raise RuntimeError if one is not an output."""
     dirty = {id(tensor) for tensor in ctx._dirty}
     if dirty - given:
         warn(
@@ -424,7 +424,8 @@ def _made_outputs(
 
 
 def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, count: int) -> Tensor:
-    """Turn a tensor into output ``position`` of a node: the tensor itself, a view of it, or a new tensor over its memory."""
+    """Make ``item`` output number ``position`` of a node, and return it: itself if it was modified in place (``dirty``), a view if it is an
+    input (``given``), else itself or an alias."""
     if dirty:
         check_history(item)
         if item._ms_auto is not None and item._ms_auto.base is not None and count > 1:

@@ -39,9 +39,8 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
 
 
 def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> Tensors:
-    """Return new tensors over the same values, with respect to which the function is differentiated; the originals, if captured by a
-    closure, count as constants.
-    """
+    """Return aliases of the tensors with respect to which the function is differentiated. (The function may refer to the original tensors
+    as well; these are constants.)"""
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
     )
@@ -70,7 +69,8 @@ def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
 
 
 def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool, missing: str) -> Tensors:
-    """Return the vector as a tuple; if it is None, ``like`` has to be a single element."""
+    """Return the vector ``v`` as a tuple of tensors. If it is None, return (None,), or raise RuntimeError unless ``like`` has a single
+    element."""
     if v is None:
         if len(like) != 1 or like[0].nelement() != 1:
             raise RuntimeError(missing)

@@ -289,7 +289,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
 
 
 def _projected(leaf: Tensor, gradient: Array, direction: _Direction) -> Any:
-    """Return a gradient's product with a direction; the real and the imaginary part have separate directions."""
+    """Return the product of a leaf's flat gradient with a direction; the real and the imaginary part have a direction each."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
     if np.iscomplexobj(gradient):
@@ -298,7 +298,7 @@ def _projected(leaf: Tensor, gradient: Array, direction: _Direction) -> Any:
 
 
 def _in_full(part: _Part, output: Any, place: int, position: int, settings: _Settings) -> str:
-    """Return slow mode's comparison of a Jacobian that fast mode found wrong."""
+    """Return the comparison of the full Jacobians, as text, for an output and input for which fast mode found a difference."""
     index = watched(part.inputs)[position]
     want = numerical(part.fn, part.inputs, part.inputs[index], settings.eps, part.forward)[place]
     if part.forward:
@@ -521,7 +521,7 @@ def _get_numerical_jacobian(
 
 
 def _old(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function to warn that torch will remove it."""
+    """Decorate a function to warn that torch deprecates it."""
 
     @functools.wraps(function)
     def warned(*args: Any, **kwargs: Any) -> tuple[Tensor | bool | tuple[Tensor, Tensor], ...]:

@@ -22,7 +22,7 @@ _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
 def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
-    """Return the hooks that run when a tensor's gradient is complete."""
+    """Return the dict of hooks that run when a tensor's gradient is complete, created if necessary."""
     edge = edge_of(tensor)
     if edge is None:
         return OrderedDict()
@@ -39,7 +39,7 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
 
 
 def hooks_of(tensor: Tensor) -> OrderedDict[int, Callable[..., Any]] | None:
-    """Return the hooks at a tensor, None where there were never any."""
+    """Return the dict of hooks that ``register_hook`` has registered on a tensor; None if it never was called."""
     node, number = node_of(tensor), tensor._ms_number
     if node is None:
         return None if tensor._ms_auto is None else tensor._ms_auto.hooks

@@ -36,7 +36,7 @@ def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _only(given: Given, *names: str) -> bool:
-    """Return whether only arguments with these names are given."""
+    """Return whether all given arguments are among these names."""
     return all(name in names for name in given)
 
 

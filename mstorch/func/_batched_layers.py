@@ -297,7 +297,7 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def _certain(name: str, args: tuple[Any, ...]) -> bool:
-    """Return whether a call is a dropout that has no effect."""
+    """Return whether a call is a dropout outside of training, which draws nothing."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 
@@ -305,7 +305,7 @@ _BY_SIZE = frozenset(("rand", "randn"))
 
 
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Draw numbers for all slices at once, in torch's order."""
+    """Draw random numbers with randomness "different": in one call for all slices, as torch does, so that the numbers are torch's."""
     map, name = op.map, op.name
     if kwargs.get("out") is None and map.size:
         if name in _BY_SIZE:

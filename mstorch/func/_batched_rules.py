@@ -88,7 +88,7 @@ def default_of(op: Op, name: str) -> Any:
 
 
 def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op: Op) -> None:
-    """Make batched tensors whose slices are 0-d count as 0-d in type promotion, although their values have a dimension."""
+    """Adjust values for type promotion: a batched tensor with 0-d slices has to count as 0-d, although its value has a batch dimension."""
     kinds = [tensor._ms_dtype for tensor, rank in zip(tensors, ranks) if rank]
     if not kinds:
         for place, tensor in enumerate(tensors):
@@ -105,7 +105,8 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """Return the values with the batch dimension first, padded to the same number of dimensions."""
+    """Return the values of tensors so that they broadcast: of batched ones with the batch dimension first and 1s inserted up to ``rank``
+    dimensions per slice."""
     ranks = [len(tensor._ms_shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
@@ -216,14 +217,15 @@ def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def shifted(op: Op, dim: Any, rank: int) -> Any:
-    """Return dimensions shifted for values with the batch dimension in front."""
+    """Return ``dim``, which counts the dimensions of a slice of ``rank`` dimensions, for a value with the batch dimension in front:
+    nonnegative, plus 1."""
     if isinstance(dim, (tuple, list)):
         return tuple(shifted(op, one, rank) for one in dim)
     return wrapped(int(dim), rank) + 1
 
 
 def unfolded(result: Tensor, place: int = 1) -> Tensor:
-    """Return results without the dimension that was added to a 0-d tensor."""
+    """Remove dimension ``place`` of length 1, which was inserted because the slices are 0-d, from a result or each tensor in it."""
     if isinstance(result, TensorBase):
         return result.squeeze(place) if len(result._ms_shape) > place else result
     if isinstance(result, (tuple, list)):
@@ -389,7 +391,7 @@ rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_r
 
 
 def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of the last dimensions that broadcasts leading dimensions."""
+    """Run a function of the last dimensions that broadcasts all dimensions before; the batch dimension becomes one of those."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -400,7 +402,8 @@ def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of matrices like ``leading``; a tensor with fewer dimensions is passed on, so that the function refuses it."""
+    """Run a function of matrices like ``leading``. Tensors of fewer than two dimensions are passed slice by slice, so that the function
+    raises its own error."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
     if any(len(tensor._ms_shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
@@ -425,7 +428,8 @@ _MATRICES_AND = {  # dimensions that each tensor has besides leading ones
 
 
 def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of the last dimensions; how many dimensions it uses differs from tensor to tensor."""
+    """Run a function of matrices and vectors that broadcasts leading dimensions; each argument has its own number of trailing dimensions.
+    """
     own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
     given = args[: len(own)]
     if kwargs.get("out") is not None or "dim" in kwargs or any(

@@ -87,7 +87,7 @@ class Push:
 
     @property
     def independent(self) -> bool:
-        """Whether no output depends on an argument."""
+        """True if no output depends on an argument."""
         return all(gradient is None for gradient in self.gradients)
 
 
@@ -182,7 +182,8 @@ def _joined(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
 
 
 def _parted(item: Any, level: int) -> tuple[Any, Any]:
-    """Return a result without its tangent at this level, and the tangent; None for a result without tangent, which is an outer level's."""
+    """Return a result without its tangent at this level, and the tangent. Return the result itself and None if it has no tangent at this
+    level."""
     value, tangent = apart(core(item), level)
     return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
 

@@ -32,7 +32,8 @@ PH = type("PHBase", (), {"__repr__": lambda self: "PH", "__doc__": "Marks a leaf
 
 
 def _ours(function: Any) -> bool:
-    """Whether a function is the library's own, whose annotations torch's forwards do not have."""
+    """Return whether a function is defined in this library. Its annotations are left out of traced code: torch's forward methods have none.
+    """
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename.startswith(_FOLDER)
 
@@ -261,10 +262,10 @@ above.tracer = Tracer
 
 
 def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Proxy | None) -> Callable[..., Any]:
-    """Return a function of positional inputs that passes on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
+    """Return a function of the positional inputs that calls ``function`` with the given keyword arguments, and with one proxy each for
+    ``*args`` and ``**kwargs``.
 
-    Proxies cannot be unpacked, so the function's code runs with these as ordinary parameters.
-    """
+    A proxy cannot be unpacked, so a copy of the function is called that has ``args`` and ``kwargs`` as ordinary parameters."""
     code = function.__code__
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     names = list(code.co_varnames)

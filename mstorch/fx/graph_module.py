@@ -49,7 +49,7 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
 
 
 def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> GraphModule:
-    """Return an unpickled GraphModule, whose code is traced again."""
+    """Rebuild a GraphModule from a pickle: compile its source, and trace the resulting module with every submodule as a leaf."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
         value: Any = importlib.import_module(module) if module else qualname

@@ -79,7 +79,7 @@ def load(
 def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
 ) -> RecursiveScriptModule:
-    """Return a scripted module in eval mode with its parameters as constants; its state_dict has only the parameters that are preserved."""
+    """Return a scripted module in eval mode, with its parameters as constants. Its state_dict is empty, unless ``preserve_parameters``."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."

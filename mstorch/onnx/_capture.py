@@ -41,7 +41,7 @@ class Step:
 
 
 class _Held:
-    """A tensor of the run and its current Value; for a view also its base, and the operation that derives it from the base."""
+    """A tensor of the run with its current Value; a view also has its base, and the operation that makes it from the base."""
 
     __slots__ = ("tensor", "value", "version", "base", "step", "place", "seen")
 
@@ -82,7 +82,7 @@ class Run:
         return held
 
     def keep(self, tensor: Any) -> None:
-        """Copy a constant before it is written."""
+        """Note the elements of a constant, which is about to be modified in place."""
         value = self.value_of(tensor)
         if value.step is None and value.array is not None:
             self._note(value, tensor)

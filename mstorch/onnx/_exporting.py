@@ -163,7 +163,8 @@ def _in_evaluation(undo: Undo, model: Any) -> None:
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:
-    """Return an output's shape; a dynamic size has the name of the input's dimension, or a name of its own if it is computed."""
+    """Return an output's shape: numbers, and for dynamic sizes the name of the input's dimension with the same size, or ``NAME_dim_AXIS``
+    for a computed one."""
     found: list[Any] = []
     for axis, size in enumerate(shape):
         if isinstance(size, int):

@@ -19,7 +19,7 @@ from ..._tensor import Tensor
 
 
 class Unanswered(NotImplementedError):
-    """Raised for an attribute of a nested tensor that only plain tensors have."""
+    """Raised when an attribute is read that nested tensors do not have."""
 
 
 def _refused(what: str) -> Any:
@@ -245,7 +245,7 @@ class Nested(Tensor):
 
 
 def new(cls: type, values: Tensor) -> Any:
-    """Return a nested tensor of a class with ``values`` as its elements, still without structure."""
+    """Return an instance of the nested class ``cls`` over ``values``; the caller sets its structure."""
     made: Any = object.__new__(cls)
     made.__dict__["_values"] = values
     return made

@@ -43,7 +43,8 @@ _positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by
 
 
 def padded_positions(offsets: Tensor, width: int) -> Tensor:
-    """Return the row positions of components, truncated to ``width``, in a (components, width) tensor; cached for the next call."""
+    """Return the position in a padded (components, width) tensor of each element of the concatenated components, truncated to ``width``.
+    Cached for the offsets."""
     known = _positions.get(offsets)
     if known is None or known[0] != offsets._ms_counter.version:
         known = _positions[offsets] = (offsets._ms_counter.version, {})
@@ -62,10 +63,10 @@ def steps_within(lengths: Array) -> Array:
 
 
 def places(sizes: Array, outer: Sequence[int]) -> tuple[Array, int]:
-    """Return the row positions of components in a tensor of shape (components, *outer), and the number of elements per row.
+    """Return the positions, counted in rows, of the components' rows in a padded tensor of shape (components, *outer), and the length of a
+    row.
 
-    Trailing dimensions that all components fill completely form one row.
-    """
+    A row consists of the trailing dimensions in which every component has the full size."""
     rank = sizes.shape[1]
     whole = rank
     while whole > 1 and (sizes[:, whole - 1] == outer[whole - 1]).all():

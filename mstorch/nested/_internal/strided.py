@@ -117,7 +117,7 @@ class StridedNested(Nested):
         return self if self.is_contiguous() else of_parts(parts(self))
 
     def _packed(self) -> Any:
-        """Return a contiguous tensor whose buffer holds nothing else."""
+        """Return a contiguous nested tensor whose buffer holds its elements only; the tensor itself if it is like that."""
         rows, count = self.contiguous(), self.numel()
         return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
 
@@ -143,7 +143,7 @@ StridedNested.restorer = staticmethod(restored)
 
 
 def alias(values: Tensor) -> Tensor:
-    """Return a view of all elements, with an autograd node of its own."""
+    """Return a view of all elements, which has its own autograd node."""
     return values.view_as(values)
 
 
