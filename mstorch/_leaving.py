@@ -110,12 +110,12 @@ def length_again(items: list[Any]) -> Callable[[], Any]:
 
 
 def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls all of these in order."""
+    """Return a function, to be called once, that calls the given functions in order. It returns a false value."""
     return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
 
 
 def all_of(ends: list[Callable[[], Any]]) -> Callable[[], Any]:
-    """Return a function that calls all functions in a list at that time."""
+    """Return a function, to be called once, that calls all functions which the list then contains. It returns a false value."""
     return functools.partial(deque, map(_call, ends), 0)
 
 
@@ -150,9 +150,7 @@ class item_set_to(Block, ContextDecorator):
 
 
 class LastAway:
-    """``__exit__`` of a block that appended to a list: it removes the last item of the list, as torch's stacks do, even if another block
-    appended it.
-    """
+    """An ``__exit__`` that removes the last item of a list, even if another block appended that item, as torch's mode stacks do."""
 
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items

@@ -310,7 +310,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are computed for the tensor."""
+        """True if gradients are computed for the tensor."""
         return is_tracked(self)
 
     @requires_grad.setter
@@ -347,7 +347,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor is not the result of an operation that autograd tracks."""
+        """True unless the tensor is the result of an operation that autograd tracks."""
         return node_of(self) is None
 
     @property
@@ -410,7 +410,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether ``retain_grad`` was called on a non-leaf."""
+        """True if ``retain_grad`` was called on a non-leaf tensor."""
         return self._ms_auto is not None and self._ms_auto.retains
 
     def detach(self) -> Tensor:

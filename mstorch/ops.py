@@ -96,7 +96,7 @@ class OpOverload:
 
     @property
     def is_view(self) -> bool:
-        """Whether its results are views of an argument."""
+        """True if the results are views of an argument."""
         shared = [argument for argument in self._known.arguments if argument.alias] if self._known is not None else []
         return bool(shared) and not any(argument.is_write for argument in shared)
 

@@ -131,7 +131,8 @@ def save(
 
 
 def _room(error: OSError, path: str) -> str:
-    """Return advice for a full disk that has room for one file, where the old one is kept until the new one is complete."""
+    """Return advice to append to the error if the disk is full and an old file exists, which is kept until the new one is complete; else
+    ""."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.exists(path):
         return ""
     return (
@@ -240,7 +241,7 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
 
 
 def _explained(error: pickle.UnpicklingError) -> str:
-    """Return the text of an error about a refused file: what the file tried to load, and what the user can do about it."""
+    """Return the error message for a file that cannot be loaded with ``weights_only=True``: the reason, and the user's options."""
     message = str(error)
     if isinstance(error, NotAllowed):
         return (

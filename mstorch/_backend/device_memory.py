@@ -31,7 +31,7 @@ stand_in: list[Any] = []
 """Emulation of factories and writes on the stand-in device (`fake.py`)."""
 
 HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
-"""Whether the device has the view and in-place primitives (MindSpore's plugin for GPUs has none): elsewhere windows are copies."""
+"""True if the device has view and in-place primitives (MindSpore's plugin for GPUs has none); elsewhere windows are copies."""
 
 _gather, _scatter, _reshape, _clone = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape"), kernel("clone")
 _join = kernel("cat")

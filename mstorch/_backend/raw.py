@@ -43,7 +43,7 @@ NAME_OF_NP: dict[np.dtype[Any], str] = {np_dtype: name for name, np_dtype in NP_
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
 SHARES = ON_CPU
-"""Whether a raw tensor may share the memory of an array; False on a device, where a pending transfer must not see later writes to the
+"""True if a raw tensor may share the memory of an array; False on a device, where a pending transfer must not see later writes to the
 array.
 """
 

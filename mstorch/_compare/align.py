@@ -348,7 +348,8 @@ def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any
 
 
 def _of_call(gradients: Any, first: list[int], call: int) -> tuple[float, float, float]:
-    """Return the deviation of the gradients of a call's results, without and with outliers, and of those of its arguments, without."""
+    """Return the largest deviations for one call: of its results' gradients without outliers, of its results' gradients with all elements,
+    and of its arguments' gradients without outliers."""
     pairs: dict[str, list[tuple[Any, Any]]] = {"out": [], "in": []}
     for (other, side, number), (_, value) in gradients[0].items():
         if other == call:

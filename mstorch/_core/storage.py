@@ -229,7 +229,7 @@ class DeviceMemory(_Native):
 
     @property
     def reads_are_free(self) -> bool:
-        """Whether the host array that the storage was made from is still valid, so that reads need no transfer."""
+        """True if the host array that the storage was made from is still valid, so that reads need no transfer."""
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:

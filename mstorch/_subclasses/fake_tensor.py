@@ -208,7 +208,8 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, found)
 
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
-        """Return a fake tensor of numbers in the program. A single number stays known, so that ``torch.tensor(3).item()`` works."""
+        """Return a fake tensor for a tensor made from Python numbers. The value of a one-element tensor is kept, so that ``item()`` works.
+        """
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: ops.OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Tensor | float:

@@ -399,7 +399,7 @@ class Saved:
 
     @property
     def changed(self) -> bool:
-        """Whether the tensor was modified in place after it was saved."""
+        """True if the tensor was modified in place after it was saved."""
         return self.unpack is None and self.tensor._ms_counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Operand:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAMES = {"nccl": "NCCL", "hccl": "HCCL", "xccl": "XCCL", "ucc": "UCC"}
 PLAYED = bool(runtime.FAKE_DEVICE)
-"""Whether the host's transport plays HCCL."""
+"""True if the host's transport emulates HCCL."""
 
 if current().type == "npu":
     from .._backend import collectives

@@ -154,5 +154,5 @@ class FileStore(Store):
         return True
 
     def has_extended_api(self) -> bool:
-        """Whether the extended operations are supported: False, as in torch."""
+        """False, as in torch: the extended operations are not supported."""
         return False

@@ -280,7 +280,7 @@ class Reducer:
                     bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
 
     def _bring(self) -> None:
-        """Wait for the device work that communication hooks have started."""
+        """Wait for device work that communication hooks started."""
         deferred.pending = self.deferred
         try:
             deferred.bring()
@@ -314,7 +314,7 @@ class Reducer:
 
     @by_the_host
     def shadow(self) -> None:
-        """Contribute zeros to the other ranks' averages."""
+        """Take part in the other ranks' all-reduces with zeros."""
         for bucket in self.buckets:
             bucket._buffer.zero_()
             self._launch(bucket)

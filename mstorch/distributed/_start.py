@@ -214,7 +214,7 @@ def new_group(
 
 
 def _devices_count(everyone: ProcessGroup, alone: bool) -> bool:
-    """Return whether the devices of all ranks are connected, or some rank already uses its device; unless ``alone``, all ranks are queried.
+    """Return True if the devices of all ranks are connected, or if a rank already uses its device. All ranks are queried unless ``alone``.
     """
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
         return have_met()

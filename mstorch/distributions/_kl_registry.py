@@ -26,7 +26,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[..., Any]:
 
 
 def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
-    """Return the most specific pair of classes, compared by the element ``first`` and then by the other element."""
+    """Return the most specific of the pairs of classes: element ``first`` is compared first, and the other element decides ties."""
 
     def more_special(one: tuple[type, type], other: tuple[type, type]) -> bool:
         for side in (first, 1 - first):

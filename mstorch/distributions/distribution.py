@@ -230,7 +230,7 @@ class Distribution:
         return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
 
     def _mstorch_counted(self, values: Tensor, expand: bool) -> Tensor:
-        """Return values along dimension 0, broadcastable to the batch, or expanded over it."""
+        """Return 1-d values reshaped to (n, 1, ..., 1), which broadcasts with the batch, or with ``expand`` to (n, *batch_shape)."""
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values
 

@@ -47,11 +47,10 @@ def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
 
 
 class Counter:
-    """The initial value of a 0-d state entry: on the host, where each step reads it, unless steps are captured or fused.
+    """Callable that makes a 0-d state entry. The entry is on the CPU, or on the parameter's device if the group is fused or capturable.
 
-    ``first`` is the initial value, or a function of the group that returns it; with ``beside``, the entry is always on its parameter's
-    device.
-    """
+    ``first`` is the initial value, or a function of the group that returns it. With ``beside``, the entry is always on the parameter's
+    device."""
 
     def __init__(self, first: float | Callable[[Group], float] = 0.0, beside: bool = False) -> None:
         self.first = first
@@ -61,14 +60,14 @@ class Counter:
         return self.at(self.first(group) if callable(self.first) else self.first, param, group)
 
     def at(self, value: float, param: Tensor, group: Group) -> Tensor:
-        """Return the entry for a value that an old checkpoint holds as a plain number."""
+        """Return the entry as a tensor, given its value as a number (old checkpoints store numbers)."""
         fused = group.get("fused")
         on_device = self.beside or fused or group.get("capturable")
         return above.torch.tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
 
 
 def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: Optimizer) -> None:
-    """Initialize a parameter's state if it has none of these entries."""
+    """Initialize a parameter's state, unless it already has one of these entries."""
     state = optimizer.state[param]
     if state.keys().isdisjoint(starts):
         for name, start in starts.items():

@@ -381,5 +381,5 @@ def _to_scalar(x: Tensor | float) -> Any:
 
 
 def _get_value(x: Tensor | float) -> float:
-    """Return a Python number for a one-element tensor, a number as it is."""
+    """Return the Python number of a one-element tensor; other values are returned unchanged."""
     return x.item() if isinstance(x, Tensor) else x

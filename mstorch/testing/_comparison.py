@@ -282,7 +282,7 @@ def _at(path: tuple[Any, ...], mismatch: Mismatch) -> Mismatch:
 
 
 def _first_mismatch(actual: Tensor | float | dict[Any, Any], expected: Any, options: Options) -> Mismatch | None:
-    """Return the first difference, or None; errors about the arguments' form precede differences of values."""
+    """Return the first difference of values, or None. Raise at once if the arguments' types or structure do not match."""
     first = None
     for one, other, path in list(_leaves(actual, expected, ())):
         try:

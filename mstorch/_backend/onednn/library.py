@@ -123,7 +123,7 @@ def _products_of_halves() -> Any:
 
 HALF_GEMM: Any = _products_of_halves()
 FOUND_HALVES = HALF_GEMM is not None
-"""Whether the library computes in bfloat16 on this processor."""
+"""True if the library computes in bfloat16 on this processor."""
 
 
 def describe() -> str:

@@ -15,7 +15,7 @@ F, nn = torch.nn.functional, torch.nn
 
 
 def beside(program: Program, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """Describe how a program's results on the device differ from those on the host."""
+    """Run a program on the CPU and on the current device, and describe the first difference of the results; "" if they agree."""
     here, there = program("cpu"), [item.detach().cpu() for item in program(str(devices.current()))]
     for place, (one, other) in enumerate(zip(here, there, strict=True)):
         if one.shape != other.shape or one.dtype != other.dtype:

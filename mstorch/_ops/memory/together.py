@@ -10,7 +10,7 @@ from ..._core.tangents import LEVELS
 from ..._core.tensor_base import TensorBase, on_device, value_of
 
 LAYS_OUT = device_memory.HAS_WINDOWS
-"""Whether tensors can be laid so in this process at all."""
+"""True if this process can concatenate tensors in device memory."""
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:

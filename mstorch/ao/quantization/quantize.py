@@ -67,7 +67,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
 
 
 def _built(kind: type, *args: Any) -> type[Any]:
-    """Return the class. Raise NotImplementedError with the class's name if it is not implemented."""
+    """Return ``kind(*args)``, which raises NotImplementedError, if the class is not implemented; else the class."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 

@@ -76,9 +76,8 @@ class FlatOwner:
         """Do nothing: the flat parameter is never replaced."""
 
     def put(self, tensor: torch.Tensor) -> None:
-        """Set the modules' parameters to views of the full tensor, or, given the shard, remove all but the flat one. An interrupt leaves a
-        module with one or the other.
-        """
+        """Make the modules' parameters views of the full tensor; given the sharded parameter, remove them and leave the flat parameter.
+        After an interrupt, each module has one or the other."""
         present = tensor is not self.sharded
         if not self.visible:
             self.holder._parameters[FLAT_PARAM] = self.sharded
@@ -94,7 +93,7 @@ class FlatOwner:
                     module.__dict__.pop(name, None)
 
     def give(self, local: torch.Tensor) -> None:
-        """Add to this rank's shard of the gradient."""
+        """Accumulate into the gradient of this rank's shard."""
         local = local.to(self.sharded.device)
         held = self.sharded.grad
         self.sharded.grad = local if held is None else held + local
@@ -107,7 +106,8 @@ class FlatOwner:
             self.sharded.grad = None
 
     def refresh(self, fn: Callable[..., Any]) -> None:
-        """Update the flat parameter after ``Module._apply``: where modules hold the original parameters, call ``fn`` on its data."""
+        """Update after ``Module._apply(fn)``; where the modules hold the original parameters, also apply ``fn`` to the flat parameter's
+        data."""
         if self.visible:
             with torch.no_grad():
                 self.sharded.data = fn(self.sharded.data)
@@ -138,7 +138,7 @@ class FlatOwner:
             self.put(self.sharded if self.whole is None else self.whole)
 
     def keep(self, whole: torch.Tensor) -> None:
-        """Copy the full tensor's values to this rank's shard."""
+        """Copy this rank's slice of the full tensor to the sharded parameter."""
         with torch.no_grad():
             self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
 

@@ -117,7 +117,7 @@ class Shards:
 
     @property
     def together(self) -> bool:
-        """Whether the modules currently hold the gathered parameters."""
+        """True while the modules hold full parameters."""
         return bool(self.owners) and all(owner.whole is not None for owner in self.owners)
 
     def prepare(self) -> None:
@@ -158,7 +158,7 @@ class Shards:
                 whole._ms_array = whole._ms_raw = whole._ms_at = None
 
     def _ms_storage(self, place: int) -> Any:
-        """Return the storage of a full parameter in backward, gathered again if freed."""
+        """Return the storage of a full parameter for backward; gather the parameters again if they were freed."""
         owner = self.owners[place]
         if owner.whole is not None:
             return owner.whole._ms_storage
@@ -183,7 +183,7 @@ class Shards:
             next_callback(self.finish)
 
     def expect(self, wholes: list[Any]) -> None:
-        """Remember the full tensors whose gradients backward will deliver."""
+        """Remember the full tensors for which backward will compute gradients."""
         self.waiting = wholes
 
     waiting: list[Any] = []
@@ -225,7 +225,7 @@ class Shards:
                         owner.give(part.to(owner.dtype))
 
     def _over_copies(self, owner: Any, part: Any) -> Any:
-        """Return a gradient shard, averaged over the replicas; None while the averaging is deferred."""
+        """Return the gradient shard averaged over the replicas; accumulate it and return None if averaging is deferred."""
         part = part if owner.partial is None else part + owner.partial
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:
@@ -235,7 +235,7 @@ class Shards:
         return part if divisor is None or self.divisor is not None else part.div_(divisor)
 
     def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
-        """Return the reduction of gradients and the divisor afterwards; HCCL has SUM but not AVG."""
+        """Return the reduction for gradients, and the divisor to apply after it (None with AVG, which HCCL lacks)."""
         if self.divisor is None and parts[0].device.type == "cpu":
             return ReduceOp.AVG, None
         return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor

@@ -54,7 +54,7 @@ _CONFIGS = {
 
 
 class OptimStateKeyType(enum.Enum):
-    """Whether an optimizer state is keyed by parameter names or ids."""
+    """The keys of an optimizer state dict: parameter names or ids."""
 
     PARAM_NAME = enum.auto()
     PARAM_ID = enum.auto()
@@ -290,7 +290,7 @@ class FullyShardedDataParallel(Module):
 
     @contextmanager
     def _with_parts(self) -> Iterator[None]:
-        """Take part in the other ranks' all-gather, then keep the shards."""
+        """Take part in the other ranks' all-gather, but leave this rank's parameters sharded."""
         if not self._shards.together:
             self._shards.unshard()
             self._shards.reshard()
@@ -427,7 +427,7 @@ def _without_sync(undo: Undo, shards: list[Shards]) -> None:
 
 
 def _own_parts(module: Module, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name prefix, submodule) of a module, without FSDP-wrapped submodules."""
+    """Yield (prefix, module) for the module and each submodule once, without FSDP-wrapped ones."""
     waiting, seen = [(prefix, module)], set()
     while waiting:
         name, part = waiting.pop(0)
@@ -447,7 +447,7 @@ def _names(owner: FlatOwner, module: Module, prefix: str) -> list[str]:
 
 
 def _own_places(module: Module, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield ``_own_parts``, with every name that a submodule has."""
+    """Yield (prefix, module) like ``_own_parts``, but for a submodule with several names once for each name."""
     yield name, module
     for child, part in module._modules.items():
         if part is not None and not isinstance(part, FullyShardedDataParallel):

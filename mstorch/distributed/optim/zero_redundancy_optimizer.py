@@ -53,7 +53,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._rebuild()
 
     def _parts(self) -> list[list[list[Any]]]:
-        """Return for each rank and param group the parameters that the rank updates; the largest go to the rank with the least."""
+        """Return the parameters that each rank updates, as ``[rank][param group]`` lists. Parameters are assigned by descending size to the
+        rank that has the fewest elements."""
         sizes = [0] * self.world_size
         found: list[list[list[Any]]] = [[] for _ in range(self.world_size)]
         for group in self.param_groups:

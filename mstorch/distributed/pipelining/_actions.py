@@ -52,7 +52,7 @@ class _Action(NamedTuple):
 
     @property
     def is_compute_op(self) -> bool:
-        """Whether the action computes, rather than communicates."""
+        """True if the action is a computation, False if it is communication."""
         kind = _ComputationType
         return self.computation_type in (kind.FORWARD, kind.FULL_BACKWARD, kind.BACKWARD_INPUT, kind.BACKWARD_WEIGHT, kind.OVERLAP_F_B)
 

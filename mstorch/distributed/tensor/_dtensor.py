@@ -142,7 +142,7 @@ class DTensor(Tensor):
         return part if largest else part.pow(1.0 / order)
 
     def _everywhere(self, value: Tensor) -> DTensor:
-        """Return a plain tensor, equal on all ranks, as a replicated DTensor on the same mesh."""
+        """Return a plain tensor, which is equal on all ranks, as a replicated DTensor on this DTensor's mesh."""
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
@@ -206,7 +206,7 @@ _OWN = set(
 
 
 def _name(func: Any) -> tuple[str, str]:
-    """Return the name of the function that was called; for a property, also whether it is read or set."""
+    """Return (name, ""), or for a property accessor the property's name and "__get__", "__set__" or "__delete__"."""
     owner = getattr(func, "__self__", None)
     if owner is not None and isinstance(owner, property):
         return getattr(owner, "__name__", ""), func.__name__
@@ -282,7 +282,7 @@ def _data(func: Any, access: str, args: tuple[Any, ...]) -> Any:
 
 
 replicating = [False]
-"""Whether plain tensors mixed with DTensors count as replicated (``experimental.implicit_replication``)."""
+"""True if plain tensors mixed with DTensors count as replicated (``experimental.implicit_replication``)."""
 
 
 def _scalar_backward(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

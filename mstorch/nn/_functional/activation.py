@@ -37,7 +37,8 @@ _threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch
 
 
 def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> Tensor:
-    """Return the result. If a negative slope was applied in place, the sign of the input is lost, and backward raises RuntimeError."""
+    """Return the result. If ``slope`` is negative and was applied in place, register a hook that raises RuntimeError in backward, because
+    the sign of the input is lost."""
     if inplace and slope < 0 and result.requires_grad:
 
         def refuse(gradient: Tensor) -> Any:

@@ -96,7 +96,7 @@ def _kept_past(queries: int, keys: int, like: Any) -> Any:
 
 @ways(at=2, device=_kept_past)
 def _past(queries: int, keys: int, like: Tensor) -> Tensor:
-    """Return a causal mask, a lower triangular bool tensor; on a device it is cached for the next call."""
+    """Return a lower triangular bool mask of shape (queries, keys), on the device of ``like``."""
     return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
@@ -249,7 +249,8 @@ def _attended(
 
 
 def head_width(width: int, expected: int, heads: int) -> int:
-    """Return the number of features of a head. Raise AssertionError for a width that is not the expected one, or not heads of one width."""
+    """Return the number of features of a head. Raise AssertionError if ``width`` is not ``expected`` or not divisible by the number of
+    heads."""
     if width != expected:
         raise AssertionError(f"was expecting embedding dimension of {expected}, but got {width}")
     head = width // heads

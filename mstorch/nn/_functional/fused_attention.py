@@ -63,8 +63,8 @@ def attention_with_sums(
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
-    """Return which rows have an unmasked key (None if all are known to have one), and the inverted mask in a shape that the kernel accepts.
-    """
+    """Return a mask of the rows that have an unmasked key (None if all rows are known to have one), and the inverted mask in a shape that
+    the kernel accepts."""
     if single and len(mask._ms_shape) == 3:
         mask = views.unsqueeze(mask, 1)
     while len(mask._ms_shape) > 2 and mask._ms_shape[0] == 1 and len(mask._ms_shape) < 4:

@@ -19,12 +19,11 @@ _states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 class CellName:
-    """A descriptor for an attribute inherited from Cell that yields to a value in the instance, a parameter, a buffer, a child, and any
-    definition in a subclass. Without ``__set__``, assignments go to the instance.
+    """A descriptor for an attribute inherited from Cell. A parameter, buffer, child or instance attribute of the same name takes
+    precedence, and so does a definition in a subclass.
 
-    Code that probes (``hasattr``, ``getattr``, ``inspect``) finds no such name, as in torch; MindSpore's tools do, and so does an explicit
-    ``module.trainable_params()``.
-    """
+    As in torch, ``hasattr``, ``getattr`` and ``inspect`` do not find the name. MindSpore's tools find it, and so does an attribute
+    expression such as ``module.trainable_params()``."""
 
     def __init__(self, name: str, attribute: Any, default: Any) -> None:
         self.name = name
@@ -50,7 +49,8 @@ class CellName:
 
 
 def _is_probed(frame: Any) -> bool:
-    """Return whether non-MindSpore code probes for the attribute by a function, without naming it in its source."""
+    """Return True if code outside MindSpore and mstorch accesses the attribute by a call, such as ``hasattr``, not by an attribute
+    expression."""
     room = frame.f_globals.get("__name__", "").partition(".")[0]
     if room == "mindspore" or room == _HOME:
         return False
@@ -82,7 +82,8 @@ else:
 
 
 def is_free(module: Any, name: str) -> bool:
-    """Return whether a name of the module is only inherited from Cell."""
+    """Return True if the name is an attribute inherited from Cell, and the module has no instance attribute, parameter, buffer or child of
+    that name."""
     members = module.__dict__
     if name in members or any(name in members.get(kind, ()) for kind in _MEMBERS):
         return False

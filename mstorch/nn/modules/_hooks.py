@@ -282,7 +282,7 @@ class _BackwardHooks:
 
 
 def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return aliases of the tensors whose gradients pass through ``reached`` in backward."""
+    """Return aliases of the tensors, whose backward pass applies ``reached`` to the list of their gradients."""
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
@@ -298,7 +298,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
 
 
 class _Reaching(Node):
-    """A node that passes gradients to a module's hooks."""
+    """The node of BackwardHookFunctionBackward, which passes gradients to a module's hooks."""
 
     __slots__ = ("reached", "count")
     in_the_open = True
@@ -308,7 +308,8 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
-        """Run the hooks and return the gradients, as the hooks have replaced them; None is the gradient of an unused output."""
+        """Run the hooks and return the gradients, or the hooks' replacements. The gradient of an unused output is None, unless a hook
+        replaces it."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
         # What nobody used is zeros to torch, which a hook may replace.

@@ -115,7 +115,7 @@ class LooksMixin:
 
 
 def _way_back(module: Any) -> tuple[Any, ...]:
-    """Return the function that reconstructs the module when unpickled, with its arguments."""
+    """Return a function and its arguments, which reconstruct the module without its state when it is unpickled, as in ``__reduce_ex__``."""
     cls: Any = type(module)
     if hasattr(cls, "__getnewargs_ex__"):
         args, kwargs = module.__getnewargs_ex__()

@@ -1,4 +1,4 @@
-"""The names that MindSpore's layers give to their tensors: attributes under these names work, and MindSpore's files use them."""
+"""MindSpore's names for the tensors of layers: they work as attributes, and MindSpore's checkpoint files contain them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _known = {names[0] for table in (NORM, TABLE, SLOPE) for names in table.values()
 
 
 def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
-    """Return a class decorator that sets, for the tensors of a class and its subclasses, the names that MindSpore's layer has for them."""
+    """Return a class decorator that registers MindSpore's names for the tensors of a layer class and its subclasses."""
 
     def said(cls: _Class) -> _Class:
         _of_classes[cls] = names
@@ -29,12 +29,12 @@ def called(names: Mapping[str, tuple[str, ...]]) -> Callable[[_Class], _Class]:
 
 
 def names_of(kind: type) -> Mapping[str, tuple[str, ...]]:
-    """Return a dict from torch's tensor names to those of MindSpore's layer, for a class."""
+    """Return a class's dict from torch's tensor names to MindSpore's, {} if none is registered."""
     return next((_of_classes[base] for base in kind.__mro__ if base in _of_classes), {})
 
 
 def torchs_name(module: Any, name: str) -> str | None:
-    """Return torch's name of the tensor that MindSpore's layer calls ``name``."""
+    """Return torch's name of the tensor that MindSpore's layer calls ``name``, None if there is none."""
     if name not in _known:
         return None
     return next((own for own, names in names_of(type(module)).items() if names[0] == name), None)

@@ -109,8 +109,7 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        """The weights with which the layer computes: its parameters, or replacements, which are used until one of them is replaced again.
-        """
+        """The weights in use: the parameters, or the list assigned to this property until one of the parameters is replaced."""
         # What is computed when it is read (parametrizations, which draw or step on with it) torch reads twice where it looks for the
         # first weight that changed, and twice where it lists them.
         computed = [name for name in self._flat_weights_names if name not in self._parameters]
@@ -228,7 +227,7 @@ class RNNBase(Module):
         )  # fmt: skip
 
     def _is_seen(self, input: Tensor) -> bool:
-        """Return whether a mode, or the class of the input or of a weight, overrides the layer's function."""
+        """Return True if a torch function mode is active, or the class of the input or of a weight overrides torch functions."""
         weights = self._parameters.values()
         return is_taken(input, *weights) or any(map(overrides, (input, *weights)))
 

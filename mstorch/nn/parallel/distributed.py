@@ -248,7 +248,8 @@ class DistributedDataParallel(Module, Joinable):
 
     @by_the_host
     def _tell_sync(self, syncs: bool) -> None:
-        """Tell ranks without inputs whether this iteration is averaged, and over how many ranks."""
+        """Tell ranks that have no inputs left if this iteration's gradients are averaged; set the divisor to the number of participating
+        ranks."""
         told = ones(1) if syncs else ones(1) * 0
         self.process_group.allreduce([told], ReduceOp.SUM).wait()
         if not self._divide_initially and syncs:

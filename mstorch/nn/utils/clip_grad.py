@@ -31,7 +31,7 @@ def _norm(part: Tensor, order: float) -> Tensor:
 
 
 def _together(gradients: Sequence[Any]) -> Tensor | None:
-    """Return the gradients as one flat tensor, if a device kernel can process them at once; else None."""
+    """Return a flat tensor of all gradients if they are in one allocation of a device, else None."""
     if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or (
         len({part._ms_dtype for part in gradients}) > 1 or is_taken(*gradients)
     ):

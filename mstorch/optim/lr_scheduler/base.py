@@ -136,7 +136,7 @@ def _check_optimizer(optimizer: object) -> None:
 
 
 def _note_steps_of(optimizer: Optimizer) -> None:
-    """Wrap this instance's ``step`` so that it leaves a mark, by which the order of optimizer and scheduler steps is checked."""
+    """Wrap the optimizer's ``step`` to set ``_opt_called``, from which the scheduler detects that it was stepped before the optimizer."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     # A weak reference, or the wrapper and the optimiser would keep each other alive.

@@ -448,7 +448,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     @property
     def _task_info(self) -> dict[int, tuple[Any, ...]]:
-        """Workers of the batches that were asked for and not given, by number, with the data that arrived."""
+        """Dict from the number of a pending batch to (worker,), or to (worker, data) if its data has arrived."""
         return {number: (worker, *([self._waiting[number]] if number in self._waiting else [])) for number, worker in self._owner.items()}
 
     @property
@@ -476,7 +476,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._waiting[number] = data
 
     def _skip_lost(self) -> None:
-        """Skip the batch numbers of workers that are exhausted, which will send nothing."""
+        """Skip batch numbers that were assigned to exhausted workers and will not arrive."""
         while self._rcvd_idx < self._send_idx and self._rcvd_idx not in self._waiting:
             owner = self._owner.get(self._rcvd_idx)
             if owner is not None and self._workers_status[owner]:

@@ -33,7 +33,7 @@ def _pipes_and_collections(state: Any) -> Any:
 
 
 def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: set[int]) -> list[DataPipe]:
-    """Return the datapipes that pickling ``scan_obj`` reaches first."""
+    """Return the direct sources of ``scan_obj``: the datapipes that pickling it reaches without passing through another datapipe."""
     found: list[DataPipe] = []
 
     def meet(pipe: DataPipe) -> tuple[Any, ...]:

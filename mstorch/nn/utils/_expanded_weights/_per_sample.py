@@ -24,11 +24,10 @@ _PARAMETERS = {"embedding": ("input", "weight", "padding_idx", "max_norm", "norm
 
 
 class _Layer(Function):
-    """A layer's function, whose backward pass keeps a gradient for each sample.
+    """A layer's function, whose backward pass also computes a gradient for each sample.
 
-    ``again`` runs the function on the leaves of its arguments, ``of_samples`` gives the gradients of the expanded leaves by sample.
-    ``fixed`` are the places of parameters, which must not be differentiated otherwise.
-    """
+    ``again(leaves)`` computes the results, and ``of_samples`` the gradients per sample of the expanded leaves. ``fixed`` are the indices of
+    leaves that must be expanded or not require grad."""
 
     @staticmethod
     def forward(
@@ -92,7 +91,7 @@ def _named(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a layer whose samples do not depend on each other; the first argument is the input."""
+    """Run a layer whose samples are independent of each other."""
     given = _named(func, args, kwargs)
     input = given["input"]
     if isinstance(input, Tensor) and not isinstance(input, ExpandedWeight) and input.dim():

@@ -131,7 +131,7 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the spread of the times is so large that the text warns."""
+        """True if the times vary so much that the text contains a warning."""
         self._lazy_init()
         return bool(self._warnings)
 

@@ -32,7 +32,7 @@ _FEEDBACK = (
 
 
 def _left(text: str) -> RuntimeError:
-    """Return the error of an iterator that was left for another one, which needs no more words."""
+    """Return the error for an iterator invalidated by a newer one, marked so that ``_tell_where`` does not extend its message."""
     return telling(RuntimeError(text + _FEEDBACK), TOLD)
 
 
@@ -142,7 +142,7 @@ class IteratorDecorator:
 
 
 def _tell_where(error: Exception, datapipe: Any) -> None:
-    """Add the datapipe's name and arguments to the error's message, unless a source datapipe did."""
+    """Append the datapipe's name and arguments to the error's message, unless a source datapipe has appended its own."""
     where = f"thrown by __iter__ of {type(datapipe).__name__}({_generate_input_args_string(datapipe)})"
     if about(error) is TOLD or not hasattr(error.args, "__len__"):
         return

@@ -47,7 +47,7 @@ def disable_capture() -> None:
 
 
 class CaptureControl:
-    """Whether operations may be recorded."""
+    """Holder of the flag ``disabled``: if True, no operations are recorded."""
 
     disabled = False
 
