@@ -182,9 +182,10 @@ class _Undoing(Block, ContextDecorator):
 
 
 def undoing(begin: Callable[..., Any]) -> Callable[..., _Undoing]:
-    """Decorate a function as a context manager. The function makes its changes one by one, and before each registers an undo callback, made
-    of built-in functions, in its first argument: at the end (``undo[END:] = (one,)``), or at the beginning to undo in reverse order.
-    """
+    """Make a context manager from a function that changes state.
+
+    The function's first argument is a list of undo callbacks, which must be built-in functions. Before each change the function adds a
+    callback: at the end (``undo[END:] = (one,)``), or at the beginning to undo in reverse order."""
 
     @functools.wraps(begin)
     def made(*args: Any, **kwargs: Any) -> _Undoing:

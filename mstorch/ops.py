@@ -71,7 +71,7 @@ class OpOverload:
 
     @functools.cached_property
     def gradient(self) -> OpOverload:
-        """Operator that computes the gradient, for tensors that handle calls below autograd; torch has no such operator."""
+        """Operator that computes the gradient of this operator, for handlers of calls below autograd; torch has no such operator."""
         return whole(functools.partial(_gradient_of, self), f"{self._opname}_backward")
 
     def before(self, tensor: Tensor) -> Tensor:
@@ -184,7 +184,7 @@ class OpOverloadPacket:
 
 
 def whole(function: Callable[..., Any], name: str) -> OpOverload:
-    """Return an operator of mstorch's own for a function without ATen decomposition, seen by handlers as one call."""
+    """Return an OpOverload for a function that has no ATen decomposition, so that handlers see one call."""
     return OpOverloadPacket(_HOME, name.replace(" ", "_"), function).default
 
 

@@ -148,7 +148,7 @@ class Derived(Node):
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """Return an argument as it was passed: a tensor is still attached to the autograd graph."""
+        """Return argument ``number`` as it was passed; a tensor is still attached to the autograd graph."""
         return _filled(self.plan[number], self)
 
     def option(self, place: int, default: Any) -> Any:
@@ -294,8 +294,8 @@ def label_of(name: str) -> str:
 
 
 def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
-    """Return the gradients of an operator without a formula in ``derivatives``, from one call of ``operator.gradient``, which the handler
-    computes as a whole."""
+    """Return the gradients of an operator without a formula in ``derivatives``: by one call of ``operator.gradient``, which handlers see as
+    a single operator."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -350,8 +350,9 @@ def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
 
 
 def _call_of_tensors(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
-    """Call an overload that tensors handle themselves. Without a formula the gradient is computed by running the overload again, which may
-    not draw other random numbers or find memory that was written to.
+    """Call an overload on tensors whose class handles the call. If its gradient has no formula, backward runs the overload again.
+
+    Raise NotImplementedError if that would not reproduce the floating-point results: the overload writes in place, or draws random numbers.
     """
     if known:
         return _call_of_node(operator, args, kwargs)
@@ -415,8 +416,8 @@ def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tu
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
-    """Make backward run ``node`` instead of the result's own node (while a mode is active); return the result. If several nodes made the
-    results, attach ``node`` for good."""
+    """Make backward run ``node`` instead of the result's own node while a mode is active, and return the result. If several nodes made the
+    results, ``node`` replaces them permanently."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     nodes = [item._ms_node for item in results if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
     real = nodes[0] if nodes else None
@@ -433,7 +434,8 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
 
 
 def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return the handler's result, and what the operation computed with a node if the handler ran the operation itself; else None."""
+    """Return (result of the handler, tracked result). The latter is the result with an autograd node, if the handler ran the operation
+    itself, else None."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
@@ -467,7 +469,8 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Run a node's backward while a mode is active; operations that attach their own nodes are not passed to the mode as ATen calls."""
+    """Run a node's backward while a mode is active, as calls of ATen operators that the mode sees. Raise NotImplementedError if the node's
+    gradient is not available in these terms."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
         found = iter(seen.run([gradients[place] if place < len(gradients) else None for place in seen.places], recorded))

@@ -23,7 +23,7 @@ def overload(name: str, which: str) -> Schema | None:
 
 @functools.cache
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
-    """Return all overloads of an operator, including composite and ``out`` ones, with the numbers of their tags."""
+    """Return a dict from an operator's overload names to (schema, tag numbers), including composite and ``out`` overloads."""
     found = {}
     for line in lines().get(name, ()):
         text, _, tags = line.rpartition("|")

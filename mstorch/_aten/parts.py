@@ -46,7 +46,7 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _unread(tensor: Tensor) -> None:
-    """Do nothing, in place of a function that reads memory to check values: the parts check values themselves."""
+    """Do nothing. Replaces functions that read memory to check values, because the parts check the values themselves."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -111,8 +111,7 @@ class _Room:
 
 
 def _home(value: Any) -> str:
-    """Return the name under which the interpreter loaded the module that defines a function, or the module itself; ``__name__`` may be
-    torch's."""
+    """Return the name under which a module, or a function's module, was imported; its ``__name__`` may be torch's name."""
     space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
     return getattr(space.get("__spec__"), "name", "")
 

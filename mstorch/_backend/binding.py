@@ -108,7 +108,7 @@ def choose(wanted: int) -> None:
 
 
 def use(wanted: int | None = None) -> int:
-    """Bind the process to the chosen accelerator, or to the one with this index; return its index."""
+    """Bind the process to accelerator number ``wanted``, by default to the chosen one, and return its number."""
     if wanted is not None and (wanted != _bound.index or not _bound.used):
         choose(wanted)
     if not _bound.used:

@@ -89,10 +89,10 @@ class _Threads:
             self.count, self.team = count, None
 
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
-        """Call ``work(start, end)`` for the parts of a range, one per thread, in multiples of ``unit``.
+        """Call ``work(start, end)`` on each thread for a part of the range; each part starts at a multiple of ``unit``.
 
-        ``ahead``: the number of steps that this thread does while the other threads wake up; its part is longer by so many, and all end
-        together."""
+        ``ahead``: the number of steps that this thread completes before the other threads have woken up. Its part is longer by this number,
+        so that all threads finish at the same time."""
         count = self.count  # another thread may change it
         if count == 1 or _here.worker:
             work(0, length)

@@ -72,10 +72,9 @@ def is_cell(value: Any) -> bool:
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """Return a mindspore.Parameter with the values of ``raw``, named ``name``; ``raw`` itself if it is a Parameter.
+    """Return a mindspore.Parameter with the values of ``raw`` and the given name; ``raw`` itself if it is a Parameter.
 
-    A name given by MindSpore is kept (``update_parameters_name``, a Cell around the module).
-    """
+    A Parameter keeps a name that MindSpore gave it (by ``update_parameters_name``, or for a Cell around the module)."""
     if isinstance(raw, Parameter):
         if raw.name != name and not raw.__dict__.get("_mstorch_named") and not raw.name.endswith("." + name):
             Parameter.name.fset(raw, name)

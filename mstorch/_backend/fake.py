@@ -71,7 +71,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Return whether the stand-in device is computing in host memory for itself, so that its reads are not counted."""
+    """Return True while the stand-in device computes in host memory for its own purposes; such reads are not counted."""
     return bool(_quiet[0])
 
 
@@ -149,7 +149,7 @@ def _tell(names: list[str]) -> None:
 
 
 def _passed(began: float) -> None:
-    """Count a kernel's time, including the stand-in's overhead."""
+    """Report a kernel's time since ``began`` to the callbacks in ``on_time``. It includes the overhead of the stand-in device."""
     if on_time:
         passed = time.thread_time() - began
         for told in on_time:
@@ -232,7 +232,7 @@ def changed(op: str, array: Array, name: str, args: tuple[Any, ...]) -> Array:
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, Array]:
-    """Return the base, and a strided NumPy view of its memory. If the base is a view itself, a copy replaces it."""
+    """Return the base, and a strided NumPy view of its memory. A base that is a view is first replaced by a copy."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))

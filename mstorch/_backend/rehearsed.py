@@ -42,8 +42,8 @@ CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
 
 
 def play_writes() -> None:
-    """Make the rehearsal's primitives that allocate memory or write in place run on NumPy arrays. Called after the stand-in device's
-    kernels are registered, which it takes precedence over."""
+    """Make primitives that allocate memory or write in place run on NumPy arrays. Must be called after the stand-in device's kernels are
+    registered, over which these take precedence."""
     below = watchers[-1]
 
     def watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:

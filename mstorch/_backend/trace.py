@@ -272,8 +272,8 @@ class Capture(_jit.TraceJitContext):
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Raw, how: str) -> None:
-        """Handle a read on the host of the values of ``raw``: if they depend on the inputs, end the capture, or only note the place of the
-        read."""
+        """Handle a read of the values of ``raw`` on the host. If they depend on the inputs, end the capture with an error
+        (``raise_at_reads``), or else add the location to ``reads``."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
@@ -318,7 +318,7 @@ def depends(raw: Raw) -> bool:
 
 
 def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Array | float:
-    """Return ``make()``; during a capture, ``raw_of(make())`` becomes an input of the graph, which is made anew for each run."""
+    """Return ``make()``. In a capture, ``raw_of(make())`` becomes an input of the graph, and is computed anew for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
 

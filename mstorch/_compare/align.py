@@ -311,13 +311,13 @@ class Alignment:
 
 
 def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event] | None:
-    """Return the call within which another one is made."""
+    """Return the pair of calls, one per run, that directly encloses the call ``one``; None if there is none."""
     above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
     return max(above, key=lambda pair: pair[0]["call"]) if above else None
 
 
 def _within(call: int, events: list[Event]) -> list[int]:
-    """Return the calls made within another one."""
+    """Return the numbers of the calls that were made during the given call."""
     depths = {event["call"]: event["depth"] for event in events}
     after = [other for other in sorted(depths) if other > call]
     return list(itertools.takewhile(lambda other: depths[other] > depths[call], after))
@@ -339,7 +339,7 @@ def _parts(events: list[Event]) -> list[list[Event]]:
 
 
 def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any]]:
-    """Return by call, side and number the time and value of a gradient (the first one if there are several backward passes)."""
+    """Return a dict from (call, side, number) to (time, value) of the gradient. If there are several backward passes, the first counts."""
     found: dict[tuple[int, str, int], tuple[int, Any]] = {}
     for time, event in enumerate(events):
         if event["kind"] == "gradient":
@@ -364,7 +364,7 @@ def _names(event: Event) -> list[str]:
 
 
 def _first_gradients(events: list[Event]) -> dict[str, Any]:
-    """Return the gradients that backward gave to parameters (the first ones if there are several backward passes)."""
+    """Return the parameters' gradients by name. If there are several backward passes, the first counts."""
     found: dict[str, Any] = {}
     for event in events:
         if event["kind"] == "parameter":

@@ -115,7 +115,7 @@ class Entry:
         self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
-        """Return whether the guards of the entry hold for arguments whose signature already matches."""
+        """Return True if the entry's guards hold for these arguments, whose signature already matches."""
         for i, tensor in self.identical:
             if arguments[i] is not tensor:
                 return False
@@ -282,7 +282,8 @@ class Compiled:
     # Capturing
 
     def _compile(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
-        """Return a new entry for these arguments: a graph, or the reason why there is none. Return None if the function itself raises."""
+        """Return a new entry for these arguments, with a graph or the reason why there is none. Return None if the function raises an error
+        of its own."""
         graphs_read_windows()  # found out before the recorder is at work
         stream = states_of_streams()
         enabled = modes.grad
@@ -340,8 +341,8 @@ class Compiled:
             entry.natives += natives
 
     def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
-        """Set the entry's states (tensors that the function can reach) and the arguments among them, before the function runs. Raise
-        GraphBreak for what a graph cannot take."""
+        """Before the function runs, find the tensors that it can reach (the entry's states), and those of them that are arguments. Raise
+        GraphBreak for a tensor or a Cell that a graph does not support."""
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]

@@ -60,7 +60,7 @@ def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[An
 
 
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
-    """Return a capture block in which other values replace the storages of known tensors."""
+    """Return a capture block in which the values ``raws`` replace the storages of the tensors ``states``."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
         block.put(tensor._ms_storage, raw)
@@ -142,8 +142,8 @@ class Plan:
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Return for each output of the graph whether it becomes a new tensor or an argument's value; the values of the others are only
-        copied into known tensors."""
+        """Return for each output of the graph True if it becomes a new tensor or an argument's value; other outputs are copied into known
+        tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 

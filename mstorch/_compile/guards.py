@@ -309,7 +309,7 @@ class Guards:
             self._enter(function, path)
 
     def _bound(self, function: types.FunctionType, path: str) -> None:
-        """Return the values that a function holds besides its globals: defaults, closure, attributes."""
+        """Add guards for the values in a function's closure and for its default values."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents

@@ -236,11 +236,10 @@ def _has_several(name: str) -> bool:
 
 
 def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> str | None:
-    """Return the error message of the compiled function to which a function of torch in Python passes its arguments, by position; None if
-    it accepts them.
+    """Return the error message of the compiled function to which a Python function of torch passes its arguments; None if that accepts
+    them.
 
-    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function inspects numbers itself.
-    """
+    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function checks numbers itself."""
     forms = _in_schemas(name)
     words = list(given)
     if len(forms) > 1:  # of a tensor, and of any number of them

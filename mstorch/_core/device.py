@@ -151,10 +151,10 @@ def is_meta(wanted: int | str | device | None) -> bool:
 
 
 def refuse_pinning(asked: bool, wanted: int | str | device | None, like: Any = None) -> None:
-    """Raise torch's RuntimeError for pinned memory, if that is asked for, without an accelerator; with one, ordinary memory is used.
+    """Raise torch's RuntimeError if pinned memory is requested (``asked``) without an accelerator; with one, ordinary memory is used. Meta
+    tensors are exempt.
 
-    ``like``: a tensor whose device counts if none is given.
-    """
+    ``like``: the tensor whose device is used if ``wanted`` is None."""
     if asked and _TYPE == "cpu" and not is_meta(like.device if wanted is None and like is not None else wanted):
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."

@@ -128,8 +128,8 @@ def _named_tensors(
 
 
 def _is_called_from_inside(frame: Any) -> bool:
-    """Return whether the innermost caller is mstorch's own code rather than a user's. ``nn.modules`` count as a user, because they pass on
-    the user's tensors."""
+    """Return True if mstorch's own code makes the call, not the user. ``nn.modules`` count as the user, because they pass on the user's
+    tensors."""
     while frame is not None:
         room = frame.f_globals.get("__name__", "")
         if not room.startswith(_WAYS_IN):

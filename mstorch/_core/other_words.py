@@ -18,7 +18,8 @@ _TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in oth
 def in_own_words(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> dict[str, Any] | None:
-    """Return the keyword arguments of a failed call under the function's own names; None if aliases do not explain ``error``."""
+    """Return the keyword arguments of a failed call, with torch's aliases replaced by the function's parameter names; None if aliases are
+    not the cause of ``error``."""
     if not named or error.__class__ is not TypeError:
         return None
     room, last = heard(spoken)

@@ -224,10 +224,10 @@ def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
     operator: bool = False, data: bool = False,
 ) -> Any:  # fmt: skip
-    """Handle a call that has a handler, or call the function as usual. If all handlers refuse an operator, Python tries the reflected one.
+    """Pass a call to its handlers if it has any, else call the function. If all handlers refuse an operator, Python tries the reflected
+    operator.
 
-    ``data``: the arguments are data, about which only modes are asked, and not operands.
-    """
+    ``data``: the arguments are data, not operands, so that only modes handle the call."""
     found: list[Any] = []
     formed = not data and (collect(args, found) | collect(kwargs.values(), found))
     if state.level != ON:
@@ -459,9 +459,8 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
-    """Return the public form of a method that dispatches only on its own tensor: its other arguments, such as the memo of a deep copy, are
-    not operands.
-    """
+    """Return the public form of a method that dispatches on its tensor only, because its other arguments (such as the memo of a deep copy)
+    are not operands."""
     told = tells_no_memory(function)
 
     @functools.wraps(function)

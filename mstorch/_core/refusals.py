@@ -87,8 +87,7 @@ def _sized(value: TensorBase) -> str:
 
 
 def in_python(room: str, name: str) -> bool:
-    """Return whether torch implements a function of a namespace, or a method, in Python, so that it accepts no other keyword names than its
-    own.
+    """Return True if torch implements a function of a namespace, or a method, in Python: it then accepts no aliases of its parameter names.
     """
     return IN_PYTHON.get(_PLACES.get(room, room), {}).get(name, False)
 

@@ -204,7 +204,7 @@ class _Native:
 
     @property
     def address(self) -> int:
-        """Unique number in place of an address, which MindSpore does not give without waiting for the device."""
+        """Unique number in place of the address, which MindSpore reveals only after waiting for the device."""
         return id(self) << 12
 
     def address_of(self, tensor: TensorBase) -> int:

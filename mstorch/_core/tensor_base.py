@@ -287,7 +287,7 @@ def array_of(tensor: Any) -> Array:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return an alias without conjugate and negative bits, which shows the memory as it is; it has the same autograd state and version
+    """Return an alias without conjugate and negative bits, which shows the elements as stored; it has the same autograd state and version
     counter."""
     made = twin(tensor)
     made._ms_storage, made._ms_auto, made._ms_array = tensor._ms_storage.inner, tensor._ms_auto, None
@@ -347,7 +347,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the tensor if it is a leaf that requires grad, its base if that is such a leaf; else, and in no-grad mode, None."""
+    """Return the tensor, or else its base, if that is a leaf that requires grad; return None if neither is, and in no-grad mode."""
     auto = tensor._ms_auto
     if auto is None or not modes.grad:
         return None
@@ -539,7 +539,7 @@ def turn_into(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """Return the version counter that the tensor keeps when its memory is replaced, which views and detached aliases go on sharing."""
+    """Return the version counter to keep when the tensor's memory is replaced; its views and detached aliases share the counter."""
     counter = tensor._ms_counter
     # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
     # lets go of the memory.

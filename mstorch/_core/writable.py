@@ -130,10 +130,8 @@ SHARED = (
 
 
 def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
-    """Raise torch's error if ``target`` overlaps ``source`` in memory without having the same elements at the same places.
-
-    Without ``alike`` identical views are an error too.
-    """
+    """Raise torch's error if two dense tensors overlap in memory, unless they are identical views; without ``alike``, identical views raise
+    as well."""
     if source is target and not alike:
         raise RuntimeError(SHARED)
     if source._ms_storage is not target._ms_storage or (alike and source is target) or 0 in source._ms_shape or 0 in target._ms_shape:

@@ -89,7 +89,7 @@ class Call:
         return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._ms_shape))
 
     def released(self) -> None:
-        """Drop the references to the tensors, whose values the message holds."""
+        """Drop the references to the tensors; the message contains their values."""
         self.tensors = []
 
 
@@ -167,7 +167,7 @@ class Comparison:
     @staticmethod
     @undoing
     def apart(undo: Undo) -> None:
-        """Context manager for operations that must not change the state which the program can see."""
+        """Context manager for operations that must not affect the program: saved-tensor hooks and overriding are disabled."""
         undo[END:] = (values_again(modes, "saved_hooks"), values_again(state, "level"))
         modes.saved_hooks, state.level = [], max(OFF, state.level)
 

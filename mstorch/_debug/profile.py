@@ -228,7 +228,7 @@ class Profile:
             self.until(time.perf_counter())  # where no line is going on the script has ended, on the last one
 
     def until(self, now: float) -> None:
-        """Attribute the time since the last sample to the line of this one."""
+        """Add the time since the last sample to the current line, and set the time of the last sample to ``now``."""
         self.lines[self._line] += now - self._sampled  # type: ignore[assignment]
         self._sampled = now
 

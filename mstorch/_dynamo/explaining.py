@@ -211,7 +211,7 @@ class _Writer(TorchFunctionMode):
                     self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames, True))
 
     def apart(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that cannot be in a graph; the calls that it makes are not recorded."""
+        """Call a function that a graph cannot contain: record a graph break, and none of the operations that the function calls."""
         self.break_(
             "Skip calling `torch.compiler.disable()`d function\n  Explanation: "
             f"`{getattr(function, '__qualname__', function)}` is one that no graph holds."

@@ -232,7 +232,7 @@ class Engine:
         return self._generator.integers(0, 1 << 32, size=BLOCK_WORDS, dtype=np.uint32)
 
     def _prepare(self, n: int) -> None:
-        """Invalidate the cached values that the next n words make stale."""
+        """Discard the cached tables if the next n words reach into a new block."""
         if self._position.value + n > BLOCK_WORDS:
             self._end_next = BLOCK_WORDS
             self._forget_tables()

@@ -29,10 +29,10 @@ def normal(
 ) -> NDArray[Any]:
     """Return normal samples of a floating-point or complex dtype (complex: std is that of the modulus).
 
-    `contiguous` says whether the tensor to fill is. Draws:
+    `contiguous`: whether the tensor to fill is contiguous. Draws:
 
     - fewer than 16 samples, or not contiguous: a pair of samples per two float64 uniforms, in double precision for
-      every dtype; the second one of an incomplete pair is cached for the next such draw.
+      every dtype; the second sample of an incomplete pair is cached for the next such draw.
     - otherwise one uniform per sample, in blocks of 16, without the cache; if the last block is incomplete, 16 more,
       from which the last 16 samples are recomputed. float16 and bfloat16 do not draw the uniforms of the incomplete block.
     """

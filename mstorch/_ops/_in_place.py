@@ -23,8 +23,8 @@ _NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before th
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if the tensor overlaps itself in memory. Argument errors are raised first where torch checks the arguments first.
-    """
+    """Raise torch's error if the tensor overlaps itself in memory. If torch checks the arguments before that, raise their errors first, by
+    a run on meta tensors."""
     if tensor._ms_stride is None or not overlaps(tensor._ms_shape, tensor._ms_stride):
         return
     check_history(tensor)

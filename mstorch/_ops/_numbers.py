@@ -60,8 +60,8 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
 
 
 def written(value: Number, kind: dtype) -> complex:
-    """Convert a number as ``fitting`` does, but by way of double for dtypes of at most 16 bits: torch first makes a tensor of the number in
-    these cases."""
+    """Convert a number as ``fitting`` does; for dtypes of at most 16 bits by way of float64, because torch makes a tensor of the number
+    first."""
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 

@@ -30,7 +30,8 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
 
 
 def refuse_partly(out: TensorBase | None, *inputs: Any, twice: bool = True) -> None:
-    """Raise torch's error if ``out`` overlaps an input that is a different view or, with ``twice``, itself."""
+    """Raise torch's error if ``out`` partially overlaps an input or, with ``twice``, overlaps itself. An identical view is allowed as
+    input."""
     if isinstance(out, TensorBase):
         if twice:
             check_writable(out)

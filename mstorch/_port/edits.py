@@ -95,7 +95,7 @@ def _is_of_cuda(node: ast.AST, named: set[str]) -> TypeGuard[_OfCuda]:
 
 
 def _names_the_device(tree: ast.Module, named: set[str]) -> bool:
-    """Return whether a file uses names that only the device's own module has."""
+    """Return True if a file uses names that exist in the device's module but not in ``torch.accelerator``."""
     return any(_is_of_cuda(node, named) and node.attr not in _ACCELERATOR for node in ast.walk(tree))
 
 

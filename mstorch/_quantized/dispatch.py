@@ -128,8 +128,8 @@ def _integers_beside(first: Any, item: Any) -> Any:
 
 
 def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
-    """Return results with integer tensors turned back into quantized ones, with the quantizer ``own``; tensors of other dtypes (indices)
-    unchanged."""
+    """Return the results with tensors of the quantized integer dtype converted to quantized tensors, by the quantizer ``own``. Tensors of
+    other dtypes, such as indices, are unchanged."""
     if isinstance(found, TensorBase):
         if found._ms_dtype is not INTEGERS[first._ms_dtype]:
             return found

@@ -94,7 +94,8 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype
 
 
 def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
-    """Return the quantizer of a scale and zero point for each slice along an axis; floating zero points make the parameters floating."""
+    """Return the quantizer with a scale and a zero point for each slice along ``axis``. Both are stored in float32 if the zero points are
+    floating."""
     if len(scales._ms_shape) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
     if len(zero_points._ms_shape) != 1:

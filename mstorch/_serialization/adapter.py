@@ -266,7 +266,7 @@ def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_own_method(method: Callable[..., Any]) -> bool:
-    """Return whether a bound or plain method is the one that class Tensor has under its name."""
+    """Return True if a function or bound method is the attribute of class Tensor with the same name."""
     return getattr(tensor_class(), method.__name__, None) is method
 
 
@@ -425,7 +425,7 @@ def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Tensor:
 
 
 def refresh(storage: LoadedStorage) -> None:
-    """Copy bytes that were read later into the tensors already made of a storage."""
+    """Copy the storage's bytes, which have been read since, into the tensors that were already made of the storage."""
     for dtype, base in storage.bases.items():
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 

@@ -214,9 +214,8 @@ def _is_misnamed(obj: Any) -> bool:
 def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy: bool) -> bytes:
     """Pickle by the C pickler, which looks up every global before it writes the name.
 
-    It therefore finds them in short-lived modules whose names are torch's behind a random token, and the token is removed from the result.
-    128 random bits cannot occur in the user's own data.
-    """
+    The lookup succeeds because temporary modules exist whose names are torch's, preceded by a random token; the token is then removed from
+    the result. 128 random bits cannot occur in the user's own data."""
     token = "t" + secrets.token_hex(16)
     rules = _Rules(table, legacy)
     modules: dict[str, types.ModuleType] = {}
@@ -262,7 +261,7 @@ def _table_of(base: type[Any]) -> dict[type, Any]:
 
 
 def _dump_named(obj: Any, base: type[Any], protocol: int, table: StorageTable, legacy: bool) -> bytes:
-    """Pickle by Python's own pickler, which writes any name of a class or function that it is given."""
+    """Pickle by Python's pickler, which writes the name of a class or function without looking it up."""
     rules = _Rules(table, legacy)
     table_of_base = _table_of(base)
 

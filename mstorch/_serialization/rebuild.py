@@ -25,7 +25,8 @@ def _integers(values: tuple[int, ...], what: str) -> tuple[int, ...]:
 def _check(
     ref: TypedRef, dtype_name: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Raise for a tensor that would reach outside its storage, since these numbers come from a file."""
+    """Return size and stride as tuples of ints. Raise RuntimeError unless they are valid and the tensor lies within its storage: the
+    numbers come from a file."""
     if type(ref) is not TypedRef:
         raise RuntimeError(f"a tensor in the file has no storage but {type(ref)}")
     size, stride = _integers(size, "size"), _integers(stride, "stride")

@@ -44,7 +44,8 @@ def invariants_checked(asked: bool | None) -> bool:
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """Return user data as a tensor: the indices or values of a sparse tensor. A tensor is used itself, so that gradients flow to it."""
+    """Return indices or values that the user gives as a tensor. A tensor is not copied, except to another dtype or device, so that
+    gradients flow to it."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
         return there if kind is None or there._ms_dtype is kind else there.to(kind)

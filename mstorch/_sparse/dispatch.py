@@ -146,7 +146,7 @@ hspmm = hsmm = _of_sparse("hspmm", products.hspmm)
 
 
 def aware(function: Function, form: Function) -> Function:
-    """Wrap ``function`` to run its sparse form if it meets a sparse tensor."""
+    """Wrap ``function`` to call ``form`` instead if it raises SparseOperand because an argument is sparse."""
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...] | None:

@@ -306,7 +306,8 @@ def _multiplied(input: Any, other: Any) -> Tensor:
 
 
 def _mul_spread(input: Any, dense: Tensor) -> Tensor:
-    """Return the product with a dense tensor that broadcasts to the size of ``input``; only a COO tensor may itself be broadcast."""
+    """Return the product with a dense tensor that broadcasts with ``input``. Raise if ``input`` would have to be broadcast and is not COO.
+    """
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
         if input._layout is not sparse_coo:

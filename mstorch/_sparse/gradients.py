@@ -122,8 +122,8 @@ class SparseAccumulate(Accumulate):
 
 
 class End:
-    """Weakly referenced accumulation node of a sparse leaf; calling it returns the node, made anew if it is gone. It takes the place of the
-    weak reference in ``Auto.accumulator``."""
+    """Replacement for the weak reference ``Auto.accumulator`` of a sparse leaf. A call returns the leaf's accumulation node, and makes a
+    new node if the old one has been freed."""
 
     __slots__ = ("tensor", "node")
 

@@ -26,7 +26,7 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Crossing(Node):
-    """Node of a tensor that came from MindSpore; MindSpore's autograd computes its gradient."""
+    """Node of a tensor that was made from a MindSpore tensor. MindSpore's autograd computes its gradient."""
 
     __slots__ = ("raw", "ends", "hosts")
     raw: Any

@@ -69,7 +69,7 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Return whether the pass executes a node, as torch reports it; False for a root that is the only one."""
+        """Return True if the pass executes the node. As in torch, return False for a root if it is the only one."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)
@@ -432,8 +432,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: Array, leaf: TensorBase) -> Array:
-    """Return the gradient with a leaf's strides, copied if they differ. Raise RuntimeError if its shape does not broadcast to the leaf's,
-    which has changed since forward."""
+    """Return the gradient with the leaf's strides. Raise RuntimeError if it does not broadcast to the leaf's (changed) shape."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
     if dense_order(leaf._ms_shape, own) is None:  # beside gaps or shared places only rows will do
@@ -468,8 +467,7 @@ def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
 
 
 def _maker(end: Node) -> str:
-    """Return the text "Function NAME returned an invalid gradient at index N" for the node whose gradient N goes to ``end``; of several
-    nodes, the first to run."""
+    """Return the text "Function NAME returned an invalid gradient at index N" for the first node to run whose edge N leads to ``end``."""
     waiting = list(running.passes[-1].first)
     seen, makers = set(waiting), []
     while waiting:
@@ -561,8 +559,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
-    """Return a MindSpore gradient as a tensor. Outside of MindSpore blocks it owns its memory, and has the strides of ``tensor`` if that is
-    dense and of the same shape."""
+    """Return a MindSpore gradient as a tensor, by default with memory of its own and the strides of ``tensor``, if possible."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # the callers' names and the argument here

@@ -66,7 +66,7 @@ class Held:
 
 
 class Call:
-    """An executed operation as its forward-mode rule sees it: the values and tangents are all raw arrays (``plain``) or all tensors."""
+    """An executed operation, as passed to its forward-mode rule. Values and tangents are all raw arrays if ``plain``, else all tensors."""
 
     def __init__(
         self, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: tuple[TensorBase, ...],
@@ -263,10 +263,10 @@ def push(
     inputs: Sequence[Any], results: Sequence[Any], make: Callable[[list[Any], list[Any]], Any],
     direct: Callable[..., Sequence[Any]] | None = None, written: bool = False,
 ) -> None:  # fmt: skip
-    """Set the tangents of results: by ``direct(tangents, results, inputs)`` if given, else by the node that ``make(edges, saved)`` returns.
+    """Set the tangents of results: by ``direct(tangents, results, inputs)`` if given, else by transposing the node that ``make(edges,
+    saved)`` returns.
 
-    The node saves its inputs or, if its gradient is ``written`` in terms of tensors, its results and inputs.
-    """
+    The node saves its inputs or, if its gradient is ``written`` in terms of tensors, its results and inputs."""
     levels = levels_of_all(inputs)
     if not levels or not any(_inexact(item) for item in results):
         return
@@ -468,7 +468,8 @@ _COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """Return a tangent as large as the tensor's whole storage, at the same offset, because views may exceed the tensor."""
+    """Return the tangent as a view of a new storage that is as large as the tensor's, at the tensor's offset and strides. The rest of the
+    storage is zero; later views of the tensor may reach it."""
     whole = tensor_of(np.zeros(like._ms_storage.nbytes // like._ms_dtype.itemsize, tangent._ms_dtype.np))
     made = window(whole._ms_storage, tangent._ms_dtype, like._ms_shape, like._ms_stride, like._ms_offset)
     write_into[0](made, tangent)

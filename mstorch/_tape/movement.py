@@ -76,7 +76,8 @@ def casting(name: str) -> OnRaw:
 
 
 def conversion(name: str, source: str = "") -> Move:
-    """Return a map that casts arrays to a dtype by torch's rules; ``source`` is the dtype of numbers that MindSpore holds as bytes."""
+    """Return the Move that casts to a dtype by torch's rules. ``source``: the dtype of the elements, for dtypes that MindSpore stores as
+    bytes."""
     if name in STORED or source in STORED:
         return Move(partial(numpy_cast, target=NP_DTYPE[name]), lambda raw: _of_codes(raw, name, source))
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
@@ -272,7 +273,8 @@ def _covers(own: Geometry, low: int, high: int) -> bool:
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return a strided view ``other`` of the memory of which ``raw`` holds the view ``own``; elements that are not in ``own`` are zeros."""
+    """Return the elements of the strided view ``other``. ``raw`` has the elements of the view ``own`` of the same memory; elements of
+    ``other`` outside of ``own`` are zero."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]
@@ -310,7 +312,8 @@ def unfolding(
 
 
 def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
-    """Return the value with zeros in the part that ``back`` maps to: ``back`` places a value of ``shape`` in zeros of the value's shape."""
+    """Return ``raw`` with zeros at the positions to which ``back`` writes: ``back`` writes a value of ``shape`` into zeros of the shape of
+    ``raw``."""
     name = NAME_OF[raw.dtype]
     zero = zeros((), name)
     outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)

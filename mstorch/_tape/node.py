@@ -272,7 +272,7 @@ _CUT = (
 
 
 class Passed(Node):
-    """Node that passes gradients through unchanged, for a tensor that replaces another one."""
+    """Node that passes gradients through unchanged; node of a tensor that takes the place of another one."""
 
     __slots__ = ()
 
@@ -333,9 +333,8 @@ class Watched:
 
 
 def watch(result: TensorBase, *tensors: TensorBase | float | None) -> TensorBase:
-    """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
-    in place.
-    """
+    """Return the result. From now on, backward through its node raises if one of ``tensors`` was modified in place; these may include the
+    result."""
     node = result._ms_node
     if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
@@ -355,7 +354,8 @@ class SavedWindow(SavedInput):
         self.storage, self.array, self.counter = tensor._ms_storage, bare(tensor), tensor._ms_counter
 
     def value(self, node: Applied, recorded: bool) -> Operand:
-        """Return the value as it was saved, from the old memory if the tensor has other memory now."""
+        """Return the saved value: from the old memory if the tensor's storage was replaced since. Raise RuntimeError if the value was
+        modified in place."""
         tensor = self.tensor
         if tensor._ms_storage is self.storage:
             return super().value(node, recorded)
@@ -550,7 +550,8 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: TensorBase | None, recorded: bool) -> Any:
-    """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
+    """Return the raw array of a gradient. Return the tensor itself if ``recorded``, if it is sparse or a meta tensor, or if its class
+    handles operators."""
     if recorded or not isinstance(value, TensorBase) or value._ms_sparse or is_meta(value):
         return value  # a sparse gradient stays a tensor, and one without memory
     if type(value) not in PLAIN and dispatches(type(value)):

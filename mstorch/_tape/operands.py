@@ -204,7 +204,7 @@ def compute_on_device(
 
 
 def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> Any:
-    """Set the dtype of the kernel's results to ``kind`` where they have the integer dtype that holds it; return the results."""
+    """Return the kernel's results, with their dtype set to ``kind`` if it is the integer dtype in which MindSpore stores ``kind``."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
     if isinstance(value, TensorBase) and value._ms_dtype.name == HELD[kind.name]:
@@ -213,7 +213,7 @@ def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> A
 
 
 def _codes_by_host(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
-    """Compute on the host for device tensors whose dtype is held as bytes; return the results on the device."""
+    """Compute on the host for device tensors whose dtype MindSpore stores as bytes. Return the results on the device, and the arguments."""
     for told in on_fallback:
         told(op.op)
     found = op.host[name](*map(as_array, inputs), *map(as_array, args))

@@ -501,8 +501,8 @@ def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: Operand, value: Any) -> Any:
-    """Return the gradient ``found`` plus zeros that autograd has computed from ``value``: torch makes such gradients depend on ``value`` in
-    the graph although the derivative is zero."""
+    """Return the gradient ``found`` plus zeros that depend on ``value`` in the autograd graph: torch's gradient depends on ``value`` in its
+    graph, although the derivative is zero."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._ms_shape, value._ms_dtype.name

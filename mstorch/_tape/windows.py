@@ -187,7 +187,7 @@ def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int
 
 
 def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a basic-indexing key selects the whole array, new dimensions aside; a lone slice counts as partial, as in torch."""
+    """Return True if a basic-indexing key selects all elements; it may insert dimensions. As in torch, return False for a lone slice."""
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
@@ -251,7 +251,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: TensorBase) -> TensorBase:
-    """Return a view of ``base`` with the geometry that the view ``tensor`` has on its own base; both bases have the same strides."""
+    """Return a view of ``base`` with the shape, strides and relative offset that the view ``tensor`` has on its own base."""
     own = tensor._ms_auto.base
     if base._ms_offset == own._ms_offset:
         return (tensor._ms_auto.again or _window_again(tensor))(base)
@@ -390,7 +390,7 @@ class Parts(Node):
 
 
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
-    """Return zeros with the parts written in their places; autograd tracks the result if the parts are tensors."""
+    """Return zeros of ``shape`` with each part of ``given`` written at its key. Autograd tracks the result if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
         return meta_tensor(tuple(shape), first._ms_dtype)
@@ -438,7 +438,7 @@ class _Collected(Node):
 
 
 def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
-    """Return the map that indexes with a key; with ``own``, its results are copies."""
+    """Return the Move ``x[key]``; with ``own``, it copies arrays."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )

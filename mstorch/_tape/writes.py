@@ -108,7 +108,7 @@ def _zeros_like(gradient: Array) -> Array:
 
 
 class Copied(Node):
-    """Node of a tensor that was overwritten by another one: the other one gets the gradient, the old value gets zeros."""
+    """Node of a tensor that was overwritten by another tensor: that tensor gets the gradient, the old value gets zeros."""
 
     __slots__ = ()
 
@@ -196,10 +196,9 @@ def detach_snapshot(made: TensorBase) -> None:
 
 
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
-    """Write ``made``, a tensor of the target's shape and dtype, into ``target``, which takes over its place in the autograd graph.
+    """Write ``made``, a tensor of the target's shape and dtype, into ``target``, and continue the target's autograd graph with it.
 
-    ``given``: ``made`` is shared with others, so that a target outside host memory gets a copy.
-    """
+    ``given``: ``made`` has other owners, so that a target outside host memory gets a copy."""
     if target._ms_auto is not None and target._ms_auto.origin != DEFAULT and modes.grad and is_tracked(made):
         check_view(target)
     if is_meta(target):
@@ -270,7 +269,8 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Turn a tensor into a view of itself, in place: its ``grad_fn`` becomes the node of ``view``, which follows the old one."""
+    """Replace a tensor, in place, by ``view``, a view of its old value: its ``grad_fn`` becomes the view's node, which leads to the old
+    node."""
     node, number = view._ms_node, view._ms_number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._ms_shape, target._ms_dtype
@@ -289,7 +289,7 @@ def review(target: TensorBase, view: TensorBase) -> None:
 
 
 def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
-    """Do what ``window_maps`` does if a real base is viewed as complex, or a complex base as real."""
+    """Return the two maps that ``window_maps`` returns, for a real base that is viewed as complex, or a complex base viewed as real."""
     own, kind = base._ms_dtype.np, target._ms_dtype.np
     size, shape = kind.itemsize, target._ms_shape
     offset, steps = target._ms_offset * size, [step * size for step in strides_of(target)]

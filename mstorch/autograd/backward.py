@@ -146,7 +146,7 @@ above.backward_from_one = from_one
 
 
 def _like_at(root: Tensor | GradientEdge) -> tuple[Any, Any]:
-    """Return the shape and dtype of a root; (None, None) for an edge whose node does not know them."""
+    """Return the shape and dtype of a root; (None, None) for an edge whose node has not recorded them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
     return root.shape, root._ms_dtype

@@ -424,8 +424,8 @@ def _made_outputs(
 
 
 def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, count: int) -> Tensor:
-    """Make ``item`` output number ``position`` of a node, and return it: itself if it was modified in place (``dirty``), a view if it is an
-    input (``given``), else itself or an alias."""
+    """Make ``item`` output number ``position`` of the node, and return it. The result is ``item`` if it was modified in place (``dirty``),
+    a view of it if it is an input (``given``), an alias if it has a node or is a leaf, else ``item``."""
     if dirty:
         check_history(item)
         if item._ms_auto is not None and item._ms_auto.base is not None and count > 1:

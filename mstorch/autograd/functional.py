@@ -307,7 +307,7 @@ def jacobian(
 
 
 def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Tensor:
-    """Return the function's result, which must be a one-element tensor."""
+    """Return the function's result. Raise RuntimeError unless it is a single tensor with one element."""
     many, outputs = _run(func, inputs, function, strict)
     if many:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")

@@ -152,9 +152,8 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(values_set_to):
-    """A context manager in which ``saved_tensors_hooks`` raises RuntimeError with this message; entering it within such hooks raises at
-    once.
-    """
+    """Context manager in which ``saved_tensors_hooks`` raises RuntimeError with the given message. Entering the context raises the same
+    error if such hooks are active."""
 
     def __init__(self, error_message: str) -> None:
         super().__init__(modes, saved_hooks_refused=error_message)

@@ -569,7 +569,8 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
 
 
 def _lengths(tensor: Tensor, sizes: Any, members: int) -> list[int]:
-    """Return the numbers of elements of each rank's chunk along dimension 0, of the given sizes or of equal ones."""
+    """Return the length of each rank's chunk along dimension 0: ``sizes``, or equal lengths if there are none. Raise RuntimeError if they
+    do not fit the tensor."""
     length = tensor._ms_shape[0] if tensor._ms_shape else 1
     if not sizes:
         if length % members:

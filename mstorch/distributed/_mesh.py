@@ -73,7 +73,8 @@ class Posting:
     sources: tuple[int, ...]
 
     def accept(self, other: int, message: Message) -> bool:
-        """Process a message and return whether it was the last one. The mesh handles no other messages meanwhile."""
+        """Process a message from rank ``other``, and return True if no further message is expected. Meanwhile the mesh handles no other
+        messages."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -216,7 +217,8 @@ class Mesh:
             posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
 
     def _take(self, other: int, peer: _Peer) -> bool:
-        """Receive and process the next message of a peer; return False for the last one. Raise _NoMessage for invalid bytes."""
+        """Receive and process a peer's next message, and return False if it was the last. Raise _NoMessage for bytes that are not a
+        message."""
         connection = peer.connection
         kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
         if named > _LONGEST_KEY or (size > _MOST_BYTES if kind == _INLINE else size != _SIZES.get(kind)):

@@ -53,7 +53,8 @@ class DeviceMesh:
 
     @classmethod
     def _part(cls, parent: DeviceMesh, dims: tuple[int, ...]) -> DeviceMesh:
-        """Return the submesh of ranks that differ from this one in ``dims`` only."""
+        """Return the submesh of ``parent`` along ``dims`` that contains this rank; the first submesh, if the mesh does not contain the
+        rank."""
         made = object.__new__(cls)
         made.device_type = parent.device_type
         here = parent.get_coordinate()

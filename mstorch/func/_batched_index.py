@@ -22,8 +22,8 @@ NO_MASK = (
 
 
 class Places:
-    """A parsed index: ``basic`` is its part of ints, slices and None, which gives a view; ``tensors`` holds for each dimension of that view
-    the index tensor, or None."""
+    """A parsed index. ``basic``: its ints, slices and Nones, which select a view. ``tensors``: the index tensor of each dimension of this
+    view, or None."""
 
     def __init__(self, index: Any, rank: int) -> None:
         items = list(index) if isinstance(index, tuple) else [index]

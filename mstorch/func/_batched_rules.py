@@ -105,8 +105,8 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """Return the values of tensors so that they broadcast: of batched ones with the batch dimension first and 1s inserted up to ``rank``
-    dimensions per slice."""
+    """Return the values of the tensors in shapes that broadcast: batched values have the batch dimension first, and then 1s, so that each
+    slice has ``rank`` dimensions."""
     ranks = [len(tensor._ms_shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
@@ -225,7 +225,7 @@ def shifted(op: Op, dim: Any, rank: int) -> Any:
 
 
 def unfolded(result: Tensor, place: int = 1) -> Tensor:
-    """Remove dimension ``place`` of length 1, which was inserted because the slices are 0-d, from a result or each tensor in it."""
+    """Squeeze dimension ``place`` of the result, or of each tensor in it; the dimension was inserted because the slices are 0-d."""
     if isinstance(result, TensorBase):
         return result.squeeze(place) if len(result._ms_shape) > place else result
     if isinstance(result, (tuple, list)):

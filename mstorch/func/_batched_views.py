@@ -138,7 +138,7 @@ def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("t_ transpose_ swapaxes_ swapdims_")
 def turned(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Transpose in place: run the out-of-place form, and make the tensor that view."""
+    """Transpose a batched tensor in place: compute the view out of place, and turn the tensor into that view."""
     tensor, *dims = args
     return _turned(tensor, front(getattr(tensor, op.name[:-1])(*dims, **kwargs)))
 

@@ -255,7 +255,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
-    """Writes the operators of calls that are not operators themselves into the graph, below autograd."""
+    """Dispatch mode that writes ATen operators into the graph, for calls that are not operators themselves."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -361,7 +361,7 @@ _CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 
 
 
 def _code(value: Any) -> Any:
-    """Return a constant as graphs hold it: a dtype by its code."""
+    """Return a constant as graphs store it: a dtype as its number, other values unchanged."""
     return _CODES.get(value.name, value.name) if isinstance(value, above.torch.dtype) else value
 
 

@@ -26,7 +26,8 @@ def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:
 
 
 def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
-    """Yield the indices of parameters that one update may process: of one dtype and equal counters, up to ``_MOST`` elements."""
+    """Yield the indices of parameters that one update may process together: of one dtype and with equal step counters, up to ``_MOST``
+    elements."""
     kinds: dict[Any, list[int]] = {}
     for place, (param, grad) in enumerate(zip(params, grads)):
         states = _tensors_at(place, lists, counters)

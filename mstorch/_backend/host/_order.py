@@ -139,11 +139,10 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
 def partition_many(
     ranks: Array, groups: Ranks | None, first: Array, last: Array, count: Array, beside: Array | None = None
 ) -> Array:
-    """Partition disjoint segments, in ascending order, each around its median of three; return the start of the second part of each
-    segment.
+    """Partition disjoint segments, in ascending order, each around its median of three. Return the start of each segment's second part.
 
-    Without ``groups`` the elements themselves are compared. ``beside`` is an array that is permuted along.
-    """
+    ``groups``: maps ranks to the range of ranks of equal elements; if None, the ranks themselves are compared. ``beside``: an array to
+    permute in the same way."""
     middle, end = first + count // 2, last - 1
     a, b, c = ranks[first + 1], ranks[middle], ranks[end]
     if groups is not None:

@@ -42,7 +42,8 @@ def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
 
 
 def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
-    """Return the indices of the ``k`` first elements in order, and the rows in which ties make this order ambiguous."""
+    """Return the indices of each row's ``k`` first elements in order, and the numbers of the rows in which this order is ambiguous because
+    of ties."""
     count, width = rows.shape
     if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
         order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
@@ -125,7 +126,7 @@ def select(keys: Array, places: Array, nth: int) -> None:
 
 
 def first_selected(count: int) -> int:
-    """Return which of ``count`` equal elements a selection of the first finds."""
+    """Return the index of the element that torch's selection of the smallest finds among ``count`` equal elements."""
     order = np.arange(count)
     while count > 3:
         middle = count // 2

@@ -39,11 +39,10 @@ _SHORTEST = 64
 
 
 def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
-    """Return the sums along the last dimensions of a row-major array, None along others.
+    """Return the sums along the last dimensions of a row-major array. Return None for other dimensions, and for short rows.
 
-    ``einsum`` adds a part in a third of the time of ``np.add.reduce``, but in chains as long as a part divided by a vector's lanes; a part
-    is so short that these are no longer than the chains of NumPy's pairwise sums.
-    """
+    ``einsum`` adds a block in a third of the time of ``np.add.reduce``, but each vector lane adds its elements one after another. Blocks
+    are short enough that these chains of additions are no longer than those of NumPy's pairwise sums."""
     given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     chosen = {axis % x.ndim for axis in given}
     lead = x.ndim - len(chosen)

@@ -180,8 +180,8 @@ class _Images:
 
 
 def _far(mean: Array, var: Array, x: Array) -> Array | None:
-    """Return the channels whose mean is so large that their variance, computed from sums of squares, is inexact, or is not finite. Return
-    None if all channels should be computed another way: more than a quarter of them, or any in bfloat16."""
+    """Return the indices of channels whose variance, computed from sums of squares, is inexact because the mean is large, or is not finite.
+    Return None if these are more than a quarter of the channels, or any in bfloat16; then no variance may be computed in this way."""
     found = np.flatnonzero(~((mean * mean <= _FAR["f" if x.dtype.char == "f" else "H"] * var) & np.isfinite(var)))
     return found if not found.size or x.dtype.char == "f" and 4 * found.size <= mean.size else None
 

@@ -150,8 +150,8 @@ def _finite(x: Array, out: Array) -> None:
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions with f(x) ≈ x near 0. It raises _Tiny if a result is 0 and some x is tiny (twice its bits below
-    ``bound``), or is a negative number with bits above ``lowest``."""
+    """Return a check for functions with f(x) ≈ x near 0. The check raises _Tiny if ``out`` contains 0 and ``x`` contains a tiny number
+    (twice its bits below ``bound``), or a negative number with bits above ``lowest``."""
 
     def look(x: Array, out: Array) -> None:
         if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):

@@ -31,7 +31,7 @@ _FEW_IN_SUMS = 64  # positions of images whose products are added to one gradien
 
 
 def _is_few(images: Array) -> bool:
-    """Return whether the images (N, channels, positions) have so few positions that one product for all is faster than a product per image.
+    """Return True if images (N, channels, positions) have so few positions that one product over all images is faster than one per image.
     """
     count, _, positions = images.shape
     return positions == 1 or (count > 1 and positions <= _FEW)

@@ -128,11 +128,10 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """Return torch's gradients of ``scatter_reduce``: a product's gradient by division if no factor is zero, and equal shares for tied
-    extrema.
+    """Return torch's gradients of ``scatter_reduce``. The gradient of a product is computed by division if no factor is zero; tied extrema
+    get equal shares.
 
-    The element itself counts among the ties even if it was not included, as in torch.
-    """
+    As in torch, the input's own element counts among the ties even without ``include_self``."""
     shape = tuple(raw.shape)
     positions = dim_positions(shape, dim, index)
     places = _reshape(positions, (-1,))

@@ -94,9 +94,8 @@ class Descriptor:
 class Primitive:
     """A kernel with a slot per argument, called with the arrays in slot order.
 
-    A slot whose layout has strides takes an array with the same strides, or an address. For a row-major slot other arrays are copied, or
-    refused if they are written to: addresses carry no strides, and this is where arrays become addresses.
-    """
+    A slot whose layout has strides accepts an array with the same strides, or an address. In a row-major slot, other arrays are copied, or
+    rejected if the kernel writes to them, because the kernel receives addresses without strides."""
 
     __slots__ = ("handle", "memories", "arguments", "count", "places")
 

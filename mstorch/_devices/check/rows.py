@@ -137,7 +137,7 @@ def _nothing(array: Array) -> Array:
 
 
 def _names_dimensions(args: list[Any]) -> bool:
-    """Return whether integers are among the arguments, as dimensions, which 0-d tensors do not have."""
+    """Return True if the arguments contain ints: they may be dimensions, which 0-d tensors do not have."""
     return any(arg.__class__ is int or (isinstance(arg, (list, tuple)) and _names_dimensions(list(arg))) for arg in args)
 
 

@@ -66,11 +66,10 @@ def _put_by_one_kernel(
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors by the device's kernel, unless autograd tracks the operands; return False if the kernel does
-    not apply.
+    """Write ``source`` (or add it, if ``adding``) at index tensors by one device kernel. Return False, and write nothing, if the kernel is
+    not applicable or autograd tracks the operands.
 
-    The kernel indexes leading dimensions: the view is passed with the indexed ones first.
-    """
+    The kernel indexes leading dimensions, so that it receives a view with the indexed dimensions first."""
     return False
 
 

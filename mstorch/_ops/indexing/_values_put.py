@@ -25,7 +25,7 @@ def without_leading_ones(value: TensorBase) -> TensorBase:
 
 
 def stands_in(value: TensorBase, target: TensorBase) -> bool:
-    """Return whether a value, broadcast to the target's shape, is the target itself: the same elements of the same storage."""
+    """Return True if a value, broadcast to the target's shape, consists of the same elements of the same storage as the target."""
     if value._ms_storage is not target._ms_storage or value._ms_offset != target._ms_offset or value._ms_dtype is not target._ms_dtype:
         return False
     shape, own, steps = target._ms_shape, value._ms_shape, strides_of(value)

@@ -224,9 +224,8 @@ def bag(
 
 
 def _shares(used: Array) -> Array:
-    """Return the factors by which torch scales each index's gradient. For an index of rank r among the unique indices, it is 1 / the count
-    of the index that is at position r in sorted order.
-    """
+    """Return the factors by which torch scales each index's gradient. For an index whose rank among the unique indices is r, the factor is
+    1 / the number of occurrences of the index at position r of the sorted indices."""
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)
     return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])

@@ -278,7 +278,8 @@ def place_of_type(name: Any) -> str:
 
 
 def as_dtype(name: Any) -> dtype:
-    """Return the dtype given as itself or as ``"torch.FloatTensor"``."""
+    """Return the dtype that is given as a dtype, a legacy tensor class or its name, such as ``"torch.FloatTensor"``. Raise ValueError for
+    other values."""
     if isinstance(name, dtype):
         return name
     if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):

@@ -419,7 +419,7 @@ def range(
 
 
 def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps: int) -> int:
-    """Return the number of values, given as an int or as a one-element integer tensor."""
+    """Return ``steps`` as an int. Raise torch's TypeError unless it is an int or a one-element integer tensor."""
     if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
         got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
         keywords = (

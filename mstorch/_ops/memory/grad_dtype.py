@@ -40,8 +40,8 @@ class _Converts(Accumulate):
 
 
 class _End:
-    """Weakly referenced accumulation node of a leaf with a ``grad_dtype``; calling it returns the node, made anew if it is gone. It takes
-    the place of the weak reference in ``Auto.accumulator``."""
+    """Replacement for the weak reference ``Auto.accumulator`` of a leaf with a ``grad_dtype``. A call returns the leaf's accumulation node,
+    and makes a new node if the old one has been freed."""
 
     __slots__ = ("tensor", "node")
 

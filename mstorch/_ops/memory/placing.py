@@ -23,7 +23,7 @@ def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False, drawn: bool = False) -> Callable[..., Any]:
-    """Declare a factory whose result is moved to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
+    """Decorate a factory to move its result to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
     ``like``: the factory is a ``…_like`` function, whose result is by default on the first argument's device. ``drawn``: the factory draws
     random numbers, which an accelerator draws itself; for the stand-in device the host draws them from the device's stream."""
@@ -68,8 +68,8 @@ def _layout_word(layout: Any) -> str:
 
 
 def _of_stream(kwargs: dict[str, Any], place: devices.device, like: bool) -> dict[str, Any]:
-    """Return keyword arguments that make the host draw from a device's stream: the device's generator, and "cpu" (None unless ``like``) as
-    device."""
+    """Return keyword arguments to draw on the host from the accelerator's random stream: ``generator``, and ``device`` "cpu" if ``like``,
+    else None."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
         generators.check_place(generator, place)

@@ -27,7 +27,7 @@ def follow_policy(tensor: Any, policy: str | None) -> Any:
 
 
 def _give(cls: type) -> None:
-    """Set the members that ask ``__torch_dispatch__`` on a class, except those that the class or a base below Tensor defines itself."""
+    """Add the members that call ``__torch_dispatch__`` to a subclass, unless the subclass or a class between it and Tensor defines them."""
     if cls in _given:
         return
     _given.add(cls)
@@ -38,8 +38,8 @@ def _give(cls: type) -> None:
 
 
 def _asked(tensor: Any, policies: tuple[str, ...], name: str, *args: Any, overload: str = "default") -> Any:
-    """Return the result of the class's ``__torch_dispatch__`` for an operator. Return None if that is NotImplemented, or if the tensor's
-    policy is not among ``policies``."""
+    """Return the result of the class's ``__torch_dispatch__`` for an operator. Return None if the result is NotImplemented, or if the
+    tensor's policy is not in ``policies``."""
     if tensor.__dict__.get(_POLICY) not in policies:
         return None
     operator = getattr(getattr(above.torch.ops.aten, name), overload)

@@ -305,9 +305,8 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """Set the version of a new tensor so that its first in-place fill is not counted; set ``requires_grad`` on request, and return the
-    tensor.
-    """
+    """Return a new tensor with its version reset to 0, because torch does not count the first fill, and with ``requires_grad`` set on
+    request."""
     tensor._ms_counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -490,7 +489,7 @@ def _array(tensor: TensorBase) -> Array:
 
 
 def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
-    """Return whether the device draws the numbers itself, with ``tensor`` as a parameter that the host need not read."""
+    """Return True if the device draws the numbers itself, so that the host need not read the parameter ``tensor``."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 

@@ -24,7 +24,7 @@ _gather = kernel("gather")
 
 
 class _Chosen(Node):
-    """The node of values at unique indices. ``places`` are flat indices in the input."""
+    """Node of a result that consists of the input's elements at unique positions. ``places`` are their flat indices."""
 
     __slots__ = ("places", "shape", "own")
     places: Any

@@ -58,8 +58,8 @@ _LONG = 1 << 16
 
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: TensorBase | None) -> dtype:
-    """Return the result's dtype of a sum or product: ``asked``, else that of ``out``, else int64 for integers and the input's dtype for
-    others."""
+    """Return the dtype of a sum or product: ``asked`` if given, else the dtype of ``out`` if given, else int64 for integer inputs and the
+    input's dtype for others."""
     return asked or (out._ms_dtype if isinstance(out, TensorBase) else int64 if input._ms_dtype.is_integral else input._ms_dtype)
 
 
@@ -546,8 +546,8 @@ def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction:
 
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
-    """Return the means ``centre`` with NaN in place of some infinite ones. Torch's mean is updated element by element and becomes NaN after
-    an infinite element, unless that is the last one."""
+    """Return the means ``centre`` with NaN in place of some infinite means: torch updates a mean element by element, and it becomes NaN
+    after an infinite element unless this is the last one."""
     if not math.prod(centre._ms_shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()

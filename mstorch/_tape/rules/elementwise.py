@@ -223,7 +223,7 @@ def _mine_of_arrays(x: Array, y: Array, op: str) -> Array:
 
 @v.ways(array=_mine_of_arrays)
 def _mine(x: Any, y: Any, op: str) -> Any:
-    """Return a mask: True where the first of two raw arrays holds the extremum, or the second holds NaN."""
+    """Return a mask for the first operand of ``fmax`` or ``fmin``: True where x is the result, or y is NaN."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
 

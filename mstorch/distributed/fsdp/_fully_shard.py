@@ -143,7 +143,7 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
 
 
 def _managed(module: Module, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
-    """Return the parameters of a module that no sharded submodule manages, each with the places that refer to it."""
+    """Return a dict from each parameter that no sharded submodule manages to its (module, name) pairs."""
     found: dict[Any, list[tuple[Any, str]]] = {}
     waiting, seen = [module], set()
     while waiting:

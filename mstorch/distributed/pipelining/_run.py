@@ -120,9 +120,8 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """Return what to receive from another rank's action, at most one item: its key, the receive buffers, the sender's rank, and the
-        function to call on arrival.
-        """
+        """Return a list with the receive that another rank's action requires, or an empty list. A receive is a tuple (key, buffers,
+        sender's rank, function to call on arrival)."""
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)

@@ -117,7 +117,7 @@ class StridedNested(Nested):
         return self if self.is_contiguous() else of_parts(parts(self))
 
     def _packed(self) -> Any:
-        """Return a contiguous nested tensor whose buffer holds its elements only; the tensor itself if it is like that."""
+        """Return a contiguous nested tensor whose buffer has no elements besides its own; the tensor itself if this is the case already."""
         rows, count = self.contiguous(), self.numel()
         return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
 

@@ -206,7 +206,7 @@ def _validate_pruning_amount_init(amount: Any) -> None:
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    """Raise ValueError for a number larger than there are entries."""
+    """Raise ValueError if an integer amount exceeds the number of entries."""
     if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 

@@ -70,7 +70,7 @@ def _is_child(datapipe: Any) -> bool:
 
 
 def _check_iterator_valid(datapipe: Any, iterator_id: int | None, next_method_exists: bool = False) -> None:
-    """Raise RuntimeError if a later iterator of the datapipe, or of a sibling on the same source, invalidated this one."""
+    """Raise RuntimeError if a newer iterator, of this datapipe or of another child of the same source, has invalidated this iterator."""
     if next_method_exists:
         if datapipe._valid_iterator_id is not None and datapipe._valid_iterator_id != 0:
             inside = "\nNote that this exception is raised inside your IterDataPipe's a `__next__` method"
