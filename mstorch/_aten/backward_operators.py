@@ -13,7 +13,7 @@ from .calling import Call, Derived, NotInTerms, fallbacks, label_of
 from .composites import operator
 from .overloads import RESULTS, schemas_of
 
-_UNDEFINED = object()  # an optional tensor that is None, which torch hands to handlers even if that is the default
+_UNDEFINED = object()  # stands for an optional tensor that is None: torch passes it to handlers even if None is the default
 
 
 def _default(forward: Schema, place: int) -> Any:

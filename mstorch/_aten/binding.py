@@ -15,11 +15,11 @@ from .._core.second_names import ALIASES, operation_of
 from .._core.tensor_base import TensorBase
 from .overloads import all_overloads, overloads
 
-# Public names of operators that have another name below.
+# Public names whose operator has another name.
 _NAMES = {name: operation_of(name) for name in (
     *ALIASES, "__and__", "__or__", "__xor__", "__invert__", "__floordiv__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
 )}  # fmt: skip
-# Python numbers that a parameter for tensors takes are tensors there.
+# Python numbers in parameters for tensors are converted to tensors for these.
 NUMBERS_AS_TENSORS = call_forms.NUMBERS_AS_TENSORS | {"floor_divide", "rsub_"}
 _WORDS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 _SILENT = frozenset(("requires_grad", "out", "layout", "pin_memory", "names"))

@@ -54,7 +54,7 @@ class _Pending:
 
     def __init__(self, operator: OpOverload, args: Sequence[Any], records: bool) -> None:
         self.operator, self.args, self.records = operator, args, records
-        self.found: Any = None  # what was recorded, and the twins without history that the taker sees
+        self.found: Any = None  # the tracked result, and detached twins for the handler
 
     def takes(self, operator: OpOverload, args: Sequence[Any]) -> bool:
         return self.records and self.found is None and operator is self.operator and len(args) == len(self.args) and all(
@@ -62,7 +62,7 @@ class _Pending:
         )  # fmt: skip
 
 
-# Who takes calls
+# Handlers of calls
 
 
 def takers(values: Any, found: list[Any]) -> list[Any]:
@@ -131,12 +131,12 @@ class Derived(Node):
     __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places")
     formula: Any
     operator: Any
-    plan: Any  # the arguments, with numbers of saved tensors in Place
+    plan: Any  # the arguments; tensors are replaced by Place, which has the number of the saved tensor
     options: Any
     shapes: Any
     kinds: Any
     results: Any
-    places: Any  # of the results among those of the node that autograd runs
+    places: Any  # output numbers of the results at the node that autograd runs
 
     @property
     def width(self) -> int:
@@ -219,20 +219,20 @@ def _fitted(gradient: Tensor, shape: tuple[int, ...], kind: dtype) -> Any:
     return gradient
 
 
-# Operators that write in place and whose gradient needs what was there: of two operands, that of the second.
+# In-place operators whose gradient needs the old value; for two operands, the gradient of the second needs it.
 _NEED_SELF = frozenset((
     "mul_.Tensor", "div_.Tensor", "pow_.Scalar", "clamp_.default", "abs_.default", "log_.default", "silu_.default", "mish_.default",
     "hardswish_.default", "hardsigmoid_.default",
 ))  # fmt: skip
-# Operators that write in place whose gradient is that of the functional one.
+# In-place operators whose gradient is the same as that of the functional operator.
 _AS_FUNCTIONAL = frozenset((
     "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Scalar", "relu.default", "tanh.default", "sigmoid.default", "exp.default",
     "neg.default", "sqrt.default", "rsqrt.default", "leaky_relu.default", "elu.default", "hardtanh.default", "clamp.default", "abs.default",
     "masked_fill.Scalar", "silu.default", "mish.default", "hardswish.default", "hardsigmoid.default",
 ))  # fmt: skip
-Formula = tuple[str, Call]  # the node's name, and the gradient
-DERIVATIVES: dict[str, Formula | None] = {}  # of overloads
-fallbacks: list[Callable[[str], Formula | None]] = []  # asked for overloads that DERIVATIVES lacks
+Formula = tuple[str, Call]  # the node's name, and the gradient function
+DERIVATIVES: dict[str, Formula | None] = {}  # by overload
+fallbacks: list[Callable[[str], Formula | None]] = []  # called for overloads that are not in DERIVATIVES
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
@@ -427,7 +427,7 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
         node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-        node.places = [item._ms_number for item in results]  # of the operation, which may have more results than the operator
+        node.places = [item._ms_number for item in results]  # output numbers at the operation's node, which may have further outputs
         real.__dict__["seen"] = node
         return result
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)

@@ -169,7 +169,7 @@ def _H(self: Any) -> Any:
 @composite("data of a tensor")
 def _data(self: Tensor) -> Tensor:
     found = aten("detach", self)
-    found._ms_counter = Counter()  # what is written to it counts as no write to the tensor
+    found._ms_counter = Counter()  # its own version counter: writes to it do not count as writes to the tensor
     return found
 
 

@@ -50,7 +50,7 @@ def gives_view(name: str) -> bool:
 def is_elementwise(name: str) -> bool:
     """Return whether an operation is elementwise in all its forms, including operators, in-place and ``special`` ones."""
     plain = operation_of(name).removesuffix("_")
-    if plain in ("max", "min") or reads_values(plain):  # torch marks ``max.other`` and ``equal``, too
+    if plain in ("max", "min") or reads_values(plain):  # torch also tags ``max.other`` and ``equal`` as pointwise
         return False
     return plain == "floor_divide" or any(_has_tag(one, "pointwise") for one in (plain, f"special_{plain}"))
 
@@ -65,7 +65,7 @@ def takes_dims(name: str) -> bool:
 @functools.cache
 def tells_of_shape(name: str) -> bool:
     """Return whether an operator returns plain values (a bool, lengths, a dtype) that do not depend on the elements of a tensor."""
-    if name == "is_nonzero":  # torch marks no operator that is made of others
+    if name == "is_nonzero":  # torch tags no composite operators
         return False
     schemas = [schema for schema, _ in all_overloads(name).values() if any(one.type.startswith("Tensor") for one in schema.arguments)]
     return bool(schemas) and not reads_values(name) and all(schema.returns in _PLAIN for schema in schemas)

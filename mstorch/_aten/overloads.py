@@ -32,7 +32,7 @@ def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
     return found
 
 
-# Parameters of operators that compute gradients that take a result of the forward, by its number, and those that take something else.
+# Parameters of backward operators that receive a result of forward (with its number), and parameters that receive other values.
 RESULTS = {"output": 0, "out": 0, "neg_log_likelihood": 0, "indices": 1, "total_weight": 1, "is_target": 1, "buffer": 1, "log_alpha": 1,
            "logsumexp": 1}  # fmt: skip
 _OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")

@@ -78,7 +78,7 @@ def _in_place(tensor: Tensor, function: Function, *args: Any) -> Tensor:
     return form(tensor, *args)
 
 
-# Replacements, by name, for helper functions that are no public operations.
+# Replacements, by name, for helper functions that are not public operations.
 _STANDING: dict[str, Function] = {
     "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
     "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype, "in_place": _in_place,

@@ -36,7 +36,7 @@ ENTERED = (  # importing them fills the tables
     backward_operators, composites_attention, composites_dropout, composites_layers, composites_losses, composites_models, composites_rnn,
     composites_windows, derivatives, derivatives_layers, derivatives_losses,
 )  # fmt: skip
-# What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
+# Queries of metadata, and calls that only autograd or Python handles: nothing is computed below autograd.
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
     is_neg is_inference is_pinned is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad
@@ -68,7 +68,7 @@ def _name(public: Callable[..., Any]) -> str | None:
 def _with_room(name: str, public: Callable[..., Any]) -> str:
     """Return the operator's name with its namespace: ``linalg_inv`` for torch.linalg.inv."""
     room = spoken(public).split(".")[-2]
-    if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is ``erf``
+    if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is the operator ``erf``
         return name
     return f"{room}_{name}"
 

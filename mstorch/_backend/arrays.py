@@ -9,7 +9,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 """NumPy's array, of any shape and dtype."""
 Number: TypeAlias = bool | int | float | complex
 
-_FEW = 1 << 12  # elements that are copied in less time than NumPy takes to begin a reduction
+_FEW = 1 << 12  # number of elements below which a copy takes less time than the overhead of a NumPy reduction
 
 
 def extremes(array: Array) -> tuple[Any, Any]:

@@ -13,10 +13,10 @@ import numpy as np
 
 from .arrays import Array
 
-# A block of so many elements stays in a core's cache over all passes; longer arrays are worked on in blocks.
+# A block of this many elements stays in a core's cache over all passes; longer arrays are processed in blocks.
 BLOCK = 1 << 14
 LONG = 1 << 16
-_PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
+_PASS = 0.12  # nanoseconds per element and pass, in the cache
 
 
 def _rounded(size: int, unit: int) -> int:
@@ -46,7 +46,7 @@ class _Worker:
     def serve(self) -> None:
         """Run tasks until the queue ends."""
         _here.worker = True
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the threads of the program
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are handled by the program's own threads
         while (task := self.tasks.get()) is not None:
             work, start, end, answers = task
             failure = None
@@ -55,7 +55,7 @@ class _Worker:
             except BaseException as error:  # noqa: BLE001 - raised where the work was shared
                 failure = error
             answers.put(failure)
-            del task, work, answers, failure  # a waiting thread keeps nobody's arrays
+            del task, work, answers, failure  # so that a waiting thread keeps no arrays alive
 
 
 class _Team:
@@ -118,9 +118,9 @@ class _Threads:
 threads = _Threads()
 
 
-_WAKING = 30_000  # nanoseconds that a thread begins later than the one that woke it
-WORTH = 150_000  # nanoseconds of one call without Python's lock that are worth threads
-_MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other's way for the lock
+_WAKING = 30_000  # nanoseconds between waking a thread and its start
+WORTH = 150_000  # nanoseconds from which on a call that releases the GIL is worth threads
+_MANY_WORTH = 4_000_000  # the same for many short calls, whose threads compete for the GIL
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
@@ -161,7 +161,7 @@ def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: 
         share(work, rows, cost)
 
 
-_CACHED = 1 << 18  # elements that a core's larger cache holds
+_CACHED = 1 << 18  # elements that fit a core's larger cache
 
 
 def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float) -> None:
@@ -179,8 +179,8 @@ def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float) ->
 
 
 Step = Callable[..., Any]
-_TOGETHER = 1 << 17  # elements of several arrays that a core's larger cache holds
-_CALL = 1 << 18  # elements that are worth a call where threads stand in each other's way for the lock
+_TOGETHER = 1 << 17  # elements of several arrays that together fit a core's larger cache
+_CALL = 1 << 18  # elements per call, where threads compete for the GIL
 
 
 def elementwise(jobs: Sequence[tuple[Step, Sequence[Array], int]]) -> None:
@@ -221,7 +221,7 @@ def _in_blocks(step: Step, rows: Sequence[Array], start: int, end: int, block: i
         step(*[row[first:last] for row in rows])
 
 
-_PASSES = 25  # of the activations that are worth blocks
+_PASSES = 25  # number of passes that an activation counts as
 
 
 def blocked(kernel: Callable[..., Array]) -> Callable[..., Array]:

@@ -29,7 +29,7 @@ def _init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 _init.__name__, _init.__qualname__, _init.__module__ = "__init__", "Cell_.__init__", Cell.__base__.__module__
-# Programs walk along ``__mro__`` and ask each class what its ``__init__`` takes; inspect has no answer for a function of pybind11's.
+# Programs inspect the ``__init__`` of each class in ``__mro__``; inspect fails for functions of pybind11.
 Cell.__base__.__init__ = _init
 
 

@@ -24,19 +24,19 @@ from .raw import NAME_OF, Raw, from_arrays, from_numpy, to_arrays
 from .table import kernel
 from .tape import is_recording
 
-# The kernels of the CPU that are not to be trusted (2.10).
+# CPU kernels with wrong results (2.10).
 WRONG = {
-    "Scatter", "NextAfter",  # leave out elements at times; is wrong
-    "Tanh", "Erfinv", "Softmax",  # off by more than rounding, or spoil what stands beside a NaN
+    "Scatter", "NextAfter",  # omits elements sometimes; wrong results
+    "Tanh", "Erfinv", "Softmax",  # errors larger than rounding, or wrong results next to a NaN
     "Exp", "Log", "Digamma", "Sinc",  # 4e-6 and no subnormal results, 1e-4 about 1, single precision in double, NaN in half precision
-    "Div", "Pow",  # 1 / -0.0 is inf and NaN / 0.0 -inf, 0 / 0 of complex numbers 0; powers of uint8 do not wrap
+    "Div", "Pow",  # 1 / -0.0 is inf, NaN / 0.0 -inf, complex 0 / 0 is 0; powers of uint8 do not wrap
     "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "ReluGrad", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
     "SoftplusExt", "AdaptiveMaxPool2D",  # lose a NaN
-    "LeftShift", "RightShift", "Xlogy", "DivMod",  # shift by too much, an infinity times zero, divide by zero
-    "InplaceCopy",  # does not write through windows
-    "UpsampleNearest2D", "UpsampleNearest3D",  # take the sizes where factors are given
-    "NLLLoss",  # leaves what it ignores as the memory was
-    "SearchSorted",  # takes the NaN at the end of a sequence for the least number
+    "LeftShift", "RightShift", "Xlogy", "DivMod",  # too large shift counts, infinity times zero, division by zero
+    "InplaceCopy",  # does not write through strided views
+    "UpsampleNearest2D", "UpsampleNearest3D",  # uses the sizes even if factors are given
+    "NLLLoss",  # leaves ignored elements uninitialized
+    "SearchSorted",  # treats NaN at the end of a sequence as the smallest number
 }
 
 computed: Counter[str] = Counter()
@@ -79,7 +79,7 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> R
     asked[name] += 1
     if refuses_steps(name, args):
         strided[name] += 1
-    # MindSpore's tape knows its own kernels alone: another's result would cut the gradient in silence.
+    # MindSpore's autograd only tracks its own kernels: another kernel's result would silently have no gradient.
     recorded = is_recording() and any(isinstance(item, Raw) for item in args)
     if name in _lacking or (name in WRONG and not recorded):
         raise Lacking(name)
@@ -92,7 +92,7 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> R
             if not _empty(args):
                 _lacking.add(name)
             raise Lacking(name) from None
-        if error.__class__ is RuntimeError and _empty(args):  # kernels of the CPU that take no empty tensors, in words of their own
+        if error.__class__ is RuntimeError and _empty(args):  # CPU kernels that reject empty tensors, with messages of their own
             raise Lacking(name) from None
         raise
 
@@ -247,7 +247,7 @@ written: Counter[str] = Counter()
 def _install() -> None:
     device_memory.stand_in.append(StandIn)
     watchers.append(_watch)
-    timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time has that of its conversions
+    timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time includes its conversions
     read = Raw.asnumpy
 
     def asnumpy(self: Raw) -> Any:

@@ -23,8 +23,8 @@ class _Format(NamedTuple):
     bias: int
     limit: int
     nan: int
-    over: int  # the code of what is too large
-    quiet: int  # the bits that a NaN has in single precision, of e5m2 with its own mantissa in them
+    over: int  # code for numbers that are too large
+    quiet: int  # float32 bits of NaN; e5m2 keeps its own mantissa bits
     infinite: int | None = None
 
 
@@ -115,14 +115,14 @@ def _codes(name: str) -> Array:
         return np.where(exponent == 0xFF, 0xFF, exponent + up).astype(np.uint8)
     form = _FORMATS[name]
     steps = _values(name)[: form.limit + 1].astype(np.float64)
-    after = 2 * steps[-1] - steps[-2]  # what would come next
+    after = 2 * steps[-1] - steps[-2]  # the value after the largest
     middles = (steps + np.append(steps[1:], after)) / 2
-    middles[1::2] = np.nextafter(middles[1::2], 0)  # what lies in the middle goes to the even code
+    middles[1::2] = np.nextafter(middles[1::2], 0)  # ties round to the even code
     with quiet():
         found = np.searchsorted(middles, size.astype(np.float64))
     found = np.where(found > form.limit, form.over, found)
     signed = numbers.view(np.uint32) >> 31 == 1
-    if form.nan == 0x80:  # one zero, and one that is no number
+    if form.nan == 0x80:  # there is a single zero; the code of -0.0 is NaN
         found = np.where(signed & (found != 0) & (found != 0x80), found | 0x80, found)
         return np.where(np.isnan(numbers), 0x80, found).astype(np.uint8)
     found = np.where(np.isnan(numbers), form.nan, found)
@@ -163,7 +163,7 @@ def shown(array: Array) -> Array:
     name = NAME_OF_STORED[array.dtype]
     if name == COMPLEX_HALF:
         return decoded(array, name)
-    with quiet():  # of NaN that signal
+    with quiet():  # signaling NaN raises a floating-point warning
         return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
 
@@ -184,7 +184,7 @@ def encoded(array: Array, name: str) -> Array:
         return of_halves(parts.reshape(*array.shape, 2))
     bits = np.ascontiguousarray(array).view(np.uint32)
     places = (bits >> 16).astype(np.uint16)
-    places |= (bits & np.uint32(0xFFFF)) != 0  # below the sixteenth bit it only counts whether there is anything
+    places |= (bits & np.uint32(0xFFFF)) != 0  # of the bits below the 16th it only matters whether one is set
     return _codes(name)[places].reshape(array.shape).view(NP_STORED[name])
 
 
@@ -193,11 +193,11 @@ def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., Array]) -> 
     """Return the values of the 256 codes in another dtype; NaN of three of the dtypes casts to integer 0, as in torch's builds."""
     values = _values(name)
     if target == np.uint32:
-        return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
+        return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's cast of NaN depends on the array's length
     if (target.kind in "iu" or target == np.float16) and name not in ("float8_e4m3fn", "float8_e5m2"):
         values = np.where(np.isnan(values), np.float32(0 if target.kind in "iu" else np.nan), values)
     if target.name == "bfloat16":
-        values = np.where(np.isnan(values), np.float32(np.nan), values)  # torch's have no sign; those of NumPy 2 would keep it
+        values = np.where(np.isnan(values), np.float32(np.nan), values)  # torch's NaN has no sign; NumPy 2 would keep it
     return cast(values, target)
 
 
@@ -244,7 +244,7 @@ def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[
         return moved
 
     def fill(*args: Any) -> Array:
-        *given, number = args  # the number to fill with comes last
+        *given, number = args  # the fill value is the last argument
         return moved(*given, int(as_bytes(encoded(np.asarray(number, np.complex64 if name == COMPLEX_HALF else np.float32), name))))
 
     return fill
@@ -258,7 +258,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
         return "mul_cpu_reduced_float"
     if op == "flip" and args[0].size:
         steps = {step: dim for dim, (step, length) in enumerate(zip(args[0].strides, args[0].shape)) if length > 1}
-        return "flip_cpu" if steps and steps[min(steps)] in args[1] else ""  # the dimension in which elements are neighbours
+        return "flip_cpu" if steps and steps[min(steps)] in args[1] else ""  # the dimension along which elements are adjacent in memory
     if op == "pad_like" and args[2] != "circular":
         return f"{'reflection' if args[2] == 'reflect' else 'replication'}_pad{len(args[1]) // 2}d"
     if op == "gather" and args[2].size:
@@ -283,7 +283,7 @@ def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callabl
 
     def rounded(value: Array) -> Array:
         if name == COMPLEX_HALF:
-            with quiet():  # sizes and parts are numbers of half precision
+            with quiet():  # sizes and parts are in half precision
                 return value.astype(np.float16) if value.dtype == np.float32 else encoded(value, name) if value.dtype.kind == "c" else value
         return encoded(value, name) if value.dtype == np.float32 else value
 

@@ -9,7 +9,7 @@ import gc
 
 from . import runtime  # noqa: F401 - refuses versions that do not fit, before anything is changed
 
-DEFAULTS = (700, 2000)  # Python's thresholds up to 3.12, and since
+DEFAULTS = (700, 2000)  # Python's default thresholds, up to 3.12 and from 3.13 on
 THRESHOLD = 7000
 """New objects after which the collector runs, unless the program has set a threshold of its own."""
 _collecting = gc.isenabled()
@@ -18,9 +18,9 @@ gc.disable()
 
 def finished() -> None:
     """Resume garbage collection, and raise Python's default threshold."""
-    if not gc.get_freeze_count():  # the program froze nothing
+    if not gc.get_freeze_count():  # the program itself has frozen nothing
         gc.freeze()
-        gc.unfreeze()  # what the import made is among the oldest objects now, and not scanned as new
+        gc.unfreeze()  # objects made by the import are in the oldest generation now, and not scanned as new ones
     if _collecting:
         gc.enable()
     young, *older = gc.get_threshold()

@@ -62,7 +62,7 @@ def deviation(want: Event | None, have: Event | None, share: float = 1.0, least:
     scale = max(_finite(want["largest"]), least, 1e-30)
     furthest = float(np.sort(apart)[int(share * (apart.size - 1))]) / scale
     if share < 1.0 and first.size == math.prod(want["shape"]):
-        return furthest  # all elements are here: the norm would bring those back that do not count
+        return furthest  # all elements are available: comparing norms would include the elements that ``share`` excludes
     norms = [_finite(want["norm"]), _finite(have["norm"])]
     return max(furthest, abs(norms[0] - norms[1]) / max(*norms, least * math.sqrt(first.size), 1e-30))
 
@@ -88,7 +88,7 @@ class Alignment:
         self._ended = ended
         self.tolerance, self.names = tolerance, names
         self.layers: list[Layer] = []
-        self._known: dict[str, float] = {}  # how far parameters and buffers were when they were last seen
+        self._known: dict[str, float] = {}  # deviation of parameters and buffers when they were last compared
         self._steady: dict[str, Any] = {}  # the elements of parameters whose gradients have agreed so far
         self._drift = 0.0
         self.steps = 0
@@ -103,7 +103,7 @@ class Alignment:
             found = self._part(number, one, two)
             first = first or found
             if first is not None and number > first.step + 2:
-                break  # for the picture: some steps after it
+                break  # a few steps after the difference are kept for the chart
         kinds = [[event["kind"] for event in events if event["kind"] not in ("gradient", "parameter")] for events in (want, have)]
         if first is None and self._ended and len(kinds[0]) != len(kinds[1]):
             text = f"{len(kinds[0])} calls, losses and steps in {self.names[0]}, {len(kinds[1])} in {self.names[1]}"
@@ -186,7 +186,7 @@ class Alignment:
             where = around[0]["module"]
             return where, f"what {where} computes itself, outside of modules, before it calls {inner}", self._drift
         if result > self.tolerance and _within(one["call"], [pair[0] for pair in pairs]):
-            before = max(before, self._drift)  # what the modules within have given, none of which was at fault
+            before = max(before, self._drift)  # the results of inner modules, none of which was faulty
         if result > max(self.tolerance, _GROWTH * before):
             if one["training"] != two["training"]:
                 return name, f"{kind} with training={two['training']} where {other} has training={one['training']}", given
@@ -249,7 +249,7 @@ class Alignment:
             return None
         *_, call, found = min(wrong, key=lambda item: item[:2])
         while call in own_fault and (inner := [other for other in _within(call, calls[0]) if other in own_fault]):
-            call = max(inner)  # backward comes to the last of them first
+            call = max(inner)  # backward reaches the last one first
             found = own_fault[call]
         return found
 

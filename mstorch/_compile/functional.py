@@ -88,7 +88,7 @@ class copied_memory(Block):
 
 _OF_STORAGES = ("_source", "_memory", "moved", "parameter", "version")
 _OF_DEVICES = ("base", "lent", "shadow", "parameter", "version")
-_MANY = 1 << 32  # more than a function exchanges one memory: no window of a copy counts as one of the memory
+_MANY = 1 << 32  # larger than any number of exchanges in a function: no cached window of a copy is taken for one of the original
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
@@ -136,9 +136,9 @@ class Plan:
         self.form: Any = None
         self.recipes: list[Recipe] = []
         self.raws: list[Raw] = []  # outputs of the graph
-        self.tracked: list[bool] = []  # which of them have a gradient; known after a run without a graph
-        self.fresh: list[Any] = []  # the number of the output, or a constant's values
-        self.states: list[tuple[Any, Any]] = []  # known tensor; number or values of its whole storage
+        self.tracked: list[bool] = []  # whether each of them has a gradient; known after an eager run
+        self.fresh: list[Any] = []  # the output's number, or the values of a constant
+        self.states: list[tuple[Any, Any]] = []  # (known tensor, output number or values of its whole storage)
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:

@@ -59,27 +59,27 @@ class Guards:
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True) -> None:
         self.strict = strict
         self.dicts: list[tuple[dict[str, Any], list[tuple[str, Any, bool]], str]] = []
-        self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries with copies of them
+        self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries, with copies of them
         self.items: list[tuple[Any, Any, Any, bool, str]] = []
         self.cells: list[tuple[Any, Any, bool, str]] = []
         self.tensors: list[tuple[Any, Any, bool, bool, str, tuple[Any, ...]]] = []
         self.modules: list[Any] = []
         self.natives: list[Any] = []
         self.keys: list[tuple[dict[str, Any], frozenset[str], str]] = []
-        # What gives a value, the value, what puts it back (None where nothing can), and its name.
+        # (function that returns a value, the value, function that restores it or None, name)
         self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
         self.classes: list[tuple[type, dict[str, Any]]] = []
         self.public = [(vars(space), dict(vars(space))) for space in (functional, _tensor_class())]
-        self.names: set[str] = set()  # of attributes and globals, in the code that ran
-        self._functions: dict[int, list[tuple[types.FunctionType, str]]] = {}  # by the number of their code
+        self.names: set[str] = set()  # names of attributes and globals in the code that ran
+        self._functions: dict[int, list[tuple[types.FunctionType, str]]] = {}  # by the id of their code
         self._entered: dict[int, types.CodeType] = {}
-        self._made: dict[int, types.CodeType] = {}  # codes of functions that those make
-        self._computes = False  # whether the function computes names of attributes
-        self._opened: set[int] = set()  # modules all of whose names count
-        self._python: dict[int, tuple[types.ModuleType, str]] = {}  # Python's modules that were met
-        self._known: dict[int, tuple[types.ModuleType, set[str]]] = {}  # and which of their names were looked at
+        self._made: dict[int, types.CodeType] = {}  # codes of functions defined inside these functions
+        self._computes = False  # whether the function computes attribute names
+        self._opened: set[int] = set()  # modules of which all names are guarded
+        self._python: dict[int, tuple[types.ModuleType, str]] = {}  # Python modules that were found
+        self._known: dict[int, tuple[types.ModuleType, set[str]]] = {}  # and the names that were guarded in each of them
         self._bases: set[type] = set()
-        self._seen: dict[int, Any] = {}  # by number; ids are of living objects
+        self._seen: dict[int, Any] = {}  # by id; keeps the objects alive, so that ids stay unique
         self._by_dict: dict[int, list[tuple[str, Any, bool]]] = {}
         self._hooks_of_all()
         for space, _ in self.public:
@@ -142,7 +142,7 @@ class Guards:
         elif isinstance(value, slice):
             for part in (value.start, value.stop, value.step):
                 self.look(part, path)
-        elif type(value).__module__.startswith(_ROOM):  # a compiled function: its graphs are no part of the program
+        elif type(value).__module__.startswith(_ROOM):  # a compiled function: its graphs are not part of the program
             self.look(getattr(value, "function", None), path)
         elif pictured(value) is not None:
             self._pictured(value, path)
@@ -189,7 +189,7 @@ class Guards:
         self._probe(pictured(value), path)  # type: ignore[arg-type]
         for part in parts(value):
             self.look(part, f"an item of {path}")
-        if not isinstance(value, logging.Logger):  # what it logs to, the function cannot see
+        if not isinstance(value, logging.Logger):  # a function cannot observe a logger's handlers
             self._object(value, path, open_=True)
 
     def _partial(self, value: Any, path: str) -> None:
@@ -502,12 +502,12 @@ class Guards:
 
 _ROOM = __name__.rpartition(".")[0]
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
-# What Python keeps in a class, and what counts instances there.
+# Attributes that Python keeps in a class, and counters of instances.
 _OF_CLASSES = frozenset((
     "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__parameters__",
     "__orig_bases__", "__annotations__", "__protocol_attrs__", "__subclasshook__", "total_instance_count", "next_id",
 ))  # fmt: skip
-# What comes to a module's attributes as it runs.
+# Attributes that are added to a module when it runs.
 _LATER = frozenset((*STATE_OF_CELLS, "_compiled_call_impl", "_graphs", "_compiled", "_native_members"))
 
 
@@ -578,7 +578,7 @@ def _unchanged(container: Any, before: Any) -> bool:
     if len(container) != len(before):
         return False
     if isinstance(container, dict):
-        return _in_order(container, before)  # the values have checks of their own
+        return _in_order(container, before)  # the values have guards of their own
     return all(now is value or (is_plain(value) and same_plain(now, value)) for now, value in zip(container, before))
 
 

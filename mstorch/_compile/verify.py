@@ -29,7 +29,7 @@ from .trees import flatten, unflatten
 if TYPE_CHECKING:
     from .compiled import Entry
 
-# Largest difference allowed, as a part of the largest value.
+# Largest allowed difference, relative to the largest value.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-7, "complex128": 1e-7}
 
 
@@ -136,7 +136,7 @@ def _compare_run(
         faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
         found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
         got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
-        # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
+        # A gradient that cancels to zero (a bias before a normalization) consists of rounding errors of the others' size.
         noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
         for place, want, given in zip(places, wanted, got):
             zeros = from_numpy(np.zeros(owners[place]._ms_shape, owners[place]._ms_dtype.np))

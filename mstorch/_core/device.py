@@ -98,7 +98,7 @@ _TYPE = runtime.device_type()
 _PLACES: dict[tuple[int, bool], device] = {}
 
 
-# What torch's errors say of devices, after their first words.
+# The second part of torch's error messages about devices.
 _NOT_COMPILED = {
     "cuda": "",
     "xpu": "",
@@ -178,7 +178,7 @@ def resolve(wanted: int | str | device | None) -> device:
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.type == "cpu":
         return found
-    if meant(found.type) == _TYPE:  # made before cuda meant npu
+    if meant(found.type) == _TYPE:  # a device made before "cuda" became an alias of "npu"
         binding.use(found.index)
         return current()
     if found.type in _NOT_COMPILED:

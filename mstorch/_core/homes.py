@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 _HOME = __name__.partition(".")[0]
-_SHARED = "="  # the line of private files that torch has too
+_SHARED = "="  # marks the line of private files that torch has too
 
 
 @cache
@@ -48,7 +48,7 @@ def home(module: str, name: str) -> tuple[str, str]:
         return told
     outer, _, inner = name.partition(".")
     if inner:
-        if (module, outer) == (_HOME, "Tensor"):  # methods that torch writes in C; the table has those in Python
+        if (module, outer) == (_HOME, "Tensor"):  # methods that torch implements in C; the table lists those in Python
             return f"{_HOME}._C", f"TensorBase.{inner}"
         told = _read()[0].get((module, outer))
         if told is not None:

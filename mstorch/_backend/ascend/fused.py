@@ -9,9 +9,9 @@ from ..raw import Raw, from_numpy
 from ..table import HALVES
 from ._primitives import enter, run
 
-_FAR = 2**31 - 1  # so many keys before and after a query: all of them
-_SIDE = 2048  # of the triangle that stands for one of any size
-_KINDS = ("float32", *HALVES)  # what CANN's pages of aclnnFlashAttentionScore and its gradient list (8.0 to 8.2)
+_FAR = 2**31 - 1  # number of keys before and after a query that are attended to: all
+_SIDE = 2048  # side of the compressed triangle, which represents a triangle of any size
+_KINDS = ("float32", *HALVES)  # dtypes in CANN's documentation of aclnnFlashAttentionScore and its gradient (8.0 to 8.2)
 
 
 @lru_cache(1)

@@ -31,7 +31,7 @@ def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacen
     moved back to their place.
     """
     if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
-        return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
+        return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # the 910B rejects Index for x[:, i]
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
     lead, width, rest = dims[0], len(common), len(x.shape) - len(dims)
     if adjacent and lead:
@@ -107,7 +107,7 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     if how in ("none", "update"):
         return run("Scatter", x, dim, index, source, "none")
     if how == "add":
-        if not x.shape:  # the primitive takes no single numbers
+        if not x.shape:  # the primitive does not accept 0-d tensors
             target, places, values = (run("Reshape", part, (1,)) for part in (x, index, source))
             row = run("ScatterAddExt", target, dim, places, values)
             return run("Reshape", row, ())

@@ -131,7 +131,7 @@ def sort_loosely(values: list[float]) -> list[int]:
                 i, j = i + 1, j - 1
             ranges.append((i, last, depth))
             last = i
-    # The insertion sort: an element before all goes to the front at once, others pass what they are smaller than.
+    # Insertion sort: an element smaller than all goes to the front at once, others pass larger elements.
     for place in range(1, len(keys)):
         key, item, to = keys[place], items[place], place
         if place < _SHORT and key < keys[0]:

@@ -19,10 +19,10 @@ from ..arrays import Array
 from ._few import FEW, median_of_three, sort_few
 from ._heap import sort_by_heap
 
-SHORT = 16  # segments of so many elements are left to an insertion sort, which is stable
+SHORT = 16  # segments up to this length are left to an insertion sort, which is stable
 _LONG = 8192  # longer segments are partitioned one by one
-_DIGITS = 1 << 16  # rows that are not longer have ranks of 16 bits, which NumPy sorts by their digits
-_BLOCK = 1 << 17  # so many elements of short segments at once: their arrays fit the cache
+_DIGITS = 1 << 16  # rows up to this length have 16-bit ranks, which NumPy sorts by radix sort
+_BLOCK = 1 << 17  # elements of short segments that are processed at once: their arrays fit the cache
 
 
 class Ranks:
@@ -37,7 +37,7 @@ class Ranks:
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
         places: Array = np.arange(count, dtype=kind)
-        group = places - self.equal  # numbers the groups; a group's first rank is where its number first stands
+        group = places - self.equal  # numbers the groups; a group's first rank is the position of its first element
         starts = np.flatnonzero(~same).astype(kind)
         self.low = starts[group]
         ends = np.empty_like(starts)
@@ -116,7 +116,7 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
     count = last - first
     ties = groups.equal[last - 1] - groups.equal[first]
     open_ = (count > SHORT) & (ties > 0)
-    alike = open_ & (ties == count - 1) & (count >> depth == 0)  # halves need no more depth than that
+    alike = open_ & (ties == count - 1) & (count >> depth == 0)  # halving needs no more depth than this
     if alike.any():
         _arrange_equal(ranks, first[alike], count[alike])
         open_ &= ~alike
@@ -180,7 +180,7 @@ class Sides:
         edges = np.empty(len(first) + 1, np.int64)
         edges[0] = 0
         np.cumsum(count, out=edges[1:])
-        # The segments side by side, and how far each lies from its place in the array.
+        # The concatenated segments, and each one's distance from its position in the array.
         whole = int(edges[-1])
         self.shift = shift = first - edges[:-1]
         if len(first) == 1:
@@ -202,7 +202,7 @@ class Sides:
         """Return the number of pairs in each segment whose left position is less than the right one (with ``meeting``, or equal), and the
         left and right positions of all these pairs."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
-        # They are the first ones, so their number is searched by halves.
+        # They come first, so that their number is found by bisection.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
             half = (few + many) >> 1
             inside = half < many

@@ -12,7 +12,7 @@ from ..halves import BFLOAT16, widened
 from ..onednn.gemm import gemm
 from ..onednn.library import FOUND_HALVES
 
-_SERIAL = 1024  # additions one after the other whose rounding is let be
+_SERIAL = 1024  # number of sequential additions whose rounding error is accepted
 _PART = 256
 
 
@@ -34,7 +34,7 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
-_MANY = 1 << 12  # elements whose sum takes longer than two calls
+_MANY = 1 << 12  # number of elements whose sum takes longer than two calls
 _SHORTEST = 64
 
 
@@ -102,8 +102,8 @@ def _shortened(x: Array, axis: int, dtype: np.dtype[Any] | None) -> Array:
     return np.concatenate((found, np.add.reduce(x[(*lead, slice(whole, None))], axis=axis, dtype=dtype, keepdims=True)), axis)
 
 
-_LONGEST = 1 << 12  # numbers of a sum that are added one after the other, but for the lanes of a vector
-_ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
+_LONGEST = 1 << 12  # number of elements per sum that are added sequentially, per vector lane
+_ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # ones in bfloat16
 
 
 def halves_along(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:

@@ -11,9 +11,9 @@ from ..._quiet import quietly
 from ..arrays import Array
 from ..blocks import share, threads
 
-FEW = 1 << 12  # elements of one pass in single precision that are rounded as torch rounds them
-_FEW_DOUBLES = 1 << 7  # those of double precision, of which a wider one takes up to 50 ns each
-WIDE = 1 << 20  # elements of one pass that are worth threads
+FEW = 1 << 12  # number of float32 elements up to which results are rounded as torch rounds them
+_FEW_DOUBLES = 1 << 7  # the same for float64, whose wider dtype takes up to 50 ns per element
+WIDE = 1 << 20  # number of elements from which on threads are used
 
 HALF = {"float16": "float32", "bfloat16": "float32"}
 FLOATS = ("float32", "float64")
@@ -112,8 +112,8 @@ def number(value: Any, like: Array) -> Any:
     return like.dtype.type(value)
 
 
-_ROW = 1 << 13  # elements of the rows that long arrays are split into
-_FEWEST = 1 << 11  # elements from which on the rows pay
+_ROW = 1 << 13  # number of elements per row into which long arrays are split
+_FEWEST = 1 << 11  # number of elements from which on rows are faster
 
 
 @functools.lru_cache(maxsize=64)

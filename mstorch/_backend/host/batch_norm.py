@@ -108,10 +108,10 @@ def numpy_batch_norm_grad(
     return out, by_normal, total
 
 
-_FAR = {"f": 4.0, "H": 16.0}  # a mean of so many deviations, squared, from which on sums of squares would lose too many digits
-_WHOLE = 1 << 18  # elements of bfloat16 that are cast at once
-_LANES = 64  # elements of an image that BLAS adds side by side
-_FEW = 1 << 15  # float32 elements up to which oneDNN's own batch norm takes less time; its gradients of images have four times the error
+_FAR = {"f": 4.0, "H": 16.0}  # squared mean in units of the variance, above which sums of squares would lose too many digits
+_WHOLE = 1 << 18  # number of bfloat16 elements that are cast at once
+_LANES = 64  # number of elements of an image that BLAS adds in parallel
+_FEW = 1 << 15  # number of elements up to which oneDNN's own batch norm is faster; its gradients of images have four times the error
 _FEW_HALVES = 1 << 12
 
 
@@ -263,7 +263,7 @@ def numpy_running_average(running: Array, batch: Array, factor: float, scale: fl
     return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
 
 
-define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be of single precision
+define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be float32
 define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
 define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
 define_host("running_average", numpy_running_average, FLOATS, HALF)

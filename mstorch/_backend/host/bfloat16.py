@@ -19,8 +19,8 @@ from ..table import define_direct
 from ._ufunc import beside_number
 
 _BITS = np.dtype(np.uint16)
-_FEW = 1 << 9  # elements that are quicker by way of single precision
-_BLOCK = 1 << 18  # elements that are computed and looked at together: fewer pass more often from thread to thread
+_FEW = 1 << 9  # number of elements up to which float32 is faster
+_BLOCK = 1 << 18  # number of elements that are computed and checked together: with fewer, the GIL changes threads more often
 _SIGN, _INFINITE = 0x8000, 0x7F80
 
 Step = Callable[..., None]
@@ -68,11 +68,11 @@ def _enter(op: str, kernel: Callable[..., Array | None]) -> None:
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------------------
 
-# Twice the bits, less one, of what operands are that give no number below 1.2e-38 but zeros: sums of numbers that are multiples of
-# 2**-117, products of numbers above 2**-62, quotients of such by numbers below 2**62.
+# Twice the bits, minus one, of operands whose results below 1.2e-38 can only be zeros: sums of multiples of
+# 2**-117, products of numbers above 2**-62, quotients of such numbers by numbers below 2**62.
 _IN_SUMS, _IN_PRODUCTS = 2 * (127 - 110 << 7) - 1, 2 * (127 - 62 << 7) - 1
 _DIVISORS = 2 * (127 + 62 << 7)
-_SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # of numbers beside arrays
+_SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # bounds of numbers that are combined with arrays
 
 
 def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
@@ -81,7 +81,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
 
     def refuse(x: Array, y: Array | None) -> None:
         if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
-            return  # where a sum is next to nothing, the two are of one size
+            return  # a sum can only be tiny if both terms have the same size
         tiny = smallest(x) < bound
         if y is not None and not tiny:
             tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else smallest(y) < bound
@@ -160,7 +160,7 @@ def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
     return look
 
 
-_NORMAL = 2 * (127 - 124 << 7) - 1  # as above, of 2**-124
+_NORMAL = 2 * (127 - 124 << 7) - 1  # as above, for 2**-124
 _BELOW_40 = 0xC220  # the bits of -40
 
 
@@ -236,6 +236,6 @@ def relu_slope(result: Array, g: Array) -> Array | None:
     if mask.__class__ is not np.ndarray:
         return None
     np.negative(mask, out=mask)
-    np.right_shift(mask, 15, out=mask)  # all bits where the result is not zero
+    np.right_shift(mask, 15, out=mask)  # all bits set where the result is not zero
     np.bitwise_and(g.view(np.int16), mask, out=mask)
     return mask.view(BFLOAT16)

@@ -41,7 +41,7 @@ def cross_entropy_slope(logs: Array, target: Array, g: Array) -> Array:
 define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))
 
 
-# Losses of differences, and their gradients by them: ``share`` is that of one loss in the result.
+# Losses of differences, and their gradients; ``share`` is the factor of one loss in the result.
 
 
 def squares(difference: Array) -> Array:

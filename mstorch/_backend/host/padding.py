@@ -33,7 +33,7 @@ def _wanted(size: int, before: int, after: int, mode: str) -> Array:
     if mode == "reflect":
         period = max(2 * (size - 1), 1)
         return np.abs((wanted + period // 2) % period - period // 2) if size > 1 else wanted * 0
-    # What is cut off takes no part in the circle.
+    # Cropped elements are not part of the circle.
     start, length = max(-before, 0), size - max(-before, 0) - max(-after, 0)
     return start + np.arange(-max(before, 0), length + max(after, 0)) % length
 

@@ -26,8 +26,8 @@ def _for_each(weights: Array, images: int) -> Array:
     return np.broadcast_to(weights, (images, *weights.shape))
 
 
-_FEW = 4  # positions of images that are multiplied together: a product for each image would read the weights again
-_FEW_IN_SUMS = 64  # positions of images whose products are added to one gradient
+_FEW = 4  # number of positions up to which images are multiplied together: a product per image would read the weights again
+_FEW_IN_SUMS = 64  # number of positions of images whose products are added to one gradient
 
 
 def _is_few(images: Array) -> bool:

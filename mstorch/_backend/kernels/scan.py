@@ -97,7 +97,7 @@ def ops_cummin_indices(raw: Raw, dim: int) -> Raw:
 def _logcumsumexp(raw: Raw, dim: int) -> Raw:
     wide = cast(raw, "float64") if NAME_OF[raw.dtype] == "float32" else raw
     result = _clse(wide, from_numpy(np.array(dim)))
-    if has_nan(wide):  # the kernel forgets a NaN at the next number
+    if has_nan(wide):  # the kernel drops a NaN at the next number
         seen = _sum(cast(_not_equal(wide, wide), "int32"), dim)
         result = prim_select(_greater(seen, 0), constant(wide, tuple(wide.shape), np.nan), result)
     return cast(result, NAME_OF[raw.dtype]) if wide is not raw else result
@@ -113,7 +113,7 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
     total = None
     for positive in (True, False):
         size = ops.maximum(gradient if positive else ops.neg(gradient), zeros)
-        # Nothing has a finite logarithm here: the kernel makes NaN or worse of a leading -inf.
+        # -1e30 in place of log(0): with a leading -inf the kernel returns NaN or worse.
         logs = prim_select(prim_equal(size, zeros), constant(size, tuple(size.shape), -1e30), ops.log(size))
         spread = prim_sub(logs, result)
         behind = ops.ReverseV2([dim])(_logcumsumexp(ops.ReverseV2([dim])(spread), dim))

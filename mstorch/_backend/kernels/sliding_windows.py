@@ -71,7 +71,7 @@ def outside_windows(
     flat = np.zeros(1, np.int64)
     for size, s, p, d, o in zip(sizes, stride, before, dilation, out):
         start = np.arange(o) * s - p
-        start = np.where(start < 0, start + -(start // d) * d, start)  # the first step of the window that is not below 0
+        start = np.where(start < 0, start + -(start // d) * d, start)  # the first position of the window that is not negative
         flat = (flat[:, None] * size + start[None, :]).reshape(-1)
     return empty, flat
 

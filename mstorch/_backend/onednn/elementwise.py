@@ -23,9 +23,9 @@ from .primitive import (
 )
 
 RELU, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x29, 0x2B, 0x2C, 0x31
-BLOCK = 1 << 15  # elements that a kernel takes at a time, of arrays that are longer: one kernel serves them all
+BLOCK = 1 << 15  # number of elements that a kernel processes at a time; longer arrays are split, and share one kernel
 
-# Calls ``work(start, end)`` for parts of a range.
+# Function that calls ``work(start, end)`` for the parts of a range.
 Sharing = Callable[[Callable[[int, int], None], int], None]
 
 

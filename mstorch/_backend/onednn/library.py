@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _MAJOR = 3
-_SEQUENTIAL, _THREADPOOL = 1, 8  # runtimes that start no threads of their own
+_SEQUENTIAL, _THREADPOOL = 1, 8  # threading runtimes without threads of their own
 _CPU, _IN_ORDER = 1, 1
 
 POINTER, INT64, FLOAT, INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_int
@@ -141,7 +141,7 @@ class Refused(Exception):
     """Raised if the library has no kernel."""
 
 
-NO_MEMORY = 1  # the status of a call that found none
+NO_MEMORY = 1  # status: out of memory
 
 
 def made(function: str, *arguments: Any) -> Any:

@@ -54,7 +54,7 @@ def softmax(kind: int, x: Array, out: Array) -> None:
     if x.dtype.char != "f":
         return
     total = rough_sum(out)
-    if total != total:  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
+    if total != total:  # NaN or infinity must spread to the whole row, but the kernel leaves it in its position
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
 
 
