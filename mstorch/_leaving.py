@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .autograd.graph import saved_tensors_hooks
 
 _VARARGS = 0x0001
-_ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # reads its first argument only
+_ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # it reads its first argument only
 _as_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(("PyInstanceMethod_New", ctypes.pythonapi))
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
 
@@ -111,7 +111,7 @@ def length_again(items: list[Any]) -> Callable[[], Any]:
 
 def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
     """Return a function, to be called once, that calls the given functions in order. It returns a false value."""
-    return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
+    return functools.partial(deque, map(_call, ends), 0)  # discards the results, and returns an empty deque, which is false
 
 
 def all_of(ends: list[Callable[[], Any]]) -> Callable[[], Any]:
@@ -128,7 +128,7 @@ class values_set_to(Block, ContextDecorator):
     def __enter__(self) -> None:
         self.at_end(values_again(self._space, *self._values))
         members = vars(self._space)
-        members |= self._values  # an operator: no signal is looked for after it
+        members |= self._values  # an operator: signal handlers do not run after it
 
 
 def item_again(items: Any, key: Any) -> Callable[[], Any]:

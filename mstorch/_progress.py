@@ -14,7 +14,7 @@ def on_terminal() -> bool:
     """Return whether stderr is a terminal."""
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
         return False
 
 

@@ -71,7 +71,7 @@ def _rank(value: Any) -> int:
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)
-    special = getattr(value, "_ms_sparse", False) or getattr(type(value), "_ms_nested", False)  # they have no such shape
+    special = getattr(value, "_ms_sparse", False) or getattr(type(value), "_ms_nested", False)  # without a plain shape
     return 0 if special else len(getattr(value, "_ms_shape", ()))
 
 

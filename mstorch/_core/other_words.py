@@ -51,7 +51,7 @@ def _renamed(form: Form, own: Any, places: list[str], given: int, named: dict[st
         place = words.index(word)
         by_word = form.parameters[place].by_word
         if not by_word and place < given:
-            return None  # it was given by its place
+            return None  # it was given by position
         name = word if word in own else places[place] if place < len(places) and not by_word else None
         if name is None or name in found:
             return None

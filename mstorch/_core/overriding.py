@@ -44,9 +44,9 @@ class _Missing:
 
 _MISSING = _Missing()
 
-TENSORS: set[type] = set()  # the finished tensor classes
+TENSORS: set[type] = set()  # the final tensor classes
 
-# Classes whose values nobody needs to ask. The finished tensor classes join them.
+# Classes whose values never handle calls. The final tensor classes are added.
 PLAIN: set[type] = {
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.ndarray, np.bool_, *np.sctypeDict.values(),
     Size, dtype, device, layout, memory_format, Generator, _Missing,
@@ -60,11 +60,11 @@ def join(cls: type) -> None:
     PLAIN.add(cls)
 
 
-# Classes of tensors that have forms of their own of some operations.
+# Tensor classes that have their own implementation of some operations.
 FORMED: set[type] = set()
-# What takes functions as they get their public form, and gives what the public form calls: ``MSTORCH_DEBUG`` fills it, see ``_debug``.
+# Wrappers that are applied to functions when they get their public form; set by ``MSTORCH_DEBUG``, see ``_debug``.
 watchers: list[Callable[[Function, str], Function]] = []
-# The modes that threads have entered, whosever they are: while it is empty nobody looks at his own.
+# One entry per active mode of any thread: while it is empty, no thread checks its own modes.
 MODES: list[None] = []
 
 ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
@@ -89,12 +89,12 @@ class _State(threading.local):
 
 state = _State()
 _dispatches: dict[type, bool] = {}
-# The public form of each function of the families, by the function that computes.
+# The public form of each function of the families, by the function that it wraps.
 ENTRIES_OF: dict[Function, Function] = {}
-# How the functions that torch writes in Python hand their arguments on.
+# How functions that torch implements in Python pass on their arguments.
 _handed: dict[Function, Handed] = {}
-_named_forms: dict[str, Function] = {}  # and, by name, those that stand for others there
-# What computes calls with the tensors of a map (torch.vmap): given by the room of the transforms, NotImplemented for other calls.
+_named_forms: dict[str, Function] = {}  # and, by name, the public forms that replace others there
+# Handlers of calls with batched tensors (torch.vmap), set by ``func``; they return NotImplemented for other calls.
 MAPPERS: list[Function] = []
 # The same for ``autograd.Function``s within any transform of torch.func.
 FUNCTION_TRANSFORMS: list[Function] = []
@@ -260,7 +260,7 @@ def _as_handed_on(
         return public, found, args, kwargs
     name, args, kwargs = handed(args, kwargs)
     if public_name(public) == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)) and not mode_is_on():
-        args = (args[0], *args[1])  # only a mode is asked about a list of operands
+        args = (args[0], *args[1])  # only a mode receives the list of operands as such
     return _named_forms.get(name, public), found, args, kwargs
 
 
@@ -314,7 +314,7 @@ def offered(function: Function) -> Function:
     return called
 
 
-_IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak otherwise than those written in C++
+_IN_PYTHON = ("torch.nn.", "torch.functional.")  # error messages of torch's Python functions differ from those of its C++ functions
 
 
 def spoken(function: Function) -> str:
@@ -388,10 +388,10 @@ def entry(
             told = limit_reached(error, *given, *named.values())
             if told is not None:
                 raise told from None
-            if data and isinstance(error, RecursionError):  # lists within lists without end
+            if data and isinstance(error, RecursionError):  # nested lists that contain themselves
                 raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
             if _among_nested((*given, *named.values())):
-                raise  # it speaks for itself, and has no shape to explain
+                raise  # nested tensors raise their own errors, and have no shape to explain
             known_as = spoken(known if public is None else public())
             other = of_eight_bits(known_as, error)
             if other is not None:
@@ -406,7 +406,7 @@ def entry(
             foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
-            raise foreign or refused from None  # one of them is an error
+            raise foreign or refused from None  # one of the two is not None
 
     known = _known(entered, function, module, name)
     return known

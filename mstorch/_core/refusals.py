@@ -148,7 +148,7 @@ def explained(
     called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
     below = None if called is None else refusal_below(*called, given)
     if below is None and isinstance(error, ValueError) and any(map(_holds_tensors, (*args, *named.values()))):
-        # A text of which Python cannot make a number, for a parameter that takes none.
+        # A str that cannot be parsed as a number, for a parameter that does not accept a str.
         texts = [key for key, (value, usual) in given.items() if isinstance(value, str) and not isinstance(usual, str)]
         wrong = next((key for key in texts if "str" not in str(signature.parameters[key].annotation)), None)
         below = None if wrong is None else f"{last}(): argument '{wrong}' must be a number or several, not str"
@@ -172,11 +172,11 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
     given = (*args, *named.values())
     if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):
         return None
-    if any(map(is_sparse, given)):  # of sparse tensors the sparse room speaks
+    if any(map(is_sparse, given)):  # sparse tensors raise their own errors
         return None
     try:
         return refusal(room, name, args[room == "Tensor" :], named)
-    except OSError:  # the stubs cannot be read where no file can be opened: the error itself stays
+    except OSError:  # the stubs cannot be read because no file can be opened: keep the original error
         return None
 
 

@@ -25,14 +25,14 @@ from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face
 from .strides import Strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
-if TYPE_CHECKING:  # what class Tensor is given
+if TYPE_CHECKING:  # class Tensor accepts further arguments
     from .._stubs.methods import TensorMethods as Methods
 else:
     Methods = object
 
 _permute = kernel("permute")
 
-on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
+on_subclass: list[Callable[[type], None]] = []  # called with each new subclass
 
 
 class SparseOperand(NotImplementedError):
@@ -47,7 +47,7 @@ class TensorBase(Methods):
     ``_ms_node`` and ``_ms_number``: the autograd node that made the tensor, and the number of the output.
     """
 
-    _ms_sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
+    _ms_sparse = False  # whether the layout is sparse, of any kind (`_sparse/base.py`)
     __slots__ = (
         "_ms_storage", "_ms_dtype", "_ms_shape", "_ms_stride", "_ms_offset", "_ms_array", "_ms_raw", "_ms_at", "_ms_counter",
         "_ms_node", "_ms_number", "_ms_auto", "__dict__", "__weakref__",
@@ -341,7 +341,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
         kind = tensor._ms_dtype
         raw = storage.read(kind.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
         if OF_MS[storage.base.dtype].name != kind.held:
-            return raw  # a copy, which shows no later writes
+            return raw  # a copy, in which later writes are not visible
         tensor._ms_raw, tensor._ms_at = raw, (storage, storage.exchanges)
     return tensor._ms_raw
 
@@ -385,7 +385,7 @@ def is_tracked(tensor: Any) -> bool:
         if modes.native is None:
             return False
         raw = tensor._ms_storage.base if tensor._ms_storage.__class__ is DeviceMemory else tensor._ms_raw
-        return raw is not None and bool(raw._requires_grad)  # what MindSpore's tape follows
+        return raw is not None and bool(raw._requires_grad)  # tracked by MindSpore's autograd
     written = auto.pending is not None and auto.pending[1] == tensor._ms_counter.version
     return auto.leaf or auto.base is not None and (written or is_tracked(auto.base))
 
@@ -541,12 +541,12 @@ def turn_into(tensor: TensorBase, other: TensorBase) -> None:
 def _kept_counter(tensor: TensorBase) -> Any:
     """Return the version counter to keep when the tensor's memory is replaced; its views and detached aliases share the counter."""
     counter = tensor._ms_counter
-    # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
-    # lets go of the memory.
+    # A storage counts its own writes. If there are no other references (two of the tensor, two of this function), a separate counter
+    # lets the memory be freed.
     return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
 
 
-on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what has a history and got another shape, and its old one
+on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with a tracked tensor whose shape has changed, and its old shape
 
 
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:

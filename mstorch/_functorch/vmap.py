@@ -18,7 +18,7 @@ from ..func._batched_layers import draw
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Rules are entered where they are defined.
+# Importing the modules registers the rules.
 RULE_ROOMS = (_batched_composed, _batched_function, _batched_index, _batched_products, _batched_views)
 _MODES = ("error", "different", "same")
 

@@ -54,7 +54,7 @@ DEFAULT_LOGGING: dict[str, Any] = {
 }  # fmt: skip
 _ENVIRONMENT = "TORCH_LOGS"
 _LEVELS = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG, logging.NOTSET)
-# Those that torch.compile writes to exist from the beginning.
+# The loggers that torch.compile writes to exist from the beginning.
 _ARTIFACT_LOGGERS: dict[str, list[logging.Logger]] = {
     "graph_breaks": [logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")],
     "recompiles": [logging.getLogger("torch._dynamo.guards.__recompiles")],
@@ -135,7 +135,7 @@ def _set(settings: dict[str, Any], modules: dict[str, Any] | None) -> None:
     _state.set(levels, artifacts)
 
 
-# The names that may be set, in torch's order: logs have levels, the others are on or off.
+# The names that can be set, in torch's order: loggers have levels, artifacts are on or off.
 _NAMES = (
     "all dynamo aot autograd dynamic inductor distributed c10d ddp fsdp dtensor onnx bytecode aot_graphs aot_joint_graph ddp_graphs graph "
     "graph_code graph_code_verbose graph_breaks side_effects graph_sizes guards recompiles recompiles_verbose trace_source trace_call "

@@ -8,8 +8,8 @@ from .._core.tensor_base import is_tracked, strides_of
 from .._tensor import Tensor
 
 MATH, FLASH = 0, 1
-ALLOWED: list[Callable[[], list[int]]] = []  # gives the ways that ``torch.nn.attention`` allows
-FASTPATH = {"fastpath": True}  # what ``torch.backends.mha`` sets
+ALLOWED: list[Callable[[], list[int]]] = []  # functions that return the backends which ``torch.nn.attention`` allows
+FASTPATH = {"fastpath": True}  # set by ``torch.backends.mha``
 _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 

@@ -36,12 +36,12 @@ _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", "qu
     "assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary "
     "has_torch_function_variadic".split()
 )})  # fmt: skip
-# Their arguments are data, not operands: torch asks only modes about them.
+# Functions whose arguments are data, not operands: as in torch, only modes handle their calls.
 _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file scalar_tensor from_dlpack".split())
-# torch.nn.init's others are made of these and of methods.
+# The other functions of torch.nn.init call these and methods.
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
-# Among the names that torch keeps for itself, those that classes may take over: the functions of these files.
+# Private functions of torch that classes may override: those in these files.
 _ENTERED_ROOMS = tuple(f"{_HOME}._namespace.{file}" for file in ("view_copies", "absent", "inner", "native_attention", "packed_matrices"))
 _CHECKS = f"{_HOME}._namespace.checks"
 
@@ -49,9 +49,9 @@ _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
     "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage to_mindspore".split()
 )
-# Their other arguments are no operands.
+# Methods whose other arguments are not operands.
 _OF_ONE = frozenset(("__deepcopy__",))
-# The method that an operator is for those who take calls over.
+# The method that each operator is for handlers.
 _OPERATORS = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
     "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
@@ -67,7 +67,7 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-# torch.nn.functional shares functions with torch (torch.linalg.det is not torch.det).
+# Functions that torch.nn.functional shares with torch (torch.linalg.det is not torch.det).
 _shared: dict[Function, Function] = {}
 _built: dict[Function, Function] = {}
 

@@ -19,7 +19,7 @@ from .._core.public_names import IN_PYTHON
 from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 
-_COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other names of the same
+_COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's aliases
 
 
 def _lists(first: Sequence[Any], *others: Any) -> None:

@@ -19,7 +19,7 @@ def _is_npu(device: device | str | int | None) -> bool:
     found = Device("npu") if device is None else Device(device)
     if found.type != "npu":
         return False
-    index_of(found)  # raises for another than the process computes on
+    index_of(found)  # raises unless it is the device on which the process computes
     return True
 
 

@@ -177,7 +177,7 @@ LOWER, LOWER_ON_DEVICES = Casts(_to_lower, _to_lower), Casts(devices=_to_lower)
 FLOAT32, FLOAT32_ON_CPU, FLOAT32_ON_DEVICES = Casts(_to_float32, _to_float32), Casts(cpu=_to_float32), Casts(devices=_to_float32)
 WIDEST, WIDEST_ON_CPU, WIDEST_ON_DEVICES = Casts(_to_widest, _to_widest), Casts(cpu=_to_widest), Casts(devices=_to_widest)
 FLOAT32_OR_WIDEST = Casts(_to_float32, _to_widest)
-# On the CPU as they are, although they are made of products here.
+# On the CPU they are not cast, although they are composed of products here.
 AS_GIVEN_OR_LOWER = Casts(_to_none, _to_lower)
 
 

@@ -34,7 +34,7 @@ def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
     )  # fmt: skip
 
 
-# Python's types stand for the dtypes that hold them.
+# Python types that may be given as dtypes.
 PYTHON_TYPES: dict[type, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 SELF = Forms({"self": "input"})
@@ -69,7 +69,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
             first = names[second]
             if first.__class__ is tuple:
                 first = next((name for name in first if name not in kwargs and name not in places[: len(args)]), first[-1])
-            # ``randint_like(high=5)``: a name of the function's own that stands for another where that is not given.
+            # ``randint_like(high=5)``: one of the function's own names replaces another that is not given.
             if first not in kwargs and (second not in places or first not in places[: len(args)]):
                 kwargs[first] = kwargs.pop(second)
         if forms.star in kwargs and (star is not None):

@@ -12,7 +12,7 @@ from .._tape.moving import beside
 from .._tape.ways import ways
 from ._dispatch import deliver, expect_out_dtype
 
-_RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
+_RESIZING = ("empty", "randn")  # in torch, autograd tracks their resizing of ``out``
 
 
 def no_derivative(name: str) -> RuntimeError:

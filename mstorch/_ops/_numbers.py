@@ -30,7 +30,7 @@ def integer_fits(value: float, kind: dtype) -> bool:
 def _float_fits(value: float, name: str) -> bool:
     if name not in _LARGEST_CODES:
         return abs(value) <= _LARGEST.get(name, math.inf) or not math.isfinite(value)
-    if value != value or name == "float8_e5m2" and math.isinf(value):  # the others have nothing infinite
+    if value != value or name == "float8_e5m2" and math.isinf(value):  # the other dtypes have no infinity
         return True
     low = 2.0**-127 if name == EXPONENTS and not isinstance(value, int) else -_LARGEST_CODES[name]
     return low <= value <= _LARGEST_CODES[name]
@@ -54,7 +54,7 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
         fits = integer_fits(value, kind) if kind.category == 1 else _float_fits(value, name)
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {_CPP_TYPES.get(name, name)} without overflow")
-    if name.startswith("uint") and value < 0:  # of unsigned integers, which go round
+    if name.startswith("uint") and value < 0:  # negative numbers wrap around in unsigned dtypes
         return value + 2 ** (8 * kind.itemsize)
     return value
 

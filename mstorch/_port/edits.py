@@ -18,7 +18,7 @@ class _OfCuda(ast.Attribute):
 
 
 _DEVICE = re.compile(r"cuda(:\d+)?")
-# Names of torch.cuda that torch.accelerator has for all devices; the others are the device's module's.
+# Names of torch.cuda that torch.accelerator has for all devices; for other names the device's module is used.
 _ACCELERATOR = {
     "is_available": "is_available", "device_count": "device_count", "synchronize": "synchronize", "current_device": "current_device_index",
     "set_device": "set_device_index", "current_stream": "current_stream", "set_stream": "set_stream",

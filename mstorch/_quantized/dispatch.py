@@ -31,7 +31,7 @@ from .tensor import (
     same_quantizer,
 )
 
-# What a tensor says of itself.
+# Queries of metadata.
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed
     is_conj is_neg is_inference is_same_size get_device dim_order is_tensor has_names resolve_conj resolve_neg __len__ __hash__
@@ -41,7 +41,7 @@ _SAYINGS = frozenset("""
     _is_view _base is_npu is_mps is_xla is_mkldnn is_nested is_xpu __setstate__ __setattr__ __class__
 """.split())
 _OF_MEMORY = frozenset("data_ptr untyped_storage share_memory_ is_set_to".split())
-# Views and copies of whole elements: the integers move, the quantizer stays.
+# Views and copies of whole elements: the integers move, the quantizer is the same.
 _MOVING = frozenset("""
     __getitem__ alias as_strided atleast_1d atleast_2d atleast_3d chunk contiguous cpu cuda npu diagonal expand expand_as flatten flip
     index_select movedim moveaxis narrow permute ravel repeat repeat_interleave reshape reshape_as select split split_with_sizes squeeze
@@ -49,7 +49,7 @@ _MOVING = frozenset("""
     pixel_unshuffle channel_shuffle max_pool1d max_pool2d max_pool3d topk sort cummax max min amax amin kthvalue median
     maximum minimum
 """.split())
-# What may leave channels that each have a scale in their place; of other views torch says that strides cannot be set.
+# Views that keep per-channel scales; for other views torch raises an error about strides.
 _KEEPS_ORDER_OF_MEMORY = frozenset("contiguous cpu cuda npu flatten ravel reshape view clone".split())
 _NO_STRIDES = "Setting strides is possible only on uniformly quantized tensor"
 _COMPARED = {"eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge}
@@ -82,7 +82,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     return refuse(name)
 
 
-# What torch computes of quantized tensors, and quantizes as the input is; it refuses the rest by name.
+# Functions that torch computes on quantized tensors, with the input's quantizer; it rejects others by name.
 _POOLED = frozenset(
     "avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d mean upsample_nearest2d upsample_bilinear2d leaky_relu elu hardswish "
     "interpolate upsample clamp clip hardtanh pad masked_fill dropout".split()
@@ -137,7 +137,7 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
         return first if same and found._ms_offset == first._ms_offset else _shown(quantized(found, own), first)
     if hasattr(found, "_fields"):
         return type(found)(*[_again(item, first, own) for item in found])
-    if hasattr(found, "n_sequence_fields"):  # a result with names, torch.return_types
+    if hasattr(found, "n_sequence_fields"):  # a result with named fields, of torch.return_types
         return type(found)([_again(item, first, own) for item in found])
     return type(found)(_again(item, first, own) for item in found)
 

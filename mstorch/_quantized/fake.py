@@ -63,8 +63,8 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     if by_int64:
         steps = compare.where(compare.ge(steps, _FAR), float(low), steps)
     steps = _clamped(steps, low, high)
-    # The last product is one of single precision, also where the tensor is of double; of double in the kernel by channels, where an
-    # integer times a scale is rounded once in either.
+    # The last product is computed in float32, even for a float64 tensor; in float64 by the per-channel kernel, where an
+    # integer times a scale is rounded once for either dtype.
     last = float64 if floating or (by_int64 and input._ms_dtype is float64) else float32
     found = elementwise.mul(elementwise.sub(_back(steps, last), point), scale)
     return _back(found, input._ms_dtype), inside

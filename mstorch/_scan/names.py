@@ -44,7 +44,7 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
                 value = importlib.import_module(f"{value.__name__}.{part}")
             except ModuleNotFoundError as error:
                 return None, Lack(path, False) if _is_ours(error) else None
-        except RuntimeError:  # a property of a device that is not here
+        except RuntimeError:  # a property of a device that this machine lacks
             return None, None
         if is_unbuilt(value):
             return None, Lack(path, True)
@@ -73,7 +73,7 @@ def lack_of(dotted: str, importing: bool = False) -> Lack | None:
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):
-        return None  # operators that libraries define as they are loaded
+        return None  # operators that libraries define when they are loaded
     lack = found(dotted)[1]
     return None if lack is not None and lack.importable and importing else lack
 
@@ -82,4 +82,4 @@ def lack_of(dotted: str, importing: bool = False) -> Lack | None:
 def tensor_has(name: str) -> bool:
     """Return whether tensors have an attribute."""
     kind = found("torch.Tensor")[0]
-    return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # sparse ones, too
+    return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # also sparse tensors

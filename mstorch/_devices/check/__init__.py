@@ -91,7 +91,7 @@ def _line(error: BaseException) -> str:
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a worker's lines as they arrive; the last line says if the worker ended prematurely."""
-    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
+    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # so that errors are raised by the call that caused them
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []
@@ -145,7 +145,7 @@ def results(group: str, progress: Progress | None = None) -> tuple[dict[str, dic
                 open_item = ""
             elif "ended" in told:
                 found[open_item or group] = {"text": told["ended"], "seconds": 0.0}
-                done = not open_item  # it did not even begin
+                done = not open_item  # the item was not even started
                 open_item = ""
             else:
                 done = True

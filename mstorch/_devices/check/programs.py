@@ -25,7 +25,7 @@ def beside(program: Program, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
     return ""
 
 
-# Of x (4, 6, 8) with a gradient, and i (4, 6) positions below 6.
+# Functions of x (4, 6, 8), which requires grad, and i (4, 6), indices below 6.
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "view": lambda x, i: x.view(24, 8), "transpose": lambda x, i: x.transpose(0, 2), "slice": lambda x, i: x[1:3, ::2],
     "select": lambda x, i: x[:, 2],

@@ -259,13 +259,13 @@ def tanhshrink(input: TensorBase) -> TensorBase:
     """Return ``x - tanh(x)``."""
     kind = input._ms_dtype if isinstance(input, TensorBase) else float32
     if not kind.is_floating_point or kind.itemsize == 2 or (modes.grad and isinstance(input, TensorBase) and is_tracked(input)):
-        return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
+        return sub(input, tanh(input))  # backward saves tanh(x), so that x may be modified in place
     return _apply(_tanhshrink, "tanhshrink", input)
 
 
 def softsign(input: TensorBase) -> TensorBase:
     """Return ``x / (1 + |x|)``."""
-    if isinstance(input, TensorBase) and (not input._ms_dtype.is_floating_point or input._ms_dtype.itemsize == 2):  # rounded step by step
+    if isinstance(input, TensorBase) and (not input._ms_dtype.is_floating_point or input._ms_dtype.itemsize == 2):  # each step is rounded
         return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)
 

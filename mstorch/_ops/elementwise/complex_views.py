@@ -40,7 +40,7 @@ def _seen(
     forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
 
     def read(raw: Raw) -> Raw:
-        # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.
+        # The elements of ``source`` in order, viewed in the other dtype: a real or imaginary part is every second number.
         flat = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
         count = math.prod(shape)
         if int(flat.size) == count:

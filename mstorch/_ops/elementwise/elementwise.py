@@ -135,7 +135,7 @@ def _rounded(value: Any, kind: dtype) -> float:
 def add(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
-        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
+        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, and once more after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
         if adds_in_one_kernel(input, other, alpha):
             return _added_scaled(input, other, alpha, "AddBackward0", out)
@@ -222,7 +222,7 @@ def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: Tens
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._ms_shape
     if kind.itemsize == 2 and kind.is_floating_point and how == "trunc" and not one:
-        # As in torch, the quotient of two tensors is rounded to 16 bits before its fraction is cut off.
+        # As in torch, the quotient of two tensors is rounded to 16 bits before it is truncated.
         return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
     if not kind.is_integral:
         return elementwise(floating, (input, other), out)
@@ -290,13 +290,13 @@ def pow(input: TensorBase, exponent: TensorBase | float, *, out: TensorBase | No
     """Return ``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
     if not isinstance(exponent, TensorBase) and exponent in (0, 1):
-        pass  # ones or a copy, of bools too
+        pass  # the result is ones or a copy, which bool supports
     else:
         refuse_dtype("pow", kind, operands=(input, exponent))
     if isinstance(exponent, TensorBase):
         if not kind.is_integral and isinstance(input, TensorBase):
             found = elementwise(_pow, (input, exponent), out)
-            if exponent._ms_dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
+            if exponent._ms_dtype.category == 0 and is_tracked(input):  # torch's gradient computes ``exponent - 1``
                 refuse("PowBackward1", "pow", input, found, RuntimeError(_NO_TRUTH))
             return found
         if not kind.is_integral:
@@ -534,7 +534,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
         found = lerp(input.detach(), end.detach(), weight.detach())
         kept = (0, 1, 2) if is_tracked(weight) else (2,)
         return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
-    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel computes from the first end
+    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel interpolates from the first end
         return finish(elementwise_in(kind, _lerp_scalar, (input, end), (float(weight),), label="LerpBackward0"), out, input, end, weight)
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
@@ -591,5 +591,5 @@ OPERATORS = {
 }  # fmt: skip
 REFLECTED = {**OPERATORS, "mul": _number_times, "sub": _number_less, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
-PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # what an operator computes of two floating tensors of one shape
+PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # functions that operators call for two floating tensors of one shape
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

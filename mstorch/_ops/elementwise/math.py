@@ -230,7 +230,7 @@ def _next_half(first: Array, second: Array, bits: Array) -> Array:
     """Return the bits of the 16-bit floats next to ``first`` in the direction of ``second``; both are given as float32, ``first`` also in
     16 bits.
     """
-    away = (first < second) == (first > 0)  # the size grows
+    away = (first < second) == (first > 0)  # the magnitude increases
     moved = np.where(away, bits + 1, bits - 1)
     moved = np.where(first == 0, np.where(second > 0, 1, np.int16(-0x7FFF)), moved)
     moved = np.where(first == second, np.where(first == 0, np.where(np.signbit(second), np.int16(-0x8000), 0), bits), moved)

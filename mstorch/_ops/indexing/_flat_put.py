@@ -75,7 +75,7 @@ def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: 
 
 def put_on_device(target: TensorBase, positions: TensorBase, source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
     """Put the elements of ``source`` at flat indices of a device tensor; ``watched`` as in ``put_at``."""
-    check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
+    check_writable(target, uniform=True)  # torch only warns if elements share memory
     source = beside(source, target)
     source = source if source._ms_stride is None else contiguous_copy(source)
     made = None

@@ -91,7 +91,7 @@ def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
         elif item.__class__ is not slice:
             dim += len(shape) - 1 if shape and getattr(item, "dtype", None) in (bool_, uint8, np.bool_, np.uint8) else 0
             beyond = dim + 1
-        elif dim >= rank:  # a part of nothing
+        elif dim >= rank:  # a slice of a dimension that does not exist
             dim, dropped = dim + 1, dropped + 1
             continue
         dim += 1

@@ -145,7 +145,7 @@ def index_select(input: TensorBase, dim: int, index: TensorBase | None, *, out: 
     check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
         f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
     ))  # fmt: skip
-    if not shape and input._ms_dtype.ms is None:  # one that is kept as bytes, which no gather takes
+    if not shape and input._ms_dtype.ms is None:  # a dtype stored as bytes, which gather does not support
         found = call(_index_select, (views.reshape(input, (1,)),), 0, views.reshape(positions, (1,)))
         return finish_exactly(views.reshape(found, ()), out, _SAME.format("index_select"))
     if not shape:
@@ -197,7 +197,7 @@ def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = Non
     if values is None or (values < 0).any():
         positions = where(lt(positions, 0), add(positions, own[dim]), positions)
     else:
-        positions = positions.clone()  # as in torch, the indices may be written to before backward
+        positions = positions.clone()  # as in torch, the indices may be modified in place before backward
     return gather(spread, dim, positions, out=out)
 
 
@@ -308,7 +308,7 @@ _PUT = OneDevice(words=found_two, numbers=("values",), anywhere=("indices",))
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Return a copy with ``values`` written (or accumulated) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
-    found._ms_counter.version = 0  # a result of its own, which nobody has written to yet
+    found._ms_counter.version = 0  # a new result counts no writes
     return found
 
 
@@ -324,8 +324,8 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     if not accumulate:
         before = self._ms_node
         subscript.setitem(self, key, values)
-        return self if self._ms_node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
-    check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
+        return self if self._ms_node is before else watch(self, *indices)  # masks too: backward reads their positions
+    check_writable(self, uniform=True)  # torch only warns if elements share memory
     refuse_exponents(self)
     for read in (values, *indices):
         if isinstance(read, TensorBase):
@@ -361,7 +361,7 @@ def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase)
     return _put_anywhere(self, places, views.expand(values, places._ms_shape), accumulate=True)
 
 
-_MANY = 1 << 22  # elements whose positions take more memory than they are worth
+_MANY = 1 << 22  # number of elements above which their flat indices take too much memory
 
 
 def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
@@ -410,7 +410,7 @@ def _put_at(input: TensorBase, index: TensorBase, source: Any, accumulate: bool 
     return keep_layout(input, watch(put_flat(input, index, source, accumulate), source if is_tracked(source) else None))
 
 
-# torch only warns of memory that stands in several places.
+# torch only warns if elements share memory.
 _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
@@ -433,7 +433,7 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
         )
     if math.prod(input._ms_shape) == 0:
         _check_empty_fill(input, dim, math.prod(positions._ms_shape))
-        return input.clone()  # as in torch, indices are not looked at
+        return input.clone()  # as in torch, indices are not checked
     refuse_codes("index_fill_cpu", input)
     size = shape[dim] if shape else 1
     check_range(

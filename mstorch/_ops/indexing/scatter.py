@@ -109,7 +109,7 @@ def _written_along(
         return finish_exactly(_scattered(input, dim, positions, source, "none"), out)
     if out is not None:
         return finish_exactly(_combined(input, dim, positions, source, reduce), out)
-    # torch has a gradient of scatter_reduce, and none of this older form.
+    # torch has a gradient for scatter_reduce, but not for this older function.
     with grad_set_to(False):
         found = _combined(input, dim, positions, source, reduce)
     error = RuntimeError(f"derivative for aten::{name} is not implemented")
@@ -229,7 +229,7 @@ def index_add(
     dim, positions = _checked_rows("index_add", input, dim, index, source)
     shape = input._ms_shape
     if 0 in shape and len(shape) > 1:
-        # As in torch, indices are not looked at.
+        # As in torch, indices are not checked.
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
         parts, sizes = ((input, source), (source._ms_shape, dim)) if is_tracked(source) else ((input,), ())

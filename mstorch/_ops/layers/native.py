@@ -60,7 +60,7 @@ def native_group_norm(
         else:
             made = {"dtype": input._ms_dtype, "device": input.device}
             centre, spread = zeros((N, group), **made), full((N, group), math.nan, **made)
-    # To torch they come of the result's node, so that they take part in autograd as soon as a weight does.
+    # In torch they are outputs of the result's node, so that autograd tracks them if a weight requires grad.
     given = tuple(item for item in (input, weight, bias) if item is not None)
     return result, *record("NativeGroupNormBackward0", _moments_backward, given, (centre, spread), forward=_moments_forward)
 

@@ -201,7 +201,7 @@ def avg_pool(
         numbers = (kernel_, stride_, padding_, out, count_include_pad, divisor_override)
         values = call(_avg_pool, (input,), *numbers, label=_label("AvgPool", rank))
     else:
-        # The sums of integers are divided as integers are.
+        # Sums of integers are divided by integer division.
         wide = input.to(float64)
         total = call(_avg_pool, (wide,), kernel_, stride_, padding_, out, True, 1)
         ones = (ones_like if divisor_override is None else zeros_like)(wide)
@@ -239,10 +239,10 @@ def _adaptive(
         if "max" in name:
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
-    # Means look at the sides of an image alone, and where one value of each is asked for, at nothing.
+    # Average pooling checks the spatial dimensions only, and nothing if the output size is 1.
     first = 1 if "max" in name or rank == 3 else len(shape) - rank
     if 0 in shape[first:] and not ("avg" in name and set(out) == {1}):
-        wide = rank == 1 and "avg" in name  # which is an image of one line to torch
+        wide = rank == 1 and "avg" in name  # torch treats it as an image of one row
         raise _empty(name.replace("1d", "2d"), "input", (*shape[:-1], 1, shape[-1]), first) if wide else _empty(name, "input", shape, first)
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, out
@@ -286,7 +286,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[Ten
         _refused_backward(values, "adaptive_avg", rank, single)
     if single:
         return _without_batch(values)
-    # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
+    # With output size 1 torch computes a mean, which keeps the memory format in three dimensions too.
     return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
 
 

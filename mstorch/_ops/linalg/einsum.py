@@ -127,7 +127,7 @@ def _done(step: Step, values: Sequence[Any]) -> TensorBase:
         y = values[step.values[1]]
         if x._ms_dtype is y._ms_dtype and x._ms_dtype.category:
             return mm(x, y)
-        return views.squeeze(bmm(views.unsqueeze(x, 0), views.unsqueeze(y, 0)), 0)  # torch always multiplies batches: its words of dtypes
+        return views.squeeze(bmm(views.unsqueeze(x, 0), views.unsqueeze(y, 0)), 0)  # torch's error about dtypes is that of bmm
     if call == "mul":
         return x * values[step.values[1]]
     if call == "sum":
@@ -213,7 +213,7 @@ class _Planner:
         shape = tuple(math.prod([value.size(label) for label in labels]) for value, labels in (
             (a, batch), (a, rows), (a, summed), (b, columns),
         ))  # fmt: skip
-        start = 0 if batch else 1  # without a batch the matrices are multiplied alone
+        start = 0 if batch else 1  # without a batch, the matrices are multiplied directly
         left = self._in_shape(self._leading(a, [*batch, *rows, *summed]), shape[start:3])
         right = self._in_shape(self._leading(b, [*batch, *summed, *columns]), (shape[0], shape[2], shape[3])[start:])
         labels = (*batch, *rows, *columns)

@@ -372,7 +372,7 @@ def lstsq(
         rest = A @ solution - right
         residuals = reduce.sum(rest.abs() ** 2, -2)
     if residuals is nothing:
-        # To torch it comes of the solution's node.
+        # In torch it is an output of the solution's node.
         (residuals,) = record("LinalgLstsqBackward0", _no_gradients, (A, B), (nothing.clone(),))
     rank = counts if driver == "gels" else ranks
     solution = _in_lapack_columns(solution, shape[-2])
@@ -387,9 +387,9 @@ def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple
     solution, values below the second do not count for the rank."""
     if rcond is None:
         return size * eps, size * eps
-    if driver == "gelsd":  # it takes shares of at least 1 for no share at all
+    if driver == "gelsd":  # thresholds of 1 or more count as none
         return (rcond, rcond) if 0 < rcond < 1 else (eps, eps)
-    if driver == "gelsy":  # it counts by columns, of which the first one always counts
+    if driver == "gelsy":  # it counts columns, of which the first always counts
         return (eps, -1.0) if rcond < 0 else (min(rcond, 1 - eps),) * 2
     return (eps, eps) if rcond < 0 else (rcond, rcond)
 

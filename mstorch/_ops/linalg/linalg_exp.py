@@ -48,7 +48,7 @@ _T18 = (
 )  # fmt: skip
 _small = kernel("small_matmul")
 _SMALL = 16
-_MOST_SQUARINGS = 40  # under a trace, where norms are not known
+_MOST_SQUARINGS = 40  # in a capture, where norms are not known
 
 
 def _product(first: Any, second: TensorBase) -> Any:

@@ -182,7 +182,7 @@ def smooth_l1_loss(
 def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
     distance = abs_of(_difference(input, target))
     far = distance >= beta
-    squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
+    squared = square(where(far, 0.0, distance))  # the gradient would be NaN at infinity
     return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
 
 
@@ -295,7 +295,7 @@ def _of_logits(
         if weight is not None:
             loss.mul_(weight)
         total = reduced(loss, reduction)
-        total = total.clone() if total._ms_counter.version else total  # a result of its own, which nobody has written to yet
+        total = total.clone() if total._ms_counter.version else total  # a new result counts no writes
     rest = weight, pos_weight, reduction == "mean"
     (found,) = record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())
     return watch(found, weight, pos_weight)
@@ -387,7 +387,7 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
-    # Only the value is held up: the gradient passes as if it were not.
+    # Only the value is clamped; the gradient ignores the clamp.
     given = views.detach(var)
     var = add(var, where(given < eps, sub(eps, given), 0.0))
     loss = mul(add(log(var), div(square(sub(input, target)), var)), 0.5)

@@ -213,7 +213,7 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
                 refuse_shared_places(self)
             touch(self)
             return self
-        src = contiguous_copy(src)  # the history changes, if the values do not
+        src = contiguous_copy(src)  # the values stay, but the autograd graph changes
     check_writable(self)
     if isinstance(src, complex) and not self._ms_dtype.is_complex:
         _warn_of_parts(self._ms_dtype)

@@ -65,7 +65,7 @@ def _filled(size: tuple[int, ...], value: Number, kind: dtype, requires_grad: bo
             array = np.zeros(size, kind.np)
         else:
             array = np.full(size, value, kind.np)
-    except MemoryError as error:  # layers make their parameters here
+    except MemoryError as error:  # layers create their parameters here
         raise no_memory(error) from None
     return made(array, requires_grad)
 
@@ -348,7 +348,7 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if kind is int64:  # torch counts in the result's type here, and in float64 for the other types
+    if kind is int64:  # for int64 torch counts in the result's dtype, else in float64
         start, end, step = int(start), int(end), int(step)
     if all(isinstance(v, int) for v in (start, end, step)):
         count = -((start - end) // step)
@@ -453,7 +453,7 @@ def _ends(name: str, start: TensorBase | float, end: TensorBase | float, steps: 
         kind = get_default_dtype()
         if any(isinstance(value, complex) for value in values):
             kind = kind.to_complex()
-    if steps and kind.category:  # of integers the ends are cut and wrapped before anything is computed
+    if steps and kind.category:  # integer bounds are truncated and wrapped before the computation
         values = [fitting(value, kind) for value in values]
         if kind.category == 1:
             values = [int(numpy_cast(np.asarray(int(value)), kind.np)) for value in values]

@@ -57,10 +57,10 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
     if shape and isinstance(probe, str) and probe:
         raise ValueError("too many dimensions 'str'")
     if shape and isinstance(probe, np.ndarray):
-        raise TypeError("len() of unsized object")  # torch takes arrays without dimensions for sequences, if they come first
+        raise TypeError("len() of unsized object")  # torch treats a 0-d array that comes first as a sequence
     leaves: list[Any] = []
     _flatten(data, shape, 0, leaves)
-    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # of a dtype that is told they are numbers
+    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # bytes are accepted as numbers if a dtype is given
         return _python_array(_spread(data), kind)
     wanted = kind
     if kind is None:
@@ -354,7 +354,7 @@ def from_numpy(ndarray: Array, /) -> Any:
     """Return a tensor that shares the array's memory, so that writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    ndarray = np.asarray(ndarray)  # of a class of its own, such as a matrix, the plain array
+    ndarray = np.asarray(ndarray)  # a subclass, such as a matrix, as a plain array
     kind = of_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
         raise ValueError(_FOREIGN)
@@ -372,7 +372,7 @@ def from_numpy(ndarray: Array, /) -> Any:
         found = window(tensor_of(ndarray)._ms_storage, kind, ndarray.shape, strides, 0)
     else:
         found = tensor_of(ndarray) if ndarray.flags.c_contiguous else _from_strided_array(ndarray, kind)
-        if 1 in ndarray.shape and found._ms_stride is None:  # where nothing is stepped over, the array's own steps are kept
+        if 1 in ndarray.shape and found._ms_stride is None:  # a dimension of length 1 keeps the array's own stride
             steps = tuple(step // ndarray.itemsize for step in ndarray.strides)
             if steps != contiguous_strides(ndarray.shape):
                 found = window(found._ms_storage, kind, ndarray.shape, steps, 0)

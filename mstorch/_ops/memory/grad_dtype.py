@@ -100,7 +100,7 @@ def _set(self: TensorBase, value: dtype | None) -> None:
     auto.grad_dtype = value
     before = None if auto.accumulator is None else auto.accumulator()
     auto.accumulator = end = _End(self)
-    if before is not None:  # graphs that end at it convert as well
+    if before is not None:  # graphs that already end at the node convert too
         before.__class__ = _Converts
         end.node = weakref.ref(before)
 

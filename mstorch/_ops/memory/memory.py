@@ -208,7 +208,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
     shape = self._ms_shape
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
     array = _as_elements([function(*row) for row in zip(*columns)], self._ms_dtype).reshape(shape)
-    # As in torch, internal overlap is not looked at and the write is not counted.
+    # As in torch, overlapping elements are not checked and the version is not incremented.
     version = self._ms_counter.version
     put_array(self, array)
     self._ms_counter.version = version

@@ -20,7 +20,7 @@ from .policies import follow_policy
 
 S = TypeVar("S", bound=TensorBase)
 
-# Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
+# Functions whose results keep their class: ``__get__`` of properties, registered by the class.
 UNWRAPPED: set[Callable[..., Any]] = set()
 
 
@@ -133,7 +133,7 @@ def default_handler(
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     if _running.functions[-1:] == [func]:
-        # A function of another library asks __torch_function__ again and again: it does not know our way of switching that off.
+        # A function of another library calls __torch_function__ again, because it is not aware of how mstorch disables that.
         own = _counterpart(func)
         if own is None:
             raise TypeError(f"{getattr(func, '__name__', func)} is no function of mstorch and does not take its tensors")

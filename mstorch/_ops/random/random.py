@@ -54,13 +54,13 @@ from ..memory.placing import placed
 from ..shape.views import expand, permute
 from . import random_device
 
-# What torch calls kernels that draw, where it isn't the name of the draw.
+# torch's names of kernels in errors, if they differ from the distribution's.
 _CALLED = {
     "uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "random_between": "random_update_from_to",
     "permutation": "randperm", "random_all": "random_kernel_cpu", "trunc_normal": "normal_kernel_cpu",
     "bernoulli": "bernoulli_scalar_cpu_", "bernoulli_each": "bernoulli_tensor_cpu_self_",
 }
-_LAST_REFUSED = ("normal", "exponential", "log_normal", "geometric")  # torch looks at the dtype where there are elements to draw
+_LAST_REFUSED = ("normal", "exponential", "log_normal", "geometric")  # torch checks the dtype only if there are elements to draw
 
 
 @tells_no_memory
@@ -68,7 +68,7 @@ def draw(name: str, engine: Engine, *args: Any) -> Any:
     """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
     if name in _LAST_REFUSED and 0 in args[0]:
         return np.zeros(args[0], np.float32)
-    if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
+    if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # real and imaginary parts are drawn one after another
         shape, first, second, _ = args
         halves = draw(name, engine, (*shape, 2), first, second / math.sqrt(2.0) if name == "normal" else second, "float16")
         return of_halves(halves)
@@ -516,7 +516,7 @@ def bernoulli(
     """Return 1 with the probability in ``input`` (or ``p``), else 0, in the dtype of ``input``."""
     if out is not None and out is not input:
         refuse_partly(out, input)
-        # As in torch, what is drawn are numbers of the dtype of ``out``.
+        # As in torch, numbers are drawn in the dtype of ``out``.
         if out._ms_dtype is not input._ms_dtype:
             chances = input if p is None else p
             return bernoulli_(out if out._ms_shape == input._ms_shape else out.resize_(input._ms_shape), chances, generator=generator)

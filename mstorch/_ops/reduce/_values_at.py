@@ -41,7 +41,7 @@ class _Chosen(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Return the gradient of the input: zeros except at the indices."""
-        self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
+        self.saved[0].value(self, False)  # torch saves the indices, and raises if they were modified in place
         return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
     @property

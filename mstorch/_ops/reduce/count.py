@@ -257,7 +257,7 @@ def searchsorted(
             "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
             f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._ms_dtype)} and out_int32 flag is {out_int32}"
         )
-    kind = result_dtype((sorted_sequence, input))  # numbers that do not fit wrap, as in torch
+    kind = result_dtype((sorted_sequence, input))  # numbers that do not fit the dtype wrap, as in torch
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)
 
@@ -331,7 +331,7 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not input._ms_dtype.is_floating_point:
-        if input._ms_dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
+        if input._ms_dtype in (uint8, int8) and min == max:  # torch widens the range before it checks the dtype
             low, high = _ends_of(input.detach()) if math.prod(input._ms_shape) else (0, 0)
             limits = iinfo(input._ms_dtype)
             if low == high and (low == limits.min or low == limits.max):
@@ -351,8 +351,8 @@ def _histogram(input: TensorBase, bins: int, min: float, max: float, out: Tensor
     ends = tensor_of(np.array([low, high, bins])).to(values._ms_dtype)
     wide, (least, most, _) = (array_of(part.to(float32) if part._ms_dtype is not float64 else part) for part in (values, ends))
     inside = tensor_of(wide[(wide >= least) & (wide <= most)]).to(values._ms_dtype)
-    places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # of halves each step is rounded, as in torch
-    places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # what overflows in halves counts below
+    places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # halves are rounded at each step
+    places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # overflow in half precision counts in the first bin
     counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
     return finish(beside(counts.to(input._ms_dtype), input), out)
 

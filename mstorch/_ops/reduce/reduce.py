@@ -351,7 +351,7 @@ def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
 def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool, out: TensorBase | None) -> TensorBase:
     if isinstance(out, TensorBase) and out._ms_dtype not in (bool_, uint8):
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._ms_dtype)}")
-    if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
+    if dim.__class__ in (tuple, list) and not dim:  # () means no dimensions, unlike in other reductions
         found = input.detach().ne(0)
         return finish(found.to(uint8) if input._ms_dtype is uint8 else found, out)
     dims = wrap_dims(dim, len(input._ms_shape))
@@ -394,7 +394,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
     centre = mean(input, dims if shape else None, True)
     away = input - centre
     rest = count - correction
-    parts = (away.real, away.imag) if input._ms_dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
+    parts = (away.real, away.imag) if input._ms_dtype.is_complex else (away,)  # torch's complex variance is the sum of the parts' variances
     spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
     variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
     return variance, centre if keepdim else views.reshape(centre, variance._ms_shape)
@@ -569,7 +569,7 @@ def _spread_and_mean_slope(
         if root is not None:
             spread = where(root.eq(0), 0.0, spread / (root * 2))
         away = input - mean(input, dims if shape else None, True)
-        if rest is None:  # nothing is left of the count where all was asked for
+        if rest is None:  # a full reduction whose divisor is not positive: infinite, as in torch
             found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._ms_dtype)
         else:
             found = away * (views.reshape(spread, shape) * (2 / rest if rest else math.inf))

@@ -148,11 +148,11 @@ def as_strided_scatter(
         raise beyond_storage(size, stride, offset, item, limit * item)
     hit = None
     if own != contiguous_strides(shape) or input._ms_offset:
-        # Each storage position that the part names, as a place among the elements of ``input``.
+        # The position of each element of the part among the elements of ``input``, by storage position.
         mine = flat_index(shape, own, input._ms_offset).reshape(-1)
         order = np.argsort(mine, kind="stable")
         places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
-        hit = mine[places] == positions  # what lies between the elements is no part of the result
+        hit = mine[places] == positions  # positions between the elements are not part of the result
         positions = places
     if src._ms_shape != tuple(size):
         raise RuntimeError(
@@ -178,7 +178,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: list[Any], inputs: lis
     if gradients[0] is None:
         return None, None
     part = gradients[0].take(where)
-    # torch 2.13 gives ``input`` the gradient of the elements that were replaced, not of those that were kept.
+    # In torch 2.13 the gradient of ``input`` is that of the replaced elements, not of the kept ones.
     return put_flat(zeros_like(inputs[0].detach()), where, part, False), part
 
 
@@ -498,7 +498,7 @@ view_as_real_copy = _copying(view_as_real, "view_as_real_copy")
 view_copy = _copying(_viewed, "view_copy")
 
 
-# Methods that change which part of its storage a tensor shows
+# Methods that change the view of its storage that a tensor is
 
 
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -206,7 +206,7 @@ def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBas
 def t(input: TensorBase) -> TensorBase:
     """Return the transpose of a matrix; tensors of fewer dimensions unchanged."""
     shape = input._ms_shape
-    if len(shape) == 2:  # as _permuted, at the least cost
+    if len(shape) == 2:  # a faster _permuted
         (rows, columns), own = shape, input._ms_stride
         steps = (1, columns or 1) if own is None else (own[1], own[0])
         return windows.sorted_view(input, "TBackward0", (columns, rows), steps, input._ms_offset, _PERMUTED, (1, 0))
@@ -310,7 +310,7 @@ def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False
         shape[i] = length
         if mine is not None and mine == length:
             steps[i] = strides[i - lead]
-    for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 spans the next one
+    for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 gets the stride that spans the next dimension
         if shape[i] == 1:
             steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)

@@ -242,7 +242,7 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
     found = _complex_n(input, _length(n), _one(dim), norm, inverse)
     if not input._ms_dtype.is_complex and found._ms_node is not None:
         call_node(found, "FftR2CBackward0")
-        if n is None or n <= input._ms_shape[dim]:  # else torch saves a copy that is padded
+        if n is None or n <= input._ms_shape[dim]:  # otherwise torch saves a padded copy
             watch(found, input)
     return found
 
@@ -386,7 +386,7 @@ def ihfft2(
 
 def _frequencies(found: Any, requires_grad: bool, out: TensorBase | None) -> TensorBase:
     if out is not None:
-        return arange(0, found._ms_shape[0], out=out).copy_(found)  # sized, and warned about, as a range is
+        return arange(0, found._ms_shape[0], out=out).copy_(found)  # ``out`` is resized, with the same warning, as by arange
     return found.requires_grad_() if requires_grad else found
 
 
