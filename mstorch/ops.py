@@ -127,9 +127,9 @@ def _rebuilt(namespace: str, name: str, which: str) -> Any:
 
 
 _TAGS: dict[int, Any] = {int(tag): tag for tag in vars(Tag)["_member_map_"].values()}
-# Overloads besides the default one of operations that are not aten's.
+# Further overloads of operations that are not in aten.
 _MORE_OVERLOADS = {("profiler", "_record_function_exit"): ["_RecordFunction"]}
-_NO_VIEWS = frozenset(("lift_fresh",))  # what they give is the tensor itself
+_NO_VIEWS = frozenset(("lift_fresh",))  # operators that return the tensor itself
 
 
 def _makes_tensors(schema: Schema) -> bool:
@@ -144,7 +144,7 @@ class OpOverloadPacket:
 
     def __init__(self, namespace: str, name: str, function: Callable[..., Any]) -> None:
         self.__name__ = name
-        self.__module__ = f"torch._ops.{namespace}"  # as torch says; generated code asks torch.ops
+        self.__module__ = f"torch._ops.{namespace}"  # torch's name; generated code looks up torch.ops
         self._namespace = namespace
         self._function = function
 

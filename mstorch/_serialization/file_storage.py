@@ -10,7 +10,7 @@ from mstorch._serialization.loaded import ITEMSIZE, TypedRef
 from .._backend.arrays import Array
 from ..storage import TypedStorage
 
-# torch's class names for the dtypes that had one before such classes were given up.
+# torch's storage classes for the dtypes that had one before torch stopped adding such classes.
 STORAGE_CLASSES = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -31,7 +31,7 @@ STORAGE_CLASSES = {
     "QUInt2x4Storage": "quint2x4",
 }
 CLASS_OF_DTYPE = {dtype: name for name, dtype in STORAGE_CLASSES.items()}
-# Dtypes without a class of their own are saved as untyped bytes, the dtype beside them.
+# Dtypes without a storage class are saved as untyped bytes, with the dtype next to them.
 UNTYPED_DTYPES = (
     "uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
     "float8_e8m0fnu", "float4_e2m1fn_x2",

@@ -22,7 +22,7 @@ from .._tensor import Tensor
 from .base import host, index_tensor, layout_word, sparse
 from .nodes import record
 
-_checking: list[bool | None] = [None]  # None while the program has not said
+_checking: list[bool | None] = [None]  # None if no global setting was made
 
 
 def is_checking() -> bool:

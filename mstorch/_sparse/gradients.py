@@ -111,7 +111,7 @@ class SparseAccumulate(Accumulate):
         auto = tensor._ms_auto
         held = auto.grad
         if held is None:
-            auto.grad = gradient.clone()  # which may be another leaf's as well
+            auto.grad = gradient.clone()  # cloned, because the gradient may also belong to another leaf
         elif recorded or (is_sparse(held) and not is_sparse(gradient)):
             auto.grad = engine.add(held, gradient)
         else:

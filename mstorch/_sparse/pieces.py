@@ -98,7 +98,7 @@ def triangular_solve(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {A._size[-2]} by {A._size[-1]} but each b matrix is "
             f"{b.shape[-2]} by {b.shape[-1]}"
         )
-    if not A._nnz():  # as in torch, also where the diagonal is taken as ones
+    if not A._nnz():  # as in torch, even if the diagonal counts as ones
         found = zeros(tuple(b.shape), dtype=b.dtype).fill_(float("nan"))
         return return_types.triangular_solve((found, zeros(0, dtype=b.dtype)))
     found = linalg_torch.triangular_solve(b, to_dense(A), upper, transpose, unitriangular)[0]

@@ -473,7 +473,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Ten
     values = self._values_part
     if size[sparse_dim:] != self._size[sparse_dim:]:
         grown = values.new_zeros((values.shape[0], *size[sparse_dim:]))
-        grown.view(-1)[: values.numel()] = values.reshape(-1)  # as in torch, the values lie one after the other as before
+        grown.view(-1)[: values.numel()] = values.reshape(-1)  # as in torch, the values keep their order in memory
         values = grown
     return replace(self, sparse(sparse_coo, self._index, values, size, self._coalesced))
 

@@ -43,7 +43,7 @@ from .operands import Operand, as_raw
 from .vocabulary import conj
 from .windows import linear
 
-SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there
+SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; no gradient is ever sent to it
 
 
 class Held:
@@ -297,7 +297,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
         node = item._ms_node if isinstance(item, TensorBase) else None
         for kept in (node.saved or ()) if node is not None else ():
             if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._ms_number:
-                carry(item, kept.tensor)  # what backward keeps of the result is another tensor
+                carry(item, kept.tensor)  # a saved result is another tensor object
 
 
 def _inexact(item: TensorBase) -> bool:
@@ -343,7 +343,7 @@ def transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], prob
     try:
         return _transposed(node, tangents, results, probe)
     except (RuntimeError, TypeError) as error:
-        # MindSpore has no second derivative of some kernels, and says so in words of its own.
+        # MindSpore has no second derivative of some kernels, and its message does not explain that.
         raise NotImplementedError(
             f"Trying to use forward AD with {node.name()} that does not support it because it has not been implemented yet."
         ) from error
@@ -423,7 +423,7 @@ def _seed(result: TensorBase, probe: bool) -> TensorBase:
     return seed
 
 
-# What the lower files need of this one
+# Functions that lower modules call
 
 
 def _zeros_for(like: TensorBase) -> TensorBase:

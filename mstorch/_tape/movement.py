@@ -93,7 +93,7 @@ def _of_codes(raw: Raw, name: str, source: str) -> Raw:
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
     """Return the value reshaped."""
     wanted = tuple(map(int, shape))
-    if raw.__class__ is np.ndarray:  # positions that are made of sizes
+    if raw.__class__ is np.ndarray:  # positions computed from sizes
         raw = constant_of(raw)
     return raw if tuple(raw.shape) == wanted else _reshape[NAME_OF[raw.dtype]](raw, wanted)
 
@@ -190,7 +190,7 @@ def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
     counts = [len(range(span.start, span.stop, span.step)) for span in spans]
     raw = flipped(raw if _is_of_slices(key) else reshaped(raw, counts), turned)
     for dim, span in enumerate(spans):
-        if span.step > 1:  # zeros behind each element, in a dimension of its own
+        if span.step > 1:  # append zeros to each element, along an extra dimension
             raw = reshaped(raw, (*raw.shape[: dim + 1], 1, *raw.shape[dim + 1 :]))
             raw = _pads(raw, [(0, span.step - 1) if d == dim + 1 else (0, 0) for d in range(len(raw.shape))])
             counts[dim] *= span.step
@@ -294,7 +294,7 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
     if _covers(own, low, high):
         return reshaped(flat, own[0])
     found = _window[name](flat, *own[:2], own[2] - low)
-    if may_overlap(*own[:2]):  # elements in one place share what comes there
+    if may_overlap(*own[:2]):  # overlapping elements share the sum
         ones = full(tuple(own[0]), 1, name)
         counts = _window[name](_window_placed[name](ones, high - low, *own[:2], own[2] - low, True), *own[:2], own[2] - low)
         found = _div[name](found, counts)

@@ -27,7 +27,7 @@ from .node import Node, dressed, edge_of, named, saved_input
 from .operands import Operand, as_raw, compute
 from .places import without_values
 
-pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
+pushed_native: list[Callable[..., None]] = []  # forward mode's function for the results, set by ``forward.py``
 pushed_gradient: list[Callable[..., None]] = []
 
 

@@ -131,7 +131,7 @@ def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) 
         array = np.asarray(item)
         return constant_of(array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(order)) if array.ndim else constant_of(array)
     lead = rank - len(item._ms_shape)
-    if lead == rank or item._ms_storage.__class__ is not DeviceMemory:  # a number, of the CPU perhaps
+    if lead == rank or item._ms_storage.__class__ is not DeviceMemory:  # a 0-d tensor, possibly on the CPU
         return value_of(item)
     shape, steps = (1,) * lead + item._ms_shape, (0,) * lead + strides_of(item)
     return item._ms_storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._ms_offset)
@@ -198,7 +198,7 @@ def compute_on_device(
         found = op[name](*raws, *args)
     else:
         found = op[name](*raws, *map(as_raw, args))
-        args = tuple(map(tensors_as_raw, args)) if modes.grad or LEVELS else args  # a node is told of them
+        args = tuple(map(tensors_as_raw, args)) if modes.grad or LEVELS else args  # as the node saves them
     result = on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides)
     return (_of_bytes(result, by_name(name)) if name in STORED else result), args
 

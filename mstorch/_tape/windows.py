@@ -61,15 +61,15 @@ class Linear(Node):
             except ValueError as error:
                 raise does_not_fit(self, error) from error
         if not gradient.numel() and type(self).label == "AsStridedBackward0":
-            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._ms_dtype.np)),)  # torch's lead nowhere
+            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._ms_dtype.np)),)  # torch's are arbitrary here
         if type(self).label in _PASSING and on_host(gradient):
             value = array_of(gradient)
             if np.shape(self.back(value)) == value.shape:
-                return (gradient,)  # itself, no view of it
+                return (gradient,)  # the gradient itself, not a view of it
         return (linear(gradient, self.back, self.forward, type(self).label),)
 
 
-_PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradient as it is
+_PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that return the gradient unchanged if possible
 
 
 def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBase:
@@ -86,9 +86,9 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
     if made.__class__ is np.ndarray and _owner(made) is _owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
         if made.size == 1 and tensor._ms_stride is not None and not any(tensor._ms_stride):
-            strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
+            strides = (0,) * made.ndim  # NumPy's strides of a single element are arbitrary
         elif not made.size and label == "ViewBackward0" and made.shape != value.shape:
-            strides = contiguous_strides(made.shape)  # nor of those of what is empty and reshaped
+            strides = contiguous_strides(made.shape)  # so are those of empty reshaped arrays
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._ms_offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
@@ -96,7 +96,7 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
         made = np.array(made, order="C")
     result = dressed(made)
     if label == "ToCopyBackward0" and value.size < 2 and tensor._ms_stride is not None and value.__class__ is np.ndarray:
-        result._ms_stride, result._ms_array = tensor._ms_stride, None  # a conversion keeps them, where they say nothing, too
+        result._ms_stride, result._ms_array = tensor._ms_stride, None  # a cast keeps the strides, even of a single element
     if modes.grad and is_tracked(tensor):
         result._ms_node = linear_node(tensor, forward, back, label)
     if LEVELS:
@@ -202,7 +202,7 @@ def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:
     raise NotImplementedError("mstorch: this view is of memory, not of a value")
 
 
-# What basic indexing makes of host memory, by NumPy's key.
+# Views by basic indexing of host memory, with NumPy's key.
 PART = Sort(_no_value, _part_maps, lambda raw, own, key: movement.placed(raw, key, own))
 
 
@@ -339,7 +339,7 @@ def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offs
             places = part(np.arange(low, max(high, low + 1)), own_shape, own_strides, own_offset) - low
             np.add.at(counts, places, 1)
             found = found / counts[places].astype(found.dtype)
-        return np.array(found, order="K")  # as torch's, in the order of the tensor's own memory
+        return np.array(found, order="K")  # as in torch, in the tensor's memory order
 
     if base._ms_storage.__class__ in NATIVE:
         own, other = (own_shape, own_strides, own_offset), (shape, strides, offset)

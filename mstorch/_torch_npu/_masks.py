@@ -5,7 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
-SIDE = 2048  # of the mask that stands for one of any size in the modes 2 to 4
+SIDE = 2048  # side of the compressed mask, which represents a mask of any size in modes 2 to 4
 MODES = "0 (a whole mask), 1 (all of a mask), 2 (causal from the top left), 3 (causal from the bottom right), 4 (a band)"
 
 

@@ -59,7 +59,7 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._scale: Any = None  # made at the first call of scale(), as is the tracker
+        self._scale: Any = None  # made by the first call of scale(), as is the growth tracker
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval

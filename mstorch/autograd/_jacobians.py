@@ -56,7 +56,7 @@ def array(tensor: Tensor) -> Array:
     return np.array(tensor.resolve_conj().resolve_neg().cpu().numpy()).reshape(-1)
 
 
-# By differences
+# Finite differences
 
 
 def values(tensor: Tensor) -> Any:
@@ -79,11 +79,11 @@ def numbers_of(tensor: Tensor) -> Array:
     memory = values(tensor)
     if tensor.layout == strided:
         numbers = np.arange(memory.numel())
-    elif tensor.layout == sparse_coo:  # which may have a place several times
+    elif tensor.layout == sparse_coo:  # uncoalesced tensors may have repeated indices
         whole = np.arange(tensor.numel()).reshape(tuple(tensor.shape))
         numbers = whole[tuple(tensor._indices().numpy())].reshape(-1)
     else:
-        # Ones at the specified elements of a sparse tensor tell in which order its values stand.
+        # Ones at the specified elements of a sparse tensor show the order of its values.
         marked = tensor.detach().clone()
         values(marked).copy_(made(np.arange(1, memory.numel() + 1, dtype=np.float64).reshape(tuple(memory.shape))))
         order = array(marked).real
@@ -142,7 +142,7 @@ def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps
     return found
 
 
-# By backward
+# Backward
 
 
 def _rows(output: Tensor, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[Array], bool, bool]:
@@ -201,7 +201,7 @@ def analytical(
     return found
 
 
-# By forward mode
+# Forward mode
 
 
 def forward_slopes(

@@ -119,7 +119,7 @@ def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | Non
     if (place is not Storage and place is not DeviceMemory) or shape is None or not is_tracked(root):
         return None
     edge = edge_of(root)
-    if edge is None:  # a view of a leaf that has no history
+    if edge is None:  # a view of a leaf without a node
         return None
     if gradient is None:
         if not kind.is_floating_point or math.prod(shape) != 1:
@@ -300,14 +300,14 @@ def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
         return gradient
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
     if shared and not repeats(gradient):
-        copy = np.array(gradient, order="K")  # in the order of the view that it came through
+        copy = np.array(gradient, order="K")  # in the memory order of the view that it passed through
         return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
     if shared and not gradient.flags.writeable:
         return view_of_hidden(dressed(gradient))
     made = dressed(gradient)
     if made._ms_storage.__class__ not in NATIVE:
         return made
-    alone = made._ms_shape == (1,) and getattr(gradient, "_shown", None) is not None  # one number, seen with a dimension
+    alone = made._ms_shape == (1,) and getattr(gradient, "_shown", None) is not None  # a single number, viewed as 1-d
     return view_of_hidden(made) if alone or (made._ms_stride is not None and 0 in made._ms_stride) else made
 
 

@@ -33,7 +33,7 @@ class FunctionCtx:
 
     saved_for_forward: tuple[Any, ...] = ()
     _forward_now = False
-    if TYPE_CHECKING:  # programs keep what they like on a context
+    if TYPE_CHECKING:  # programs set any attributes on a context
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -285,7 +285,7 @@ class Function:
         given = zip(tensors, needs) if record else ()
         edges = [edge_of(tensor) if needed else None for tensor, needed in given if tensor is not None]
         levels = levels_of_all(tensors) if LEVELS else []
-        forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
+        forward, modes.forward = modes.forward, False  # operations inside have no tangents; the Function has its own ``jvp``
         try:
             with no_grad():
                 if apart:
@@ -358,7 +358,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
         node.width = len(shapes)
     ctx._saved = [_kept(tensor, outputs, None if id(tensor) in given else replaced.get(id(tensor))) for tensor in ctx._to_save]
     ctx._to_save = ()
-    node.saved = (True,)  # what ``release`` takes away
+    node.saved = (True,)  # cleared by ``release``
     return outputs[0] if single else tuple(outputs)
 
 
@@ -402,7 +402,7 @@ def _made_outputs(
             continue
         first = replaced.get(id(item))
         replaced[id(item)] = position
-        if first is not None and id(item) not in dirty:  # one tensor returned twice is one tensor
+        if first is not None and id(item) not in dirty:  # one tensor returned twice stays one tensor
             outputs[position] = outputs[first]
             outputs[position]._ms_number = position
             shapes.append((item._ms_shape, item._ms_dtype))

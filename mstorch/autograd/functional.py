@@ -123,7 +123,7 @@ def _gradients(
     )  # fmt: skip
 
 
-# What is wrong with a missing gradient, and the order of the derivative, by the pass that it is missing from.
+# The error for a missing gradient, and the order of the derivative, by the pass in which it is missing.
 _MISSING = {
     "back": ("The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.", "jacobian"),
     "back_trick": (
@@ -256,7 +256,7 @@ def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> 
         blocks.append([
             part.permute((*range(1, part.dim()), 0)).reshape((*value.shape, *tensor.shape)) for part, tensor in zip(parts, inputs)
         ])  # fmt: skip
-    # As in torch, lists where there are several inputs.
+    # As in torch, lists if there are several inputs.
     if many_inputs:
         return blocks if many else blocks[0]
     return _single(tuple(block[0] for block in blocks), many)
@@ -329,7 +329,7 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def first(*tensors: Tensor) -> Any:
-        if outer_jacobian_strategy == "forward-mode":  # a leaf that needs no gradient would leave its tangent behind
+        if outer_jacobian_strategy == "forward-mode":  # an input that does not require grad would keep its tangent
             tensors = tuple(tensor.requires_grad_() for tensor in tensors)
         found = jacobian(lambda *inner: _one_number(func, inner, "hessian", strict).squeeze(), tensors, create_graph=True)
         _check_dependent(found, "jacobian", strict)

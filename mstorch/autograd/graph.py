@@ -28,7 +28,7 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
         return OrderedDict()
     node, number = edge
     if tensor._ms_node is None:
-        # The end of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
+        # The node of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
         auto = auto_of(tensor)
         auto.hooks = OrderedDict() if auto.hooks is None else auto.hooks
         node.pre = {0: auto.hooks}

@@ -35,7 +35,7 @@ class _Objects(threading.local):
     depth = 0
 
 
-_objects = _Objects()  # what pickled objects consist of is carried by the host, whatever the backend
+_objects = _Objects()  # thread-local: the bytes of pickled objects are sent by the host backend, whatever the group's backend is
 
 
 def by_the_host(function: Callable[..., Any]) -> Callable[..., Any]:

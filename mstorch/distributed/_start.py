@@ -67,7 +67,7 @@ def init_process_group(
         )  # fmt: skip
     chosen = Backend("undefined" if backend is None else backend)
     limit = _timeout(timeout)
-    name = _name()  # taken also by a start that fails, as in torch
+    name = _name()  # reserved even if the start fails, as in torch
     if chosen == Backend.MPI:
         available(chosen)
     if store is None:

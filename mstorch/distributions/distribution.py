@@ -66,7 +66,7 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
-                continue  # a lazy property follows from parameters that are checked
+                continue  # a lazy property is computed from parameters that are checked
             value = getattr(self, name)
             if not holds(constraint, value):
                 raise ValueError(

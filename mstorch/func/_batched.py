@@ -52,7 +52,7 @@ class Map(Block):
         self.depth = len(state.maps) + 1
         self.size = size
         self.randomness = randomness
-        self.levels = state.levels  # how many levels of differentiation it stands in
+        self.levels = state.levels  # the number of levels of differentiation outside of it
         self.ended = False
         self.draw = lambda function, args, kwargs: draw(self, function, args, kwargs)
 
@@ -102,7 +102,7 @@ class BatchedTensor(Tensor):
 
     __torch_function__ = disabled
 
-    # What a tensor is asked about itself
+    # Queries of metadata
 
     @property
     def _ms_shape(self) -> tuple[int, ...]:
@@ -113,7 +113,7 @@ class BatchedTensor(Tensor):
     def _ms_dtype(self) -> dtype:
         return self.value._ms_dtype
 
-    # Autograd follows the values.
+    # Autograd state is that of the values.
     _ms_node = _ms_auto = property(lambda self: None)
     _ms_number = property(lambda self: 0)
 
@@ -325,7 +325,7 @@ def public(name: str) -> Callable[..., Any]:
 _HOME = __name__.partition(".")[0]
 
 
-# Which maps a tensor is of
+# Vmaps that a tensor belongs to
 
 
 def maps_of(tensor: Tensor) -> list[Map]:
@@ -427,7 +427,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if map.ended:
         raise RuntimeError(_ESCAPED)
     if state.maps and state.maps[-1].depth > map.depth and getattr(function, "draws", False):
-        return state.maps[-1].draw(public, args, kwargs)  # the innermost map decides how numbers are drawn
+        return state.maps[-1].draw(public, args, kwargs)  # the innermost vmap decides how numbers are drawn
     known = _found.get(public)
     if known is None:
         key = spoken(public).removeprefix("torch.")

@@ -234,7 +234,7 @@ def cosine_similarity(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 rules("pairwise_distance nn.functional.pairwise_distance", leading)
 
 
-# Losses of rows: (N, D) or (D), and their mean over N
+# Losses of rows, (N, D) or (D), and their mean over N
 
 
 _ROW_LOSSES = "cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_loss multi_margin_loss multilabel_margin_loss"

@@ -46,7 +46,7 @@ def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[
     """Run ``cls.apply`` under vmap. Return NotImplemented outside of vmap, and for the library's own Functions. Raise RuntimeError if a
     Function does not support transforms."""
     if cls.__module__.partition(".")[0] in (_HOME, "torch"):
-        return NotImplemented  # the library's own work on plain tensors
+        return NotImplemented  # the library's own calls on plain tensors
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
@@ -171,7 +171,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
     dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
     shapes = [leaf._ms_shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
     dims_out: list[Any] = []
-    inner: list[Any] = []  # what stands for the context
+    inner: list[Any] = []  # the context that ``setup_context`` receives
 
     def forward(*given: Any) -> Any:
         with within(map):
@@ -229,7 +229,7 @@ def _of_values(map: Map, gradient: Any, dim: int | None) -> Tensor | None:
     return gradient.unsqueeze(dim).expand(*shape[:dim], map.size, *shape[dim:])
 
 
-# Gradients inside of a mapped function
+# Gradients inside a mapped function
 
 
 def _tuple(value: Tensor | None) -> tuple[Any, ...]:

@@ -143,7 +143,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return batched(value[(slice(None), *(slice(None) if item is None else item for item in places.tensors))], 0, op.map)
     found, wide, at = _found(op, value, True, places)
     result = value[found]
-    # Next to the count of the slices the dimensions of the places stay in front; else they go there.
+    # An index of the vmap's dimension moves the indexed dimensions to the front; otherwise they replace the dimensions that were indexed.
     if at and wide:
         result = result.movedim(tuple(range(1, 1 + wide)), tuple(range(1 + at, 1 + at + wide)))
     return batched(result, 0, op.map)

@@ -149,7 +149,7 @@ def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[0] if named.get("inplace") else as_batched(result, bdim, op.map)
 
 
-# torch asks for the dtype of the first slice where an operand that is no slice has no dimensions.
+# Functions for which torch promotes the dtype by the first slice if an unbatched operand is 0-d.
 _BESIDE_NUMBERS = set(
     "add sub subtract mul multiply div divide true_divide floor_divide maximum minimum fmax fmin atan2 arctan2 hypot "
     "__radd__ __rmul__ __rdiv__ __rtruediv__ __rfloordiv__ __floordiv__ __truediv__ __add__ __mul__ __sub__".split()
@@ -261,7 +261,7 @@ def along(*names: str) -> Rule:
 
 
 _TURNS = frozenset(("transpose", "swapdims", "swapaxes"))
-# Functions that take a number for a vector of one element, and give a number.
+# Functions that treat a number as a vector of one element, and return a number.
 _OF_A_NUMBER = frozenset(
     "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode logsumexp normalize "
     "aminmax".split()
@@ -421,7 +421,7 @@ rules(
 )
 
 
-_MATRICES_AND = {  # dimensions that each tensor has besides leading ones
+_MATRICES_AND = {  # number of trailing dimensions of each tensor, besides leading ones
     "linalg.householder_product": (2, 1), "orgqr": (2, 1), "ormqr": (2, 1, 2), "lu_solve": (2, 2, 1), "linalg.lu_solve": (2, 1, 2),
     "linalg.ldl_solve": (2, 1, 2), "lu_unpack": (2, 1), "linalg.vecdot": (1, 1),
 }  # fmt: skip
@@ -448,7 +448,7 @@ def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any
 rules(" ".join(_MATRICES_AND), of_matrices_and_vectors)
 
 
-# Which rule a function has
+# Selection of the rule of a function
 
 _NOT_SPECIAL = frozenset(("logsumexp", "softmax", "log_softmax"))
 
@@ -468,7 +468,7 @@ def _property(name: str) -> Rule:
     return lambda op, args, kwargs: getattr(args[0].value, name)
 
 
-# What Python alone has of it.
+# Functions that only Python has.
 _OF_A_SLICE = frozenset(("__len__", "__dir__", "__hash__", "nelement", "has_names", "is_tensor", "is_shared"))
 
 

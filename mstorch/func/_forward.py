@@ -45,7 +45,7 @@ class Push:
                 if not output._ms_dtype.is_integral:
                     auto_of(dummy).leaf = True
                 self.dummies.append(dressed_like(output, dummy))
-            # The dummies are leaves of this level too: with recording on, the gradients depend on them.
+            # The dummies are leaves of this level too: with create_graph, the gradients depend on them.
             self.gradients = level.gradients(self.pull.outputs, self.dummies, True)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
@@ -176,7 +176,7 @@ def _joined(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     check_sizes(primal, tangent)
     primal = everywhere(primal, state.maps)
     value = core(primal)
-    if value._ms_stride is not None and 0 in value._ms_stride:  # spread over the maps: each slice has a tangent of its own
+    if value._ms_stride is not None and 0 in value._ms_stride:  # expanded over the vmaps: each slice has its own tangent
         value = value.contiguous()
     return dressed_like(primal, joined(value, core(aligned(tangent, primal)), level))
 

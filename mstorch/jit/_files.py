@@ -94,7 +94,7 @@ def freeze(
     frozen = RecursiveScriptModule(own, dict(own._modules))
     frozen.__dict__["original_name"] = getattr(mod, "original_name", mod._get_name())
     if not preserve_parameters:
-        # What runs is out of the members' sight, so that there is no state.
+        # The module that runs is not a registered child, so that there is no state.
         frozen.__dict__.update(_parameters={}, _buffers={}, _modules={})
     return frozen
 

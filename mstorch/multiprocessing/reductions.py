@@ -22,7 +22,7 @@ _NOT_A_LEAF = (
     "the queue)."
 )
 
-# The storages here that other processes see too, by their file: what comes twice, or comes back, is one storage.
+# Storages that are shared with other processes, by their file: a file that arrives again gives the same storage.
 shared_cache: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
 
 

@@ -58,7 +58,7 @@ def _runs(
     base = [max(size, 2) for size in base]
     names, runs, results, sizes = _names_of(model), [], [], []
     if words:
-        model(*args, **kwargs)  # what a model keeps of its first call is there in all runs
+        model(*args, **kwargs)  # state that a model keeps from its first call has to exist in all runs
     for changed in [None, *range(len(words))]:
         given, wanted = list(leaves), list(base)
         if changed is not None:
@@ -73,7 +73,7 @@ def _runs(
             run, result = captured(model, now[0], now[1], names)
         except OnnxExporterError:
             raise
-        except NotImplementedError as error:  # a call that operators do not see
+        except NotImplementedError as error:  # a call that is not visible as an operator
             raise UnsupportedOperatorError("a call of the model", f": {error}") from error
         except Exception as error:
             if changed is None:

@@ -25,14 +25,14 @@ from .optimizer import (
 
 Group = dict[str, Any]
 Class = TypeVar("Class", bound=type[Optimizer])
-# How an entry of a parameter's state starts, of the parameter, its group and the optimiser; None where there is no such entry.
+# Function of a parameter, its group and the optimizer that returns the initial value of a state entry; None if there is no such entry.
 Start = Callable[[Tensor, Group, Optimizer], Any]
 
-# The options that most optimisers have had only since there were checkpoints of them.
+# Options that most optimizers gained later, so that older checkpoints lack them.
 LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
 
-# How state starts
+# Initial state
 
 
 def zeros_like(tensor: Any) -> Tensor:
@@ -76,7 +76,7 @@ def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: O
                 state[name] = entry
 
 
-# What a class declares, and the methods that follow from it
+# Declarations of a class, and the methods derived from them
 
 
 def evaluate(closure: Callable[[], Any] | None) -> float | None:
@@ -97,27 +97,27 @@ class Stepping:
 
     # The functional form.
     update: Callable[..., None]
-    # How the entries of a parameter's state start, in the order of `state_dict`.
+    # Initial values of the entries of a parameter's state, in the order of `state_dict`.
     state: Mapping[str, Start] = field(default_factory=dict)
-    # Which entry each list that the functional form takes holds, in the order of `_init_group`.
+    # The entry that each list argument of the functional form contains, in the order of `_init_group`.
     lists: Mapping[str, str] = field(default_factory=dict)
-    # Entries that are there only in groups which set an option.
+    # Entries that exist only in groups with an option, by entry.
     only_with: Mapping[str, str] = field(default_factory=dict)
-    # Whether entries may be missing: their lists hold None, and what a step puts in its place is kept.
+    # Whether entries may be missing: their lists contain None, and values that a step sets there are kept.
     gaps: bool = False
-    # If True, a state is initialized although the program has stored entries of its own in it. Otherwise only an empty one is.
+    # If True, the state is initialized even if the program has stored its own entries in it; otherwise only an empty state is.
     beside: bool = False
     # Options that are several parameters of the functional form.
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Options that old checkpoints lack, in the order in which torch adds them.
     later: Mapping[str, Any] = field(default_factory=dict)
-    # Whether each element of a parameter is updated by itself, so that parameters may be laid one after the other.
+    # Whether each element of a parameter is updated independently, so that parameters may be concatenated.
     elementwise: bool = False
     takes_sparse: bool = False
     takes_complex: bool = True
-    # What is added to the error for sparse gradients.
+    # Text appended to the error for sparse gradients.
     advice: str = ""
-    # Looks at a group and the states of its parameters before a step.
+    # Check of a group and the states of its parameters, before a step.
     check: Callable[[Group, list[dict[str, Any]]], None] | None = None
 
     def __call__(self, cls: Class) -> Class:
@@ -141,7 +141,7 @@ class Stepping:
             super(cls, self).__setstate__(state)  # type: ignore[arg-type]
             stepping._restore(self)
 
-        # Callers count the lists by the signature.
+        # Callers rely on the number of parameters in the signature.
         names = ("self", "group", "params_with_grad", "grads", *self.lists)
         spelled = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
         _init_group.__signature__ = spelled  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ class Stepping:
             if grad is not None:
                 params.append(param)
                 slopes.append(grad)
-        # What is asked of each parameter is felt where they are small: of a dtype one is asked, and no plain tensor is sparse.
+        # Checks per parameter are slow if parameters are small: check one parameter per dtype; no plain tensor is sparse.
         kinds = {param._ms_dtype: param for param in params}
         has_complex = any(kind.is_complex for kind in kinds)
         has_sparse = any(grad.is_sparse for grad in slopes if grad.__class__ is not Tensor)
@@ -210,7 +210,7 @@ class Stepping:
         if starts:
             states, first = [optimizer.state[param] for param in params], next(iter(starts))
             for param, state in zip(params, states):
-                if not state or self.beside and first not in state:  # else a KeyError tells which entry is missing
+                if not state or self.beside and first not in state:  # otherwise a KeyError names the missing entry
                     begin(starts, param, group, optimizer)
             if self.check is not None:
                 self.check(group, states)
@@ -233,7 +233,7 @@ class Stepping:
                         state[entry] = counter.at(float(state[entry]), param, group)
 
 
-# What functional forms begin with
+# Common beginning of functional forms
 
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:

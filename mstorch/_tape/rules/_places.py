@@ -29,7 +29,7 @@ class Places:
     def _taken(self, array: Array) -> Array:
         array, key = array.reshape(self.shape), self.key
         if key.__class__ is tuple and len(key) > 1 and key[-1].__class__ is not slice and set(map(type, key[:-1])) == {slice}:
-            return array.take(key[-1], len(key) - 1).reshape(self.own)  # all along the dimensions before, in rows as torch has it
+            return array.take(key[-1], len(key) - 1).reshape(self.own)  # all leading dimensions are full slices: row-major, as in torch
         return np.asarray(array[key]).reshape(self.own)
 
     def _added(self, array: Array) -> Array:

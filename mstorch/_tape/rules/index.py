@@ -130,7 +130,7 @@ def embedding(node: Applied, g: Array) -> Array:
         part = array.reshape(flat.size, width)
         if by_frequency:
             part = part * weight[:, None].astype(array.dtype)
-        kept = flat != padding  # what stands at the padding may be NaN, so that no factor would take it away
+        kept = flat != padding  # values at the padding may be NaN, so that multiplying by 0 is not enough
         add_rows(whole, flat if kept.all() else flat[kept], part if kept.all() else part[kept])
         return whole
 

@@ -118,7 +118,7 @@ def batch_norm_train(node: Any, gradients: Sequence[Array | None]) -> tuple[Any,
     (eps,) = node.args
     shape = node.shapes[0]
     if 0 in shape:
-        node.kept(g, 0), node.kept(g, 1)  # which look whether they were written to
+        node.kept(g, 0), node.kept(g, 1)  # reading them checks that they were not modified in place
         return _of_nothing(node, g)
     return _batch_norm_slope(node, g, eps)
 
@@ -176,7 +176,7 @@ def batch_norm_eval(node: Applied, g: Operand) -> tuple[Any, ...]:
     inverse = v.rsqrt(v.plus(var, node.args[0]))
     centred = v.sub(x, v.reshape(mean, wide))
     scale = v.mul(weight, inverse)
-    moved = v.reshape(v.fit(v.mul(g, centred), wide), channels)  # what the scale of each channel would add
+    moved = v.reshape(v.fit(v.mul(g, centred), wide), channels)  # the contribution of each channel's scale
     shifted = v.reshape(v.fit(g, wide), channels)
     by_var = v.times(v.mul(v.mul(moved, scale), v.mul(inverse, inverse)), -0.5)
     return (

@@ -24,7 +24,7 @@ def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -
     if not (before or after):
         return g
     lead = (slice(None),) * axis
-    first, last = max(-before, 0), length - max(-after, 0)  # what of the axis is kept
+    first, last = max(-before, 0), length - max(-after, 0)  # the part of the axis that is kept
     before, after = max(before, 0), max(after, 0)
     shape = v.shape_of(g)
     shape = (*shape[:axis], length, *shape[axis + 1 :])

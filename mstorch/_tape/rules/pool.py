@@ -45,7 +45,7 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     x = v.pad(x, tuple(width for pair in reversed(widths) for width in pair), float("-inf"))
     wide = v.shape_of(x)
     inside = None
-    if any(before or after for before, after in widths):  # padding is never taken, though the image be as low
+    if any(before or after for before, after in widths):  # padding is never selected, even if the image is as small
         inside = np.pad(np.ones(shape[2:], bool), widths)[None, None]
     total = None
     keys = list(slices(kernel, stride, dilation, out))
@@ -74,7 +74,7 @@ def _lie_apart(node: Applied) -> bool:
 
 
 def _max_pool_of_arrays(node: Applied, g: Array) -> Array | None:
-    if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # half precision would be rounded at each sum
+    if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # in half precision each sum would be rounded
         return None
     found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
     return found if found is None or found.dtype == g.dtype else narrowed(found, g.dtype)
@@ -86,7 +86,7 @@ def max_pool(node: Applied, g: Operand) -> Operand:
     kernel, stride, padding, dilation, out = node.args
     shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
-    # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
+    # torch saves indices, so that the result may be modified in place (by a ReLU): in this case it is computed again.
     y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))
     if not x.size or not y.size:
         return v.like(v.zeros(shape, node.kind), g)
@@ -149,7 +149,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
     counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
     if len(kernel) == 2:
         return _windows_added(g, shape, kernel, stride, padding, out, counts)
-    image = v.reshape(g, (*shape[:2], 1, *out))  # a row is an image of one row
+    image = v.reshape(g, (*shape[:2], 1, *out))  # 1-d input is an image of one row
     flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts[None])
     return v.reshape(flat, shape)
 

@@ -82,13 +82,13 @@ def cumprod(node: Applied, g: Operand) -> Operand:
     return _without_division(g, x, y, dim, node)
 
 
-def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  # which were waited for anyway
+def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  # the values were already read
     return from_numpy(np.ascontiguousarray(_around_zeros(to_numpy(g), to_numpy(x), to_numpy(y), dim)))
 
 
 @v.ways(array=lambda g, x, y, dim, node: _around_zeros(g, x, y, dim), raw=_around_zeros_of_raws)
 def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Applied) -> Any:
-    # Each element is a factor of its own product and of those behind it: what they are without it.
+    # Each element is a factor of its own product and of the later ones: multiply those without it.
     found = None
     count = node.shapes[0][dim]
     for place in range(count):

@@ -96,7 +96,7 @@ def scatter_reduce(node: Applied, g: Operand) -> tuple[Operand, Operand]:
     elif how in ("amax", "amin"):
         mine, theirs = v.like(_equal(x, result), g), v.like(_equal(source, places.take(result)), g)
         ties = v.add(mine, places.add(theirs))
-        share = v.div(g, ties)  # of a NaN, which nothing equals, NaN
+        share = v.div(g, ties)  # NaN for a NaN, which equals nothing
         by_x, by_source = v.mul(mine, share), v.mul(theirs, places.take(share))
     else:
         by_x = g if how == "sum" else v.div(g, v.like(_counts(node, places, include_self), g))
@@ -123,7 +123,7 @@ def _of_product(
     the product of the other factors."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
-    zero = v.host_array(v.is_zero(source))  # which waits for a device
+    zero = v.host_array(v.is_zero(source))  # waits for the device
     zeros = v.host_array(places.take(places.add(zero.astype(node.kind.np))))
     single = zero & (zeros == 1)
     others = _reduced(x, v.where(single, 1, source), *node.args)

@@ -46,7 +46,7 @@ def _signed(x: Operand, value: Operand) -> Operand:
 
 
 _KEEP_RESULT = ("erfcx", "ndtri", "log_ndtr", "i0e", "i1", "i1e")
-# The slope from the argument and the result (None where it is not kept), and torch's name of the node.
+# The slope as a function of the argument and the result (None if it is not saved), and torch's name of the node.
 _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "erfc": ("ErfcBackward0", lambda x, y: v.times(v.exp(v.neg(v.mul(x, x))), -_TWO_BY_ROOT_PI)),
     "erfinv": ("ErfinvBackward0", lambda x, y: _erfinv_slope(_erfinv(x))),

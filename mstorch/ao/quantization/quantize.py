@@ -144,8 +144,8 @@ class _Observing:
     """Adds observers to the layers of a model."""
 
     def __init__(self, kinds: set[Any], whole: set[Any] | None, device: int | str | torch.device | None, custom: dict[Any, Any]) -> None:
-        self.kinds = kinds  # of layers that are observed where they have no children
-        self.whole = whole or ()  # of layers that are observed whatever they have
+        self.kinds = kinds  # classes of layers that are observed if they have no children
+        self.whole = whole or ()  # classes of layers that are observed in any case
         self.device = device
         self.custom = custom or {}
 
@@ -278,7 +278,7 @@ def _convert(
     module = module if inplace else copy.deepcopy(module)
     made = {}
     for name, child in module.named_children():
-        if not isinstance(child, _FusedModule) and type_before_parametrizations(child) not in custom:  # these are swapped as one
+        if not isinstance(child, _FusedModule) and type_before_parametrizations(child) not in custom:  # fused layers are swapped as a whole
             _convert(child, mapping, True, is_reference, config, use_precomputed_fake_quant)
         made[name] = swap_module(child, mapping, custom, use_precomputed_fake_quant)
     module._modules.update(made)

@@ -11,7 +11,7 @@ import mstorch as torch
 from ...nn.modules.module import Module
 from .._group import ProcessGroup
 
-_ALIGNED = 16  # bytes: where parameters begin that stay visible, as torch lays them out
+_ALIGNED = 16  # byte alignment of visible original parameters, as in torch
 FLAT_PARAM = "_flat_param"
 
 
@@ -21,7 +21,7 @@ class _Entry:
     def __init__(self, parameter: torch.Tensor, places: list[tuple[Any, str]], name: str, start: int) -> None:
         self.shape, self.places, self.name = tuple(parameter.shape), places, name
         self.start, self.stop = start, start + parameter.numel()
-        self.orig: Any = None  # this process's part, where parameters stay visible
+        self.orig: Any = None  # this rank's part, if the original parameters are visible
 
 
 class FlatOwner:
@@ -132,7 +132,7 @@ class FlatOwner:
             for entry, parameter in zip(self.entries, made):
                 for module, name in entry.places:
                     found = module._parameters.pop(name)
-                    if found is not parameter:  # another one was assigned
+                    if found is not parameter:  # another parameter was assigned
                         with torch.no_grad():
                             whole.detach()[entry.start : entry.stop] = found.detach().reshape(-1)
             self.put(self.sharded if self.whole is None else self.whole)

@@ -220,7 +220,7 @@ def gather(module: Any) -> None:
     """All-gather a module's parameters before it computes."""
     shards = module._shards
     if module._reshard_given is None and not getattr(module, "_inner", False):
-        shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
+        shards.reshard_after_forward = False  # as in torch, the root's parameters are needed again at once
     shards.unshard()
     shards.prefetch()
     if torch.is_grad_enabled():

@@ -150,7 +150,7 @@ class FullyShardedDataParallel(Module):
         owners = [FlatOwner(given, module, group, self._use_orig_params, offload)] if given else []
         policy = MixedPrecisionPolicy(self.mixed_precision.param_dtype, self.mixed_precision.reduce_dtype, None, False)
         object.__setattr__(self, "_shards", Shards(owners, group, strategy is ShardingStrategy.FULL_SHARD, policy, self.compute_device))
-        # As in torch, what the outermost one has is needed again at once.
+        # As in torch, the root's parameters are needed again at once.
         object.__setattr__(self, "_reshard_given", None if strategy is ShardingStrategy.FULL_SHARD else False)
 
     # What it is
@@ -266,7 +266,7 @@ class FullyShardedDataParallel(Module):
         """Raise NotImplementedError."""
         _refuse(".register_comm_hook")
 
-    # Whole parameters
+    # Full parameters
 
     @staticmethod
     @contextmanager
@@ -372,7 +372,7 @@ class FullyShardedDataParallel(Module):
                         found[name] = self._spread(found[name])
                     else:
                         found[name] = found[name].detach().to("cpu" if config.offload_to_cpu else found[name].device, copy=True)
-        if config.offload_to_cpu:  # buffers, too
+        if config.offload_to_cpu:  # buffers too
             here = [name for name, value in found.items() if name.startswith(prefix) and isinstance(value, torch.Tensor)]
             found.update((name, found[name].cpu()) for name in here)
         if kind is StateDictType.FULL_STATE_DICT and getattr(config, "rank0_only", False) and get_rank():

@@ -109,7 +109,7 @@ class NestedTensor(Nested):
         """Return the elements of a gradient of this tensor, in the order of ``_values``."""
         return gradient._values
 
-    # What a tensor says of itself
+    # Queries of metadata
 
     @property
     def layout(self) -> layout:
@@ -164,7 +164,7 @@ class NestedTensor(Nested):
         tail = f", grad_fn={node}" if node is not None else ", requires_grad=True" if self.requires_grad else ""
         return f"NestedTensor(size={self._size}, offsets={self._offsets}{tail}, contiguous={self.is_contiguous()})"
 
-    # What it is made of
+    # Components
 
     def values(self) -> Any:
         """Return a view of the tensor with all components."""

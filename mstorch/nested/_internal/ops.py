@@ -139,7 +139,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
     return padded_values(input, padding, length)
 
 
-# Each element
+# Elementwise operations
 
 
 def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

@@ -24,7 +24,7 @@ def lengths_on_host(tensor: Tensor) -> Array:
     return known[1]
 
 
-_on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with the version that they were read at
+_on_host: Any = WeakTensorKeyDictionary()  # host copies of offsets and lengths, each with the version of the tensor when it was read
 
 
 def with_host(array: Array, device: device | str | int) -> Tensor:
@@ -39,7 +39,7 @@ def on_device(array: Array, beside: Tensor) -> Tensor:
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 
 
-_positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by width where rows stand in a padded tensor
+_positions: Any = WeakTensorKeyDictionary()  # by offsets tensor: its version, and by width the positions in a padded tensor
 
 
 def padded_positions(offsets: Tensor, width: int) -> Tensor:
@@ -52,7 +52,7 @@ def padded_positions(offsets: Tensor, width: int) -> Tensor:
     if found is None:
         lengths = np.minimum(np.diff(lengths_on_host(offsets)), width)
         found = on_device(np.repeat(np.arange(len(lengths)) * width, lengths) + steps_within(lengths), offsets)
-        if not modes.inference and len(known[1]) < 8:  # a tensor of inference mode could not be saved for backward later
+        if not modes.inference and len(known[1]) < 8:  # a tensor made in inference mode could not be saved for backward later
             known[1][width] = found
     return found
 

@@ -26,7 +26,7 @@ Table = Array  # of int64
 class StridedNested(Nested):
     """A nested tensor whose ``_values`` are a 1-d buffer; host tables hold each component's size, strides and offset."""
 
-    _sizes: Table  # (parts, dimensions of a part), as the next
+    _sizes: Table  # (components, dimensions of a component); so has the next
     _steps: Table
     _starts: Table  # (parts,)
 
@@ -45,7 +45,7 @@ class StridedNested(Nested):
             place.copy_(part)
         return buffer
 
-    # What a tensor says of itself
+    # Queries of metadata
 
     def dim(self) -> int:
         """Return the number of dimensions, including the batch dimension."""

@@ -69,7 +69,7 @@ def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwa
     return wrapped(public(*map(elements, args), **{key: elements(item) for key, item in kwargs.items()}), lead)
 
 
-# What reads or makes elements wherever they stand.
+# Operations on all elements, in any order.
 _ANY_PLACES = frozenset("""
     bfloat16 bool byte cdouble cfloat char double float half int long short zero_ fill_ positive dropout dropout_ masked_fill
 """.split())

@@ -21,7 +21,7 @@ from ..._tape.ways import fused, is_known
 from ..._tensor import Tensor
 
 _attention = kernel("attention")
-_WIDEST, _STEP = 512, 16  # what the kernel of Ascend takes as size of a head: multiples of 16 up to 512
+_WIDEST, _STEP = 512, 16  # head sizes of Ascend's kernel: multiples of 16 up to 512
 _BATCHES, _HEADS = 2048, 256
 
 

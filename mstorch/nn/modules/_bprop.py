@@ -20,7 +20,7 @@ def take_words(cls: Any, base: type[Any]) -> None:
     """Use a ``construct`` method of a subclass of ``base`` as its ``forward``, unless it defines or inherits a forward, and a ``bprop``
     method as the backward pass of ``forward``."""
     own = vars(cls)
-    # A method of that name is the program's own where forward is another one; forward need not be a function.
+    # If forward is another method, ``construct`` is an ordinary method of the program; forward need not be a function.
     inherits = cls.forward is not base.forward and getattr(cls.forward, "__name__", "") != "construct"
     if inspect.isfunction(own.get("construct")) and "forward" not in own and not inherits:
         cls.forward = own["construct"]

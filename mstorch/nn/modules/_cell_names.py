@@ -14,7 +14,7 @@ _CONSTANT = (type(None), bool, int, float, str)
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 _ABSENT = object()
 _HOME = __name__.partition(".")[0]
-# What a Cell of MindSpore's own would have in its instance, for the modules of which MindSpore has asked for it.
+# Attributes that MindSpore's Cell has on its instances, for the modules of which MindSpore has read them.
 _states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -42,7 +42,7 @@ class CellName:
             get = getattr(type(self.attribute), "__get__", None)
             return self.attribute if get is None else get(self.attribute, module, owner)
         if module is None:
-            return self  # as a property does: who walks over dir() of a class gets something for each name
+            return self  # as a property does: code that iterates over dir() of a class gets a value for each name
         if self.default is not _ABSENT:
             return self.default
         return _states.setdefault(module, vars(Cell()))[self.name]
@@ -59,18 +59,18 @@ def _is_probed(frame: Any) -> bool:
 
 def _cell_names() -> dict[str, CellName]:
     first, second = vars(Cell()), vars(Cell())
-    kept = set(dir(object)) | {"compile", "_compiled_call_impl"}  # torch's Module has them too
+    kept = set(dir(object)) | {"compile", "_compiled_call_impl"}  # torch's Module has them as well
     names = {}
     for name in {*dir(Cell), *first, *vars(CellMixin)} - kept:
         if not name.startswith("__"):
             attribute = inspect.getattr_static(CellMixin, name, inspect.getattr_static(Cell, name, _ABSENT))
-            # What differs between two Cells, or could be changed in one, is the module's own.
+            # Values that differ between two Cells, or are mutable, belong to each module.
             same = name in first and isinstance(first[name], _CONSTANT) and first[name] == second[name]
             names[name] = CellName(name, attribute, first[name] if same else _ABSENT)
     return names
 
 
-# Where MindSpore writes what it knows of a network.
+# Attributes in which MindSpore stores its knowledge of a network.
 STATE_OF_CELLS = frozenset(name for name in vars(Cell()) if name.startswith("_") and name != "_buffers")
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-# torch's name → MindSpore's: the attribute first, then what files of a layer that stands alone say.
+# torch's name → MindSpore's names: first the attribute, then the name in files of a single layer.
 AFFINE: Mapping[str, tuple[str, ...]] = {"weight": ("gamma",), "bias": ("beta",)}
 RUNNING: Mapping[str, tuple[str, ...]] = {"running_mean": ("moving_mean", "mean"), "running_var": ("moving_variance", "variance")}
 NORM: Mapping[str, tuple[str, ...]] = {**AFFINE, **RUNNING}
@@ -13,7 +13,7 @@ SLOPE: Mapping[str, tuple[str, ...]] = {"weight": ("w", "a")}
 
 
 _Class = TypeVar("_Class", bound=type)
-# By class, and not in it: a class shows nothing of ours.
+# In a dict, not in the class, so that a class has no additional attributes.
 _of_classes: dict[type, Mapping[str, tuple[str, ...]]] = {}
 _known = {names[0] for table in (NORM, TABLE, SLOPE) for names in table.values()}
 

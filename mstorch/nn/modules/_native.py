@@ -17,7 +17,7 @@ from ._hooks import HookMixin
 from ._one_node import call_as_one, one_node
 from ._trees import as_mstorch, as_native, holds_ours
 
-# The running statistics of MindSpore's normalisations: parameters there, buffers here.
+# Running statistics of MindSpore's normalization layers: parameters in MindSpore, buffers in torch.
 _BUFFERS = ("moving_mean", "moving_variance")
 
 
@@ -52,7 +52,7 @@ def adopt(module: Any, name: str) -> None:
                 _refuse_torchs(part, inner, value)
             native_calls.convert_calls(part)
         for _ in native_state(module, name):
-            pass  # makes torch's tensors of the parameters, which backward then knows as leaves
+            pass  # makes torch tensors of the parameters, which become leaves
 
 
 def _native_cells(cell: Any) -> Iterator[Any]:
@@ -79,16 +79,16 @@ def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: d
             return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
     if native_calls.differentiates_itself(cell) or cell in _cut:
         return call_as_one(plain, cell, args, kwargs)
-    tape.start_recording()  # MindSpore's layers record only where the flag is on already
+    tape.start_recording()  # MindSpore's layers record only if the flag is already on
     state = native_calls.random_state()
     output = plain(cell, *as_native(args), **as_native(kwargs))
     if tape.is_recording():
         return as_mstorch(output)
-    _cut.add(cell)  # mindspore.grad inside of it has ended the recording of what came before
+    _cut.add(cell)  # mindspore.grad inside of it has ended the recording of earlier operations
     return one_node(plain, cell, args, kwargs, output, state)
 
 
-_cut: WeakSet[Any] = WeakSet()  # the Cells in whose construct MindSpore computes gradients
+_cut: WeakSet[Any] = WeakSet()  # Cells whose construct computes gradients with MindSpore
 
 
 def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:

@@ -275,7 +275,7 @@ def _load_one(
         return
     if not is_lazy(value):
         if len(value.shape) == 0 and len(given.shape) == 1 and given.shape[0] == 1:
-            given = given[0]  # files of torch 0.3 hold 0-d values as vectors
+            given = given[0]  # files of torch 0.3 contain 0-d values as vectors
         if tuple(given.shape) != tuple(value.shape):
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model "

@@ -220,7 +220,7 @@ class DistributedDataParallel(Module, Joinable):
             "gradient_as_bucket_view": int(self.gradient_as_bucket_view), "static_graph": int(self.static_graph),
         }  # fmt: skip
 
-    # Processes with inputs of different lengths
+    # Ranks with inputs of different lengths
 
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
@@ -232,7 +232,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """Return the JoinHook to run when this rank has no more inputs."""
-        self.reducer.may_rebuild = False  # a process without inputs does not see an order
+        self.reducer.may_rebuild = False  # a rank without inputs does not observe the order of gradients
         self._divide_initially = kwargs.get("divide_by_initial_world_size", True)
         return _DDPJoinHook(self, self._divide_initially)
 

@@ -190,7 +190,7 @@ def node_type(tree: Any) -> Any:
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
 
 
-# What is a container from the start
+# Built-in containers
 
 
 def list_flatten(d: list[Any]) -> tuple[list[Any], Any]:

@@ -10,10 +10,10 @@ from ...._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]
 RECURRENT = ("rnn_tanh", "rnn_relu", "gru", "lstm")
-# The layers for which torch has gradients per sample.
+# The functions for which torch has per-sample gradients.
 _LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm", "group_norm", "instance_norm")
 
-RUNNERS: dict[bool, Callable[..., Any]] = {}  # by whether the layer is recurrent: what runs it (_per_sample.py)
+RUNNERS: dict[bool, Callable[..., Any]] = {}  # by whether the layer is recurrent: the function that runs it (_per_sample.py)
 
 
 @cache

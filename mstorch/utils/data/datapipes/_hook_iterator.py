@@ -96,7 +96,7 @@ def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
         datapipe._valid_iterator_id = 0 if last is None else last + 1
         datapipe.reset()
     elif hasattr(datapipe, "_set_main_datapipe_valid_iterator_id"):
-        # It resets the source where that is due.
+        # It resets the source if necessary.
         datapipe._set_main_datapipe_valid_iterator_id()
     else:
         raise RuntimeError("ChildDataPipe must have method `_set_main_datapipe_valid_iterator_id`.")
@@ -121,7 +121,7 @@ class IteratorDecorator:
         self.datapipe = datapipe
         self.iterator_id = iterator_id
         self._profiler_enabled = bool(running())
-        # The `__next__` of such a pipe counts by itself.
+        # The `__next__` of such a datapipe counts its samples itself.
         self.self_and_has_next_method = iterator is datapipe and has_next_method
 
     def __iter__(self) -> IteratorDecorator:
