@@ -103,7 +103,7 @@ def _empty(args: Any) -> bool:
 
 
 def uncounted() -> item_set_to:
-    """Context manager in which kernels count as part of a row and not separately."""
+    """Context manager in which reads of device memory are not counted in ``transfers``."""
     return item_set_to(_quiet, 0, _quiet[0] + 1)
 
 

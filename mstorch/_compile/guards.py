@@ -413,7 +413,7 @@ class Guards:
                     self.public.append((vars(module), dict(vars(module))))
 
     def environment(self) -> None:
-        """Guard the environment variables, which the function reads."""
+        """Guard ``os.environ``, because the function reads environment variables."""
         data: Any = os.environ._data  # type: ignore[attr-defined]
         if id(data) not in self._by_dict:
             self._dict(data, "os.environ", lambda key: f"os.environ[{key!r}]")

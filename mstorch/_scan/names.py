@@ -69,7 +69,10 @@ def package_for(dotted: str) -> str | None:
 
 
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:
-    """Return the missing part of a name; names of devices other than Huawei's and NVIDIA's are ignored."""
+    """Return the missing part of a dotted name, None if nothing is missing.
+
+        Names of other makers' devices (``torch.xpu``, for example) and of libraries' operators never count as missing; with ``importing``,
+        neither do names that can be imported."""
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):

@@ -27,7 +27,7 @@ _entered: list[int] = []
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A primal and its tangent, None if it has none."""
+    """A primal and its tangent; ``tangent`` is None for a tensor without tangent."""
 
     primal: Any
     tangent: Any

@@ -449,7 +449,7 @@ def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, cou
 
 
 class InplaceFunction(Function):
-    """The base of in-place operations from before static methods."""
+    """The base class of old-style functions (without static methods) that may work in place."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -457,7 +457,7 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """The base of operations from before static methods: as in torch, it can no longer be called."""
+    """The base class of old-style functions (without static methods) of nested inputs; as in torch, it can no longer be called."""
 
     def forward_extended(self, *input: Any) -> None:
         """Compute the result; defined by each subclass."""

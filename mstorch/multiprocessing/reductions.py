@@ -77,7 +77,7 @@ def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
 
 
 def rebuild_tensor(cls: type, storage: UntypedStorage, metadata: tuple[Any, ...]) -> Any:
-    """Return the tensor with a geometry on a storage."""
+    """Return a tensor of class ``cls`` over a storage, with the dtype, shape, strides, offset and requires_grad in ``metadata``."""
     name, shape, strides, offset, requires_grad = metadata
     made = window(storage._cell, by_name(name), shape, strides, offset)
     if issubclass(cls, Parameter):

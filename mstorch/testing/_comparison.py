@@ -184,7 +184,7 @@ def _check_attributes(actual: Any, expected: Any, options: Options) -> None:
 
 
 def _alike(actual: Any, expected: Any) -> tuple[Any, Any]:
-    """Return both on one device, with one dtype and layout."""
+    """Return both tensors, converted to a common device, dtype and layout where they differ."""
     if actual.device != expected.device:
         actual, expected = actual.cpu(), expected.cpu()
     if actual.dtype != expected.dtype:

@@ -49,7 +49,7 @@ def numpy_along(x: Array, matrix: Array, taps: Array | None, axis: int) -> Array
 
 
 def numpy_pick_along(x: Array, positions: Array, axis: int) -> Array:
-    """Select positions of an axis."""
+    """Return the elements of ``x`` at ``positions`` along ``axis``, as a contiguous array."""
     return np.asarray(np.take(x, positions, axis), order="C")
 
 

@@ -301,7 +301,8 @@ def _labels(term: Sequence[str], rank: int) -> list[Label]:
 
 
 def _check_ranks(terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> int:
-    """Raise torch's error for an operand of more or fewer dimensions than subscripts; return how many ellipses cover at most."""
+    """Return the largest number of dimensions that an operand's ellipsis covers. Raise torch's error for an operand whose number of
+        dimensions does not match its subscripts."""
     covered = 0
     for number, (term, shape) in enumerate(zip(terms, shapes)):
         rank, named = len(shape), len([subscript for subscript in term if subscript != _DOTS])

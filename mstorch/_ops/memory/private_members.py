@@ -15,12 +15,12 @@ Function = Callable[..., Any]
 
 
 def _nonzero(self: Any) -> bool:
-    """``bool`` of a tensor of one element."""
+    """Return ``bool(self)``, for a tensor of one element."""
     return bool(self)
 
 
 def _long(self: Any) -> int:
-    """``int`` of a tensor of one element."""
+    """Return ``int(self)``, for a tensor of one element."""
     return int(self)
 
 

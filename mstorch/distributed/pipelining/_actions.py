@@ -76,7 +76,7 @@ class _Action(NamedTuple):
 
 
 def with_reductions(actions: Iterable[_Action | None], microbatches: int) -> list[_Action | None]:
-    """Return the actions alone, with a gradient reduction after each stage's last backward."""
+    """Return the actions without the None entries, with a gradient reduction after the last backward of each stage."""
     found: list[_Action | None] = []
     done: dict[int, int] = {}
     for action in actions:

@@ -43,7 +43,7 @@ class _Hides(type):
 
 
 def hides_bases(cls: _Class) -> _Class:
-    """Insert a class that hides its namespace between a class and its bases."""
+    """Class decorator that replaces the bases of a class by one class which derives from them and hides their names from ``dir``."""
 
     class Behind(*cls.__bases__, metaclass=_Hides):
         __slots__ = ()

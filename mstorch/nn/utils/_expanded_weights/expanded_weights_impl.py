@@ -77,15 +77,15 @@ class ExpandedWeight(Tensor):
 
     @property
     def is_cuda(self) -> bool:
-        """The original's."""
+        """True if the original weight is on a GPU."""
         return self.orig_weight.is_cuda
 
     def data_ptr(self) -> int:
-        """Return the original's address."""
+        """Return the address of the original weight."""
         return self.orig_weight.data_ptr()
 
     def get_device(self) -> int:
-        """Return the number of the original's device."""
+        """Return the device index of the original weight."""
         return self.orig_weight.get_device()
 
     def set_allow_smaller_batches(self, is_allow_smaller_batches: bool) -> None:
