@@ -46,7 +46,8 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _unread(tensor: Tensor) -> None:
-    """Do nothing. Replaces functions that read memory to check values, because the parts check the values themselves."""
+    """Do nothing. Replaces functions that read memory to check values: the operations of which the composite consists check them
+    themselves."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:

@@ -168,7 +168,7 @@ if TUNE and _keep_memory():
 
 
 def keep_interrupts() -> None:
-    """Restore Python's SIGINT handler, which MindSpore replaces, when the first Parameter is made, by one that ends the process."""
+    """Reinstall Python's SIGINT handler. MindSpore replaces it when the first Parameter is made, by a handler that ends the process."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)

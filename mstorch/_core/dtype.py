@@ -81,7 +81,7 @@ class dtype:
         return self
 
     def to_real(self) -> dtype:
-        """Return the dtype of the real part; a real dtype itself."""
+        """Return the dtype of the real part of a complex dtype, or the dtype itself if it is real."""
         return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:

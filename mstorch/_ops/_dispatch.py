@@ -467,7 +467,7 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
 
 
 def finish_recorded(result: TensorBase, out: TensorBase | None, words: str = "") -> TensorBase:
-    """Return the result, copied to ``out`` if given by a copy that autograd tracks; for ``words`` see ``finish_exactly``."""
+    """Return the result, or ``out`` with the result copied into it; autograd tracks the copy. For ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:

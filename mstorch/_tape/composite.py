@@ -34,7 +34,7 @@ class Composite(Node):
 
 
     def release(self) -> None:
-        """Free the saved tensors; backward may run again if there are none."""
+        """Free the saved tensors, so that another backward raises. A node that saved no tensors is unchanged: backward may run again."""
         if self.rest or self.saved is USED_UP or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
             self.saved = None
 

@@ -211,7 +211,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Increment the version counter, for a write of which autograd does not know."""
+    """Increment the version counter, after a write that autograd did not see."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:
         item._ms_counter.version += 1

@@ -288,9 +288,8 @@ class Carrier:
         begun.after(handle, partial(self._cut, output, 0, taken))
 
     def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
-        """Split ``row`` into chunks for the ranks, and concatenate the received chunks in ``output``; ``taken`` and ``given`` are the chunk
-        lengths.
-        """
+        """Split ``row`` into chunks of lengths ``given``, one for each rank, and write the received chunks, of lengths ``taken``, to
+                ``output`` one after another."""
         outputs = self._pieces(output, taken)
         self.all_to_all(begun, outputs, self._pieces(row, given))
         if output.size:

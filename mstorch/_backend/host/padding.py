@@ -13,7 +13,8 @@ def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def numpy_pad(x: Array, pads: tuple[int, ...], value: float) -> Array:
-    """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
+    """Pad with a constant, or crop where a pad is negative. ``pads`` has a pair (before, after) for each dimension, from the last
+    backwards."""
     shape, source, target = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, before, after in _pairs(x.ndim, pads):
         shape[axis] += before + after

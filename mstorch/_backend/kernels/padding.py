@@ -41,7 +41,8 @@ def _trimmed(raw: Raw, axis: int, before: int, after: int) -> Raw:
 
 
 def composed_pad(raw: Raw, pads: tuple[int, ...], value: float) -> Raw:
-    """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
+    """Pad with a constant, or crop where a pad is negative. ``pads`` has a pair (before, after) for each dimension, from the last
+    backwards."""
     rank = len(raw.shape)
     name = NAME_OF[raw.dtype]
     out = list(raw.shape)

@@ -86,7 +86,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """In a capture, return the embedded rows ``found`` with those of the padding index detached; else None."""
+    """Return the embedded rows with those of the padding index detached. Return None outside a capture."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 

@@ -74,7 +74,7 @@ class DTensor(Tensor):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh."""
+        """The DeviceMesh over which the tensor is distributed."""
         return self.__dict__["_spec"][0]
 
     @property
@@ -421,7 +421,8 @@ def distribute_tensor(
     tensor: Tensor | DTensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     src_data_rank: int | None = 0
 ) -> DTensor:
-    """Return a tensor distributed over a mesh: rank 0's of each row is sent, or with ``src_data_rank=None`` each rank's own is used."""
+    """Return a tensor distributed over a mesh. Rank ``src_data_rank`` of each mesh dimension's groups broadcasts its tensor; with None,
+        each rank takes its shard from its own tensor."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:

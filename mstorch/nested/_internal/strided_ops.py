@@ -87,7 +87,7 @@ def made_like(
     requires_grad: bool = False,
     **named: Any
 ) -> Tensor:
-    """Create other values with the same sizes."""
+    """Return a nested tensor of the same sizes whose values a factory such as ``zeros_like`` makes."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
             f"empty_like_nested only supports memory format Preserve or Contiguous, but got {_FORMAT_NAMES[repr(memory_format)]} instead."

@@ -188,7 +188,9 @@ class DistributedDataParallel(Module, Joinable):
         return self
 
     def no_sync(self) -> values_set_to:
-        """Return a context manager in which gradients accumulate locally; the first backward of a forward after it averages the sums."""
+        """Return a context manager in which gradients accumulate locally. The first backward whose forward runs after the block averages
+        the
+                accumulated gradients over the ranks."""
         return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks

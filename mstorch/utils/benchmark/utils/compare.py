@@ -80,7 +80,9 @@ class Table:
         ]
 
     def _names(self) -> list[str]:
-        """Return the row labels, with the environment where it changes if there are several."""
+        """Return the row labels. With several environments, a label shows the environment unless the row above has the same one and the
+        same
+                number of threads."""
         environments: list[Any] = ordered_unique(result.task_spec.env for result in self.results)
         several = len(environments) > 1
         width = 4 + (max(map(len, environments)) if several else 0)
