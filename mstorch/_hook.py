@@ -29,9 +29,9 @@ from typing import Any
 VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
 _ROOTS = {"torch": _OURS, "functorch": f"{_OURS}._functorch.package", "torch_npu": f"{_OURS}._torch_npu"}
-"""The packages that are answered for, and where they are in mstorch."""
+"""The packages whose imports are redirected, and the module of mstorch that each becomes."""
 _SAME = {"torch_npu.npu": f"{_OURS}.npu"}
-"""Modules that have a second name."""
+"""Second names of modules."""
 
 
 @functools.cache

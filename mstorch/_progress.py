@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 FIRST, EVERY = 1.0, 0.5
-"""Seconds until the line appears, and between two of its states."""
+"""Seconds until the line appears, and between its updates."""
 
 
 def on_terminal() -> bool:

@@ -64,4 +64,4 @@ class quiet:
 
 
 silent: Any = SimpleNamespace(**{name: quietly(value) for name, value in vars(np).items() if isinstance(value, np.ufunc)})
-"""NumPy's ufuncs that warn of nothing."""
+"""NumPy's ufuncs without floating-point warnings."""

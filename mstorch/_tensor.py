@@ -582,7 +582,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 set_tensor_class(Tensor)
 join(Tensor)
 OF_FAMILIES = _methods.attach(Tensor)
-"""The names of methods that families of operations define."""
+"""The names of the methods that modules of operations define."""
 
 
 def from_mindspore(tensor: Raw) -> Tensor:

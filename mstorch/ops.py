@@ -257,7 +257,7 @@ class CustomOverload(OpOverload):
 
 
 _MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional", "quantized": "quantized"}
-"""The modules with the operators of namespaces other than ``aten``, by their OPERATORS: names of theirs, or a dict of functions."""
+"""Modules of operators of namespaces other than ``aten``: ``OPERATORS`` lists the names of their functions, or is a dict of functions."""
 
 
 class _Namespace:

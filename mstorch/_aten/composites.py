@@ -27,7 +27,7 @@ from .binding import without_defaults
 Function = Callable[..., Any]
 COMPOSITES: dict[str, Function] = {}
 REFUSING: set[Function] = set()
-"""Decompositions whose calls would compute something of what the function refuses: it is asked first, with tensors that have no memory."""
+"""Decompositions that would run some calls before they raise the function's error: the function first runs on meta tensors, to raise it."""
 
 
 def composite(*names: str, refusing: bool = False) -> Callable[[Function], Function]:

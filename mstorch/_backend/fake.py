@@ -40,9 +40,9 @@ WRONG = {
 }
 
 computed: Counter[str] = Counter()
-"""Calls of rows that the Ascend row computed."""
+"""Calls of operations that the Ascend kernel computed."""
 replaced: Counter[str] = Counter()
-"""Calls of rows that the host's row computed in its place."""
+"""Calls of operations that the host's kernel computed in place of the Ascend kernel."""
 transfers: Counter[str] = Counter()
 """Reads of values from the device, by the requesting line."""
 asked: Counter[str] = Counter()
@@ -58,9 +58,9 @@ class Lacking(Exception):
 
 
 on_kernel: list[Callable[[str], None]] = []
-"""Functions called with the name of each kernel: the primitive's, or the row's in brackets where the host computed it."""
+"""Functions called with the name of each kernel that runs: the primitive's, or the operation's in parentheses if the host computes it."""
 on_transfer: list[Callable[[], None]] = []
-"""Functions called at each read."""
+"""Functions called at each read of values from the device."""
 on_time: list[Callable[[float], None]] = []
 """Functions called with the seconds that a kernel took."""
 

@@ -35,18 +35,18 @@ _FORMATS = {
     "float8_e5m2fnuz": _Format(2, 16, 0x7F, 0x80, 0x80, 0x7F800001),
 }
 EXPONENTS = "float8_e8m0fnu"
-"""Powers of two alone: a code is an exponent, and there is neither a zero nor a sign."""
+"""A dtype of powers of two: a code is an exponent; there is no zero and no sign."""
 
 PAIRS = "float4_e2m1fn_x2"
-"""Two numbers of four bits in a byte, which torch moves and does not convert."""
+"""A dtype of two 4-bit numbers per byte, which torch copies but does not convert to other dtypes."""
 
 COMPLEX_HALF = "complex32"
-"""Complex numbers of two numbers of half precision, which NumPy has not either: four bytes each."""
+"""Complex numbers with float16 parts (four bytes), which NumPy also lacks."""
 
 FLOAT8 = (*_FORMATS, EXPONENTS)
 STORED = (*FLOAT8, PAIRS, COMPLEX_HALF)
 HELD = {name: "uint32" if name == COMPLEX_HALF else "uint8" for name in STORED}
-"""The dtype of the integers that the codes of a dtype are."""
+"""The unsigned integer dtype in which the codes of each dtype are stored."""
 NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, HELD[name])]) for name in STORED}
 NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()}
 
@@ -61,7 +61,7 @@ COMPUTED: dict[str, tuple[str, ...]] = {
     "add": _HALF, "sub": _HALF, "neg": _HALF, "sgn": _HALF, "conj": _HALF, "real": _HALF, "imag": _HALF, "addcmul": _HALF,
     "index_write": _HALF, "nonzero": _HALF, "any": _HALF, "all": _HALF, "triangle": _HALF, "linear_index": _HALF, "count_nonzero": _HALF,
 }  # fmt: skip
-"""Dtypes by kernel that torch's CPU computes, in single precision."""
+"""For each operation, those of these dtypes that torch's CPU kernels support; they are computed in single precision."""
 
 
 def as_bytes(array: Array) -> Array:

@@ -11,7 +11,7 @@ from . import runtime  # noqa: F401 - refuses versions that do not fit, before a
 
 DEFAULTS = (700, 2000)  # Python's default thresholds, up to 3.12 and from 3.13 on
 THRESHOLD = 7000
-"""New objects after which the collector runs, unless the program has set a threshold of its own."""
+"""Number of new objects after which garbage collection runs, unless the program has set its own threshold."""
 _collecting = gc.isenabled()
 gc.disable()
 

@@ -13,9 +13,9 @@ from . import device_memory, fake, rehearsal, table
 from .primitives import watchers
 
 LENT = ("ctc_loss",)
-"""Kernels of MindSpore's that compute tensors of the CPU all the same: there is no other."""
+"""Operations that MindSpore's CPU kernels compute even here, because there is no other kernel."""
 loses_writes: list[bool] = []
-"""Anything in it: writes into a part of a base are lost, as the CPU's kernel loses them."""
+"""If not empty, writes to a view do not reach its base, as with MindSpore's CPU kernels."""
 
 
 def _new(shape: Any, value: Any, dtype: Any) -> Any:

@@ -77,7 +77,7 @@ PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
 if PLAYED not in ("", "Ascend", "rehearsal"):
     raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend or rehearsal, not {PLAYED}")
 FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
-"""The device that the CPU's memory plays: "Ascend", or nothing."""
+"""The device that is emulated in host memory: "Ascend", or empty."""
 
 # Under AVX-512 MindSpore 2.9 and 2.10 request convolutions from oneDNN in a layout of weights for which it has a reference kernel only
 # (300 ms instead of 6 ms with AVX2). mstorch requests them itself, in the fastest layout; on the stand-in device, where MindSpore's own
@@ -115,7 +115,7 @@ if PLAYED == "rehearsal":
     rehearsal.begin()
 
 HOST_TARGET: str = mindspore.get_context("device_target")
-"""MindSpore's device target, also while the CPU plays a device."""
+"""MindSpore's actual device target, even if the CPU emulates a device."""
 DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
 
 if TUNE and HOST_TARGET == "CPU":

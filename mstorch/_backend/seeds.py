@@ -14,7 +14,7 @@ from .forked import forked
 _mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # the attribute mindspore.common.seed is a function
 _counters: dict[tuple[str, int], int] = _mindspore_seed._KERNEL_SEED
 _OURS = ("mstorch", 0)
-"""Our entry among the operations that count their draws: ``set_seed`` resets each counter to the number in its key."""
+"""mstorch's key in MindSpore's table of draw counters: ``set_seed`` resets each counter to the number in its key."""
 
 
 def note_seed() -> None:

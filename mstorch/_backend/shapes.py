@@ -54,7 +54,7 @@ def _tile(x: Array, repeats: Sizes) -> Sizes:
 
 
 LIKE_THE_FIRST: dict[str, Callable[..., Sizes]] = {"cat": _cat, "stack": _stack, "pad": _pad, "pad_like": _pad, "tile": _tile}
-"""Formulas of the one result's shape, whose dtype is the first input's."""
+"""Functions that compute the result's shape, for operations whose single result has the dtype of the first input."""
 
 
 def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) -> Any:

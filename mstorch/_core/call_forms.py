@@ -201,7 +201,7 @@ _SCRIPTED = re.compile(r"\bt(\[\])? |hacked_twin")
 
 
 NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
-"""Operators whose forms with numbers Python does not call: torch makes tensors of the numbers."""
+"""Operators whose overloads for numbers (``add.Scalar``) are not called from Python: torch converts the numbers to tensors."""
 
 
 @functools.cache

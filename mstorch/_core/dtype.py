@@ -118,7 +118,7 @@ DTYPES = (
 
 
 STORED_DTYPES = tuple(dtype(name, 3 if name == COMPLEX_HALF else 2, -1) for name in STORED)
-"""Dtypes whose elements are bytes: they are converted and moved; few operations compute with them."""
+"""Dtypes whose elements NumPy can only store as bytes. They can be cast and copied; few operations compute with them."""
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, complex32 = STORED_DTYPES
 
 

@@ -21,7 +21,7 @@ from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
 EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
-"""The errors that ``explained`` looks at."""
+"""The exceptions for which ``explained`` may find torch's error."""
 
 
 def in_numbers(

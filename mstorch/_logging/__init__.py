@@ -35,7 +35,7 @@ LOGS: dict[str, tuple[str, ...]] = {
     "inductor": ("torch._inductor", "torch._inductor.cudagraph_trees"), "native_dsl": ("torch._native",), "onnx": ("torch.onnx",),
     "pp": ("torch.distributed.pipelining",), "torch": ("torch",),
 }  # fmt: skip
-"""torch's names of logs, with the loggers that each sets."""
+"""torch's names of logs, with the loggers whose level each name sets."""
 
 ARTIFACTS = frozenset((
     "annotation aot_graphs aot_graphs_effects aot_joint_graph auto_chunker autotuning benchmarking bytecode caching "
@@ -46,7 +46,7 @@ ARTIFACTS = frozenset((
     "overlap_scheduling perf_hints post_grad_graphs pre_grad_graphs recompiles recompiles_verbose schedule side_effects "
     "sym_node trace_bytecode trace_call trace_shape_events trace_source verbose_guards"
 ).split())  # fmt: skip
-"""torch's names of messages that are switched on one by one."""
+"""torch's names of artifacts, kinds of messages that are enabled individually."""
 
 DEFAULT_LOGGING: dict[str, Any] = {
     "dynamo": logging.INFO, "aot": logging.INFO, "inductor": logging.INFO, "fsdp": logging.INFO, "ddp_graphs": True, "graph_breaks": True,

@@ -22,7 +22,7 @@ from .._tape.node import is_leaf
 
 DEVICE = runtime.device_type()
 PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
-"""The types of devices that tensors of this process are on."""
+"""The device types that tensors of this process can have."""
 
 class _State(threading.local):
     """Autocast settings of the thread. ``on``: whether operations may have to cast (autocast is enabled for the CPU or the device in use,

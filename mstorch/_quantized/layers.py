@@ -33,7 +33,7 @@ from .tensor import (
 )
 
 _EXACT = 256
-"""So many products of two differences of bytes add up in single precision without rounding: 255 * 255 * 256 < 2**24."""
+"""The number of products of two differences of bytes whose sum is exact in float32: 255 * 255 * 256 < 2**24."""
 
 
 def _differences(tensor: Any) -> Tensor:

@@ -206,9 +206,9 @@ class DimRange:
 
 _NESTED = "torch.nested._internal.nested_tensor"
 HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
-"""The modules that torch has functions in, where it is not ``torch._utils``."""
+"""torch's modules of the functions that are not in ``torch._utils``."""
 CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
-"""Functions that return the classes named by files of tensors."""
+"""Functions that return a class, by the class's name in a file."""
 
 
 FUNCTIONS = {

@@ -42,7 +42,7 @@ eq, ne = _eq, Primitive("ne")
 
 
 by_gradient = partial(ways, at=1)
-"""``ways`` of a rule, whose second argument is the gradient."""
+"""``ways`` for gradient rules: dispatched on the second argument, the gradient."""
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
@@ -259,7 +259,7 @@ def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
 
 
 _scatter, _index_write, placed_at = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
-"""``placed_at(value, shape, *key)``: zeros of the shape with the value added where index tensors point (the arguments of ``index``)."""
+"""``placed_at(value, shape, *key)`` returns zeros with ``value`` added at index tensors; ``key`` are the arguments of ``index``."""
 
 
 def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:

@@ -106,7 +106,7 @@ def asks(count: int = 1) -> Callable[[Function], Function]:
 
 
 ASKING: list[Function] = []
-"""The functions that ``asks`` returned."""
+"""The functions decorated by ``asks``, whose calls ``__torch_function__`` can override."""
 
 
 def _ended(work: Work, async_op: bool) -> Any:

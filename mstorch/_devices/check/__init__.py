@@ -23,14 +23,14 @@ from ..._backend import runtime, streams
 from ..._progress import Progress
 
 Item = tuple[str, Callable[[], str]]
-"""A name, and a function that describes how the device differs from the host; empty if it does not."""
+"""A name, and a function that returns a description of the difference between device and host; empty if they agree."""
 
 GROUPS = {
     "rows": "rows", "layouts": "rows", "sizes": "rows",
     "operations": "programs", "memory": "programs", "attention": "programs", "random": "draws",
     "optimizers": "training", "autocast": "training", "networks": "training",
 }  # fmt: skip
-"""Groups of items, and the file of each."""
+"""The module of each group of items."""
 WORKER = [sys.executable, "-m", "mstorch", "check"]
 """The command that runs the items of a group."""
 SILENCE = 180.0

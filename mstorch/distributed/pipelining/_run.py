@@ -17,7 +17,7 @@ from ._utils import _TensorMeta
 from .stage import PipelineStage, as_tuple
 
 _BEHIND = 2
-"""Maximum number of batches in flight; more would only keep sent tensors alive. No process waits for a later one than it has begun."""
+"""Maximum number of batches in flight; more would only keep sent tensors alive. A process waits only for batches that it has started."""
 
 
 class _Batch:
@@ -59,7 +59,7 @@ class Run:
         self._begun: deque[_Batch] = deque()
         self._told: list[Any] = []
         self._knew = {index: stage.outputs is not None for index, stage in stages.items()}
-        """Stages that had sent their output metadata to the next one before this step."""
+        """For each stage, True once its output metadata has been sent to the next stage."""
 
     def go(self, times: list[dict[int, _Action]]) -> None:
         """Run this rank's actions, and wait until all that it sent has been read."""

@@ -329,4 +329,4 @@ def freeze_bn_stats(mod: Any) -> None:
 
 
 more: list[type] = []
-"""Other classes of layers with batch normalisation inside."""
+"""Further classes of layers that contain batch normalization."""
