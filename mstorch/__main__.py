@@ -1,15 +1,15 @@
 """Command line: runs a torch script on mstorch; reports unsupported names, differences from torch, and times; describes the machine.
 
-python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
+python -m mstorch script.py [args]        run a script in which `import torch` imports mstorch
 python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
-python -m mstorch --cuda-is-npu …         run one of these on an Ascend device where it says cuda
-python -m mstorch scan PATH|PACKAGE…      what of the code mstorch has, and what not (--device ascend, --json, --html)
-python -m mstorch port PATH… [--write]    a diff: import mstorch as torch, the device for cuda
-python -m mstorch compare script.py […]   a run beside real torch's, or a device's beside the CPU's: the first layer that differs
-python -m mstorch profile script.py […]   where a script's time goes, by module, operation, kernel and line, and what to do about it
-python -m mstorch env                     versions, device and tuning, for a report; also where mstorch cannot be imported
-python -m mstorch check [--json FILE]     kernels and common programs of this device beside the host's: a report to send back
+python -m mstorch --cuda-is-npu …         run one of these with "cuda" as an alias of the Ascend device
+python -m mstorch scan PATH|PACKAGE…      list the torch names that the code uses and mstorch lacks (--device ascend, --json, --html)
+python -m mstorch port PATH… [--write]    print a diff that imports mstorch as torch and replaces "cuda" by the device (--write: apply it)
+python -m mstorch compare script.py […]   run a script under torch and mstorch, or on CPU and device; report the first layer that differs
+python -m mstorch profile script.py […]   report a script's time by module, operation, kernel and line, with advice
+python -m mstorch env                     print versions, device and tuning, for a bug report; works even if mstorch cannot be imported
+python -m mstorch check [--json FILE]     compare kernels and common programs on this device with the host; write a report to send back
 """
 
 from __future__ import annotations
