@@ -40,7 +40,7 @@ class DeviceMesh:
         self._groups = [self._rows(dim) for dim in range(self._grid.ndim)]
 
     def _rows(self, dim: int) -> Any:
-        """Return this rank's group along a dimension; every rank creates the groups of all rows."""
+        """Create a process group for each row of the mesh along a dimension, on all ranks; return the group that contains this rank."""
         length = self._grid.shape[dim]
         if self._grid.ndim == 1 and length == get_world_size() and self._grid.tolist() == list(range(length)):
             return default_group()

@@ -48,7 +48,7 @@ def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
-    """Run one AdamW step in place. The device's kernel counts the steps before this one."""
+    """Run one AdamW step in place. ``done`` is the number of steps before this one."""
     count = done if isinstance(done, Raw) else _counted(done)
     run("AdamW", param, mean, square, square, grad, count, lr, beta1, beta2, decay, eps, False, maximize)
     return param, mean, square

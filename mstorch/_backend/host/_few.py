@@ -1,7 +1,6 @@
-"""Introsort and introselect of few elements in Python: too few for vectorized passes (see ``_order.py``).
+"""Introsort and introselect in Python, for few elements: vectorized passes (``_order.py``) would take longer.
 
-Rank and position are packed into one integer, so that lists of integers are moved.
-"""
+Rank and position are packed into one integer, so that the lists to sort contain single integers."""
 from __future__ import annotations
 
 from typing import Any

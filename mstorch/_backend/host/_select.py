@@ -137,7 +137,7 @@ def first_selected(count: int) -> int:
 
 
 def kth_of_rows(rows: Array, k: int) -> Array:
-    """Return the index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
+    """Return the index of the ``k``-th smallest element of each row (``k`` counts from 0); among equal elements, torch's choice."""
     equal = rows == np.partition(rows, k, -1)[:, k : k + 1]
     found = equal.argmax(-1)
     chosen = np.flatnonzero(np.count_nonzero(equal, -1) != 1)  # NaN equals nothing

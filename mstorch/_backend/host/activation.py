@@ -157,7 +157,7 @@ _gelu = _by_onednn(elementwise.GELU, numpy_gelu)
 
 
 def gelu(x: Array) -> Array:
-    """Return GELU; infinity is kept for float16 (oneDNN, which torch uses for it only on processors with float16 arithmetic, gives NaN)."""
+    """Return GELU. In float16, GELU of infinity is infinity, or NaN on processors with float16 arithmetic, where torch uses oneDNN."""
     if x.dtype != np.float16:
         return _gelu(x)
     wide = widened(x)

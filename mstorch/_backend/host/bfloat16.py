@@ -193,7 +193,8 @@ def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype[Any] = BFLOAT1
 
 
 def _positive(bits: Array, out: Array, infinite: int = _INFINITE) -> None:
-    """Write numbers whose sign bit is clear, NaN and -0.0 unchanged, and 0 in place of all others."""
+    """Write ReLU of half-precision numbers, given as bits: 0 for negative numbers; NaN and -0.0 are unchanged. ``infinite``: the bits of
+    inf."""
     signed = bits.view(np.int16)
     beside_number(np.maximum, np.int16(0), signed, out.view(np.int16))
     if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | infinite or np.minimum.reduce(signed, axis=None) == -_SIGN):

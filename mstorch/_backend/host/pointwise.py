@@ -38,7 +38,7 @@ def _is_few(images: Array) -> bool:
 
 
 def _rows(images: Array) -> Array:
-    """Return the channels of each position (images · positions, channels) of (images, channels, positions)."""
+    """Rearrange (images, channels, positions) to (images · positions, channels)."""
     if images.shape[2] == 1:
         return images[:, :, 0]
     return np.ascontiguousarray(images.swapaxes(1, 2)).reshape(-1, images.shape[1])

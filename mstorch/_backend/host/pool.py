@@ -108,7 +108,8 @@ def numpy_max_pool(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilat
 def largest_places(
     x: Array, y: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> list[Array]:
-    """Yield for each position in the window where ``max_pool`` chose it: the first of equal ones, the last NaN."""
+    """Return, for each position in the window, a mask of the windows whose maximum is at this position: the first of equal elements, or the
+        last NaN."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
     inside = None

@@ -20,7 +20,7 @@ _MANY = 1 << 11  # number of elements from which on SciPy adds faster than NumPy
 
 
 def add_rows(whole: Array, positions: Array, rows: Array) -> None:
-    """Add each row (first dimension) to the row of ``whole`` at its position (a vector of nonnegative numbers), in order."""
+    """Add ``rows[i]`` to ``whole[positions[i]]`` for each i in order. ``positions`` is a vector of nonnegative numbers."""
     if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
         np.add.at(whole, positions, rows)
         return

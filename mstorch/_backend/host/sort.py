@@ -44,7 +44,7 @@ def numpy_topk_indices(x: Array, k: int, dim: int, largest: bool, in_order: bool
 
 
 def numpy_kth_index(x: Array, k: int, dim: int) -> Array:
-    """Return the index of the ``k``-th smallest element, from 0; ``dim`` is kept with length 1."""
+    """Return the index of the ``k``-th smallest element (``k`` counts from 0); ``dim`` is kept with length 1."""
     if not x.size or not x.ndim:
         return np.zeros([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
     rows, lead = _rows(x, dim)

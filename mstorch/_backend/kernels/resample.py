@@ -33,7 +33,7 @@ def composed_along(x: Raw, matrix: Array, taps: Array | None, axis: int) -> Raw:
 
 
 def ops_pick_along(x: Raw, positions: Array, axis: int) -> Raw:
-    """Select positions of an axis."""
+    """Return the elements of ``x`` at ``positions`` along ``axis``."""
     return _gather(x, from_numpy(np.ascontiguousarray(positions, dtype=np.int32)), axis)
 
 

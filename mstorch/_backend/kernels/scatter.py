@@ -117,7 +117,7 @@ def _nan_flags(raw: Raw) -> Raw:
 
 
 def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
-    """Return by how many elements each mean is divided, at least 1."""
+    """Return the divisor of the mean at each position: the number of elements reduced there, at least 1."""
     counts = constant(flat, (flat.size,), 1)
     ones = constant(flat, (values.size,), 1)
     if not include_self:

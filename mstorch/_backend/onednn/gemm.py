@@ -82,7 +82,8 @@ def _laid(a: Array) -> Array:
 
 
 def products(a: Array, b: Array, out: Array) -> None:
-    """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading sizes, at most four."""
+    """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading dimensions, at most
+    four."""
     expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
     if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
         a = np.ascontiguousarray(a)  # one of them must have the result's batch size
