@@ -259,7 +259,7 @@ class DeviceMemory(_Native):
         self.parameter: Any = None
 
     def share_with(self, parameter: Any) -> None:
-        """Make a mindspore.Parameter with the same values the base."""
+        """Use a mindspore.Parameter, which has the same values, as the base."""
         self.parameter = None
         self.exchange(parameter)
         self.parameter = parameter

@@ -65,7 +65,7 @@ def _test_check_tensor(self: Tensor) -> Tensor:
 
 
 def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """``grid_sampler_2d``."""
+    """Return ``grid_sampler_2d`` of the arguments."""
     return grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -91,13 +91,13 @@ def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_typ
 
 
 def _add_relu(self: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """``relu(self + alpha * other)``."""
+    """Return ``relu(self + alpha * other)``."""
     found = (self + other if alpha == 1 else self + other * alpha).relu()
     return found if out is None else out.resize_(found.shape).copy_(found)
 
 
 def _add_relu_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """``_add_relu`` in place."""
+    """Compute ``relu(self + alpha * other)`` in place; return the tensor."""
     return self.copy_(_add_relu(self, other, alpha=alpha))
 
 

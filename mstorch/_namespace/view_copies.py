@@ -85,7 +85,7 @@ def _functional_assert_async(input: Tensor, assert_msg: str, dep_token: Tensor) 
 
 
 def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any, out: Any = None) -> Any:
-    """Return ``native_batch_norm`` with running statistics, or without for a call that has two arguments less."""
+    """Return ``native_batch_norm``; ``args`` are the running statistics (which may be left out), ``training``, ``momentum`` and ``eps``."""
     statistics = args[:2] if len(args) > 3 else (None, None)
     return above.torch.native_batch_norm(input, weight, bias, *statistics, *args[-3:], out=out)
 

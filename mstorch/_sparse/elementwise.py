@@ -376,8 +376,8 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _without_elements(input: Any, values: Tensor) -> Tensor:
-    """Return a sparse tensor of the same size without specified elements, on the device of ``values``: on the meta device torch's has none.
-    """
+    """Return a sparse tensor of the same size without specified elements, on the device of ``values``: the result of a move to the meta
+    device."""
     coo = input._layout is sparse_coo
     batch = 0 if coo else input._index[0].dim() - 1
     *first, last = input._index

@@ -559,7 +559,7 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
-    """Return a MindSpore gradient as a tensor, by default with memory of its own and the strides of ``tensor``, if possible."""
+    """Return a MindSpore gradient as a tensor with its own memory, except in a MindSpore block, and the strides of ``tensor`` if dense."""
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # references by the callers and by this argument

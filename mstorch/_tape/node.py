@@ -246,8 +246,9 @@ def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return an alias of a view whose node is recomputed, with ``node`` as that of its base for the moment: the base was detached after it
-    was written to, which version counters do not record."""
+    """Return the recomputed view, whose graph leads to ``node``, the node that the base had after a write and before it was detached.
+    Version
+        counters do not record the detaching."""
     base._ms_node, base._ms_number = node, 0
     try:
         return _look[0](tensor)

@@ -202,7 +202,7 @@ def all_gather_coalesced(
     output_tensor_lists: Sequence[list[Tensor]], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None,
     async_op: bool = False
 ) -> Any:
-    """``all_gather`` several tensors into a list for each rank; return a future with ``async_op``. Deprecated."""
+    """Run ``all_gather`` for several tensors, into a list for each rank; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
     if outside(group):
         return warn_outside("all_gather_coalesced")

@@ -116,7 +116,7 @@ def place_in_key(key: Any, number: int, count: int) -> int:
 
 @ways(captured=lambda item: home(item).has_elements)
 def is_read(item: TensorBase) -> bool:
-    """Return True: the value of a 0-d index tensor is read. In a capture, which has its own implementation, it may not be."""
+    """Return whether the value of a 0-d index tensor can be read; in a capture, only if the tensor has elements."""
     return True
 
 

@@ -324,8 +324,8 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the data's own.
-    """
+    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the extremes of
+        the data."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
