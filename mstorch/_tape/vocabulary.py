@@ -217,7 +217,8 @@ def sum_of(first: Operand | None, second: Operand | None) -> Operand:
 
 
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the map that indexes an array with a key; its transpose scatters into zeros of a shape."""
+    """Return two functions of arrays: one indexes an array with a key; the other, its transpose, writes an array at the key into zeros of
+    ``shape``."""
 
     def part(array: Array) -> Array:
         return array[key]

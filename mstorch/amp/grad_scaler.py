@@ -103,7 +103,8 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale_grads_(self, optimizer: Optimizer, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Any]:
-        """Multiply the gradients by ``inv_scale``; return a dict from device to 1 or 0: whether one is inf or NaN."""
+        """Multiply the gradients by ``inv_scale`` in place. Return a dict from device to a 0-d tensor: 1 if a gradient there has an inf or
+        NaN."""
         found: dict[Any, Any] = {}
         many: dict[Any, list[Any]] = {}
         with no_grad():

@@ -114,7 +114,7 @@ def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
 
 
 def _check_constants(same: Sequence[Step]) -> None:
-    """Raise if a tensor that no operation made differs between sizes."""
+    """Raise if a tensor that no operation made is not the same in all runs: it would depend on a dynamic size."""
     for leaves in zip(*(tree_flatten(step.arguments)[0] for step in same)):
         first = leaves[0]
         if isinstance(first, Value) and first.step is None and first.array is not None and not first.name:

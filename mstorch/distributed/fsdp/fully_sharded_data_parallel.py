@@ -427,7 +427,8 @@ def _without_sync(undo: Undo, shards: list[Shards]) -> None:
 
 
 def _own_parts(module: Module, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (prefix, module) for the module and each submodule once, without FSDP-wrapped ones."""
+    """Yield (prefix, module) for the module and each of its descendants once; FSDP-wrapped submodules and their descendants are left out.
+    """
     waiting, seen = [(prefix, module)], set()
     while waiting:
         name, part = waiting.pop(0)
@@ -447,7 +448,7 @@ def _names(owner: FlatOwner, module: Module, prefix: str) -> list[str]:
 
 
 def _own_places(module: Module, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield (prefix, module) like ``_own_parts``, but for a submodule with several names once for each name."""
+    """Yield (prefix, module) like ``_own_parts``, but a submodule that is registered under several names is yielded for each name."""
     yield name, module
     for child, part in module._modules.items():
         if part is not None and not isinstance(part, FullyShardedDataParallel):
