@@ -6,11 +6,11 @@ import sys as _sys
 from math import e, inf, nan, pi
 from os import environ as _environ
 
-from . import _environment  # first: it answers `python -m mstorch env` where what follows cannot be imported
-from ._backend.importing import finished as _finished  # its import stops the search for garbage, until the end
-from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
-from ._tape import rules as _rules  # and the table of gradients
-from . import _debug  # before functions get their public form: MSTORCH_DEBUG watches them
+from . import _environment  # first: it runs `python -m mstorch env` even if the imports below fail
+from ._backend.importing import finished as _finished  # importing it pauses garbage collection until the end of this file
+from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # importing them fills the kernel tables
+from ._tape import rules as _rules  # importing it fills the table of gradient rules
+from . import _debug  # before functions get their public form, because MSTORCH_DEBUG wraps them
 from ._core.above import above as _above
 from ._core.warned import warn as _warn
 from ._hook import as_torch, install, missing as _missing, uninstall
@@ -43,7 +43,7 @@ from ._core.warned import is_warn_always_enabled, set_warn_always
 from ._tensor import Tensor, from_mindspore
 from ._tensor_str import set_printoptions
 
-# Operations: names that no family of `_ops` has as its own, and all that the families define
+# Operations: names that no family of `_ops` defines under this name, and all that the families define
 from ._ops.linalg.added_products import _addmm_activation
 from ._ops.linalg.linalg_torch import det, geqrf, inverse, matrix_exp, orgqr
 from ._ops.linalg.packed_matmul import _grouped_mm, _int_mm, _weight_int8pack_mm
@@ -144,7 +144,7 @@ from ._quantized.making import (
     _choose_qparams_per_tensor, _empty_affine_quantized, _empty_per_channel_affine_quantized, _make_per_channel_quantized_tensor,
     _make_per_tensor_quantized_tensor, empty_quantized, quantize_per_channel, quantize_per_tensor, quantize_per_tensor_dynamic,
 )  # fmt: skip
-from ._quantized import dispatch as _quantized_dispatch  # its import lets public calls with quantized tensors come to it
+from ._quantized import dispatch as _quantized_dispatch  # importing it registers the handler of public calls with quantized tensors
 from ._quantized.packed import ScriptObject
 from ._quantized.recurrent import quantized_gru, quantized_lstm
 from .nested._internal.functions import (
@@ -174,7 +174,7 @@ from .func import vmap
 from .futures import Future
 from .jit import ScriptFunction, ScriptModule
 
-from . import distributions, multiprocessing, testing  # last: their modules take this one, complete, by its name
+from . import distributions, multiprocessing, testing  # last: their modules import this one under its name, and need it complete
 
 from ._namespace import foreach as _foreach
 from ._namespace import symbolic as _symbolic
@@ -198,14 +198,14 @@ _enter({
     f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
-from ._aten import taking as _taking  # who takes calls below autograd
+from ._aten import taking as _taking  # handlers of calls below autograd
 
 _find_unbuilt()
-if accelerator.current_accelerator() == device("npu"):  # where users of Ascend devices expect it
+if accelerator.current_accelerator() == device("npu"):  # torch_npu defines torch.npu, so that programs for Ascend devices expect it
     from . import npu
 if "TORCH_LOGS" in _environ:
-    from . import _logging  # the loggers that it names are set from the start
-# Submodules that ``import torch`` binds but few programs use come when they are asked for.
+    from . import _logging  # importing it creates the loggers
+# Submodules that ``import torch`` binds but few programs use are imported on first access.
 _found_later = _missing(
     "mstorch",
     tuple((
@@ -214,7 +214,7 @@ _found_later = _missing(
         "types"
     ).split()),
 )
-# Private names that programs call as they call operators; all others of torch's have a function of their own, or are absent.
+# Private names that programs call as operators; torch's other private names have a function here, or are absent.
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
 _debug.ready()
 _finished()
@@ -224,7 +224,7 @@ def __getattr__(name: str) -> object:
     """Return ``Storage`` (the storage class of the default dtype), a few ATen operators, or a submodule."""
     if name in _ATEN:
         return getattr(ops.aten, name)
-    if name == "set_vital":  # what it noted is gone from torch, too
+    if name == "set_vital":  # the setting is removed from torch as well
         _warn("'set_vital' is deprecated, please do not call", UserWarning)
         return lambda *given: None
     if name == "StorageBase":

@@ -1,15 +1,15 @@
 """Command line: runs a torch script on mstorch; reports unsupported names, differences from torch, and times; describes the machine.
 
-python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
+python -m mstorch script.py [args]        run a script in which `import torch` imports mstorch
 python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
-python -m mstorch --cuda-is-npu …         run one of these on an Ascend device where it says cuda
-python -m mstorch scan PATH|PACKAGE…      what of the code mstorch has, and what not (--device ascend, --json, --html)
-python -m mstorch port PATH… [--write]    a diff: import mstorch as torch, the device for cuda
-python -m mstorch compare script.py […]   a run beside real torch's, or a device's beside the CPU's: the first layer that differs
-python -m mstorch profile script.py […]   where a script's time goes, by module, operation, kernel and line, and what to do about it
-python -m mstorch env                     versions, device and tuning, for a report; also where mstorch cannot be imported
-python -m mstorch check [--json FILE]     kernels and common programs of this device beside the host's: a report to send back
+python -m mstorch --cuda-is-npu …         run one of these with "cuda" as an alias of the Ascend device
+python -m mstorch scan PATH|PACKAGE…      list the torch names that the code uses and mstorch lacks (--device ascend, --json, --html)
+python -m mstorch port PATH… [--write]    print a diff that imports mstorch as torch and replaces "cuda" by the device (--write: apply it)
+python -m mstorch compare script.py […]   run a script under torch and mstorch, or on CPU and device; report the first layer that differs
+python -m mstorch profile script.py […]   report a script's time by module, operation, kernel and line, with advice
+python -m mstorch env                     print versions, device and tuning, for a bug report; works even if mstorch cannot be imported
+python -m mstorch check [--json FILE]     compare kernels and common programs on this device with the host; write a report to send back
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _cuda_is_npu(arguments[1:])
     first, rest = arguments[0], arguments[1:]
     if os.environ.pop("MSTORCH_LAUNCHED", None) == str(os.getppid()):
-        die_with_parent(signal.SIGTERM)  # mstorch.distributed.run, which started this process: it ends with it
+        die_with_parent(signal.SIGTERM)  # started by mstorch.distributed.run: end when the launcher ends
     if first in ("-h", "--help"):
         print(__doc__)
         return 0
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     if first in _COMMANDS:
         try:
             return importlib.import_module(_COMMANDS[first]).main(rest)
-        except SystemExit as stop:  # argparse's, after it has said what is wrong or printed the help
+        except SystemExit as stop:  # raised by argparse after printing an error or the help
             return int(stop.code or 0)
     if first in ("-m", "-c"):
         if not rest:
@@ -76,7 +76,7 @@ def _cuda_is_npu(arguments: list[str]) -> int:
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1
-    os.environ[cuda_names.VARIABLE] = "1"  # for the processes that the script starts
+    os.environ[cuda_names.VARIABLE] = "1"  # inherited by processes that the script starts
     return main(arguments)
 
 
@@ -132,7 +132,7 @@ def _find(name: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def _set_first_path(folder: str) -> None:
-    # Under `python -P` the first entry is not the current folder, and nothing is to take its place.
+    # Under `python -P` the first entry is not the current folder, and must not be replaced.
     if not getattr(sys.flags, "safe_path", False):  # Python 3.10 has no such flag
         sys.path[0] = folder
 
@@ -157,7 +157,7 @@ def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None)
     except SystemExit:
         raise
     except BaseException:
-        # The interpreter reports it, by the hook that the script may have set itself, but from the script's frame on.
+        # The interpreter reports the error, by the script's excepthook if it has set one, with a traceback from the script's frame on.
         report = sys.excepthook
 
         def report_from_the_script(kind, error, trace) -> None:

@@ -29,9 +29,9 @@ from typing import Any
 VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
 _ROOTS = {"torch": _OURS, "functorch": f"{_OURS}._functorch.package", "torch_npu": f"{_OURS}._torch_npu"}
-"""The packages that are answered for, and where they are in mstorch."""
+"""The packages whose imports are redirected, and the module of mstorch that each becomes."""
 _SAME = {"torch_npu.npu": f"{_OURS}.npu"}
-"""Modules that have a second name."""
+"""Second names of modules."""
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def npu_is_there() -> bool:
     """Return whether torch_npu can be imported: MindSpore runs on an Ascend device, or the stand-in device is on."""
     if os.environ.get("MSTORCH_FAKE_DEVICE"):
         return True
-    # The driver's files spare machines without a device the import of MindSpore, which alone knows for sure.
+    # The driver's files show without an import of MindSpore that a machine has no device; only MindSpore knows for sure that it has one.
     runtime = sys.modules.get(f"{_OURS}._backend.runtime")
     if runtime is None:
         if not any(Path("/dev").glob("davinci*")):
@@ -98,7 +98,7 @@ def missing_attribute(module: str, name: str) -> AttributeError:
     """
     known = tuple(key for key in vars(sys.modules[module]) if not key.startswith("_")) if module in sys.modules else ()
     message = f"module '{theirs(module)}' has no attribute '{name}' {not_yet()}{_nearest(name, known)}"
-    # Without the module itself, or the interpreter would suggest the same name once more.
+    # Without ``obj``, because the interpreter would append its own suggestion.
     return AttributeError(message, name=name)
 
 
@@ -146,8 +146,8 @@ class _Alias(importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just put the alias's spec on the module; it keeps its own, or pickles and reloads would
-        # take the alias for its name.
+        # The import system has just set the alias's spec on the module; restore the module's own spec, or pickles and reloads would
+        # use the alias as its name.
         alias = module.__spec__
         if alias is not None and alias.loader is self:
             module.__spec__ = alias.loader_state
@@ -166,8 +166,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         found = importlib.util.find_spec(ours(fullname))
         if found is None:
-            # Who only asks whether a module is there gets None; an import gets an error that says what is the matter.
-            # Nothing but the caller tells the two apart. None lets other finders look on in our own folder only.
+            # find_spec returns None if the module does not exist; an import raises an error that explains the reason.
+            # Only the caller tells the two apart. After None, other finders may search in mstorch's own folder only.
             if sys._getframe(2).f_globals.get("__name__") == "importlib.util":
                 return None
             raise ModuleNotFoundError(f"No module named '{fullname}' {not_yet()}", name=fullname)
@@ -268,7 +268,7 @@ def _needed(file: Any) -> Iterable[bytes]:
 
 @functools.cache
 def _distribution() -> type:
-    # Its base takes 20 ms to load, and most processes never ask.
+    # Importing its base class takes 20 ms, and most processes do not need it.
     from importlib.metadata import Distribution
 
     class TorchDistribution(Distribution):

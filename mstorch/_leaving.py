@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .autograd.graph import saved_tensors_hooks
 
 _VARARGS = 0x0001
-_ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # reads its first argument only
+_ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # it reads its first argument only
 _as_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(("PyInstanceMethod_New", ctypes.pythonapi))
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
 
@@ -110,12 +110,12 @@ def length_again(items: list[Any]) -> Callable[[], Any]:
 
 
 def each(*ends: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls all of these in order."""
-    return functools.partial(deque, map(_call, ends), 0)  # keeps none of the results, and is false
+    """Return a function, to be called once, that calls the given functions in order. It returns a false value."""
+    return functools.partial(deque, map(_call, ends), 0)  # discards the results, and returns an empty deque, which is false
 
 
 def all_of(ends: list[Callable[[], Any]]) -> Callable[[], Any]:
-    """Return a function that calls all functions in a list at that time."""
+    """Return a function, to be called once, that calls all functions which the list then contains. It returns a false value."""
     return functools.partial(deque, map(_call, ends), 0)
 
 
@@ -128,7 +128,7 @@ class values_set_to(Block, ContextDecorator):
     def __enter__(self) -> None:
         self.at_end(values_again(self._space, *self._values))
         members = vars(self._space)
-        members |= self._values  # an operator: no signal is looked for after it
+        members |= self._values  # an operator: signal handlers do not run after it
 
 
 def item_again(items: Any, key: Any) -> Callable[[], Any]:
@@ -150,9 +150,7 @@ class item_set_to(Block, ContextDecorator):
 
 
 class LastAway:
-    """``__exit__`` of a block that appended to a list: it removes the last item of the list, as torch's stacks do, even if another block
-    appended it.
-    """
+    """An ``__exit__`` that removes the last item of a list, even if another block appended that item, as torch's mode stacks do."""
 
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items
@@ -184,9 +182,10 @@ class _Undoing(Block, ContextDecorator):
 
 
 def undoing(begin: Callable[..., Any]) -> Callable[..., _Undoing]:
-    """Decorate a function as a context manager. The function makes its changes one by one, and before each registers an undo callback, made
-    of built-in functions, in its first argument: at the end (``undo[END:] = (one,)``), or at the beginning to undo in reverse order.
-    """
+    """Make a context manager from a function that changes state.
+
+    The function's first argument is a list of undo callbacks, which must be built-in functions. Before each change the function adds a
+    callback: at the end (``undo[END:] = (one,)``), or at the beginning to undo in reverse order."""
 
     @functools.wraps(begin)
     def made(*args: Any, **kwargs: Any) -> _Undoing:

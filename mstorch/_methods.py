@@ -29,14 +29,14 @@ def _tensor_of_mindspore(value: Raw, beside: Any) -> Any:
 
 
 def _equal_to_array(function: Callable[..., Any], tensor: Any, other: Any) -> Any:
-    """Compare with a NumPy array, the only operator for which torch makes a tensor of one. NumPy computes the others, in its own dtypes."""
+    """Return the comparison of a tensor with a NumPy array, which torch converts to a tensor; NotImplemented for other values."""
     if not isinstance(other, np.ndarray) or other.dtype.kind not in "biufc":
         return NotImplemented
     return function(tensor, from_numpy(other))
 
 
 def _divided(tensor: Any, other: Any) -> Any:
-    """Divide a NumPy array, as torch does, by a product that NumPy computes."""
+    """Return ``array / tensor`` as ``reciprocal(tensor) * array``, as torch does; NotImplemented if ``other`` is not a numeric array."""
     if not isinstance(other, np.ndarray):
         return NotImplemented
     try:

@@ -26,7 +26,7 @@ def _place(module: str, name: str) -> tuple[Any, str]:
 class Patch(Block):
     """Context manager and decorator that sets options: ``patch("verbose", True)``, ``patch(verbose=True)``."""
 
-    module = ""  # whose settings they are
+    module = ""  # the module of the settings
 
     def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: bool | None = None, **kwargs: Any) -> None:
         if arg1 is not None and kwargs:
@@ -37,7 +37,7 @@ class Patch(Block):
         places = [(*_place(self.module, name), value) for name, value in self._changes.items()]
         end = each(*(values_again(holder, name) for holder, name, _ in places))
         self.at_end(end)
-        try:  # an interrupt that comes as the loop goes on, or ends, comes in here; nothing is called after it
+        try:  # an interrupt during or after the loop is caught here; nothing is called after it
             for holder, name, value in places:
                 members = vars(holder)
                 members |= {name: value}

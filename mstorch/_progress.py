@@ -7,14 +7,14 @@ import weakref
 from typing import Any
 
 FIRST, EVERY = 1.0, 0.5
-"""Seconds until the line appears, and between two of its states."""
+"""Seconds until the line appears, and between its updates."""
 
 
 def on_terminal() -> bool:
     """Return whether stderr is a terminal."""
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
         return False
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ._leaving import built_in_next
 
 if hasattr(np, "seterrobj"):
-    _QUIET: Any = [8192, 0, None]  # the size of buffers, which errors are told (none), whom
+    _QUIET: Any = [8192, 0, None]  # buffer size, error mask (none), error handler
 
     _get: Callable[[], Any] = np.geterrobj
     _set: Callable[[Any], Any] = np.seterrobj
@@ -52,7 +52,7 @@ class _Before:
     """
 
     def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
-        return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, whatever is set
+        return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, for any setting
 
 
 class quiet:
@@ -64,4 +64,4 @@ class quiet:
 
 
 silent: Any = SimpleNamespace(**{name: quietly(value) for name, value in vars(np).items() if isinstance(value, np.ufunc)})
-"""NumPy's ufuncs that warn of nothing."""
+"""NumPy's ufuncs without floating-point warnings."""

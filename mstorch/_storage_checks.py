@@ -88,7 +88,8 @@ def on_meta(device: int | str | Device) -> bool:
 
 
 def length(cls: _LegacyStorageMeta, legacy: Dtype | None, value: Any) -> int | None:
-    """Return the number of elements that a constructor's argument says, None for a sequence of elements."""
+    """Return the number of elements if a constructor's argument is an integer, None if it is a sequence; raise TypeError for other
+    arguments."""
     if isinstance(value, str):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(value, Sequence):
@@ -99,7 +100,7 @@ def length(cls: _LegacyStorageMeta, legacy: Dtype | None, value: Any) -> int | N
 
 
 def refuse_kind(cls: Any, legacy: Any, value: Any) -> NoReturn:
-    """Raise the error for an argument that is neither a number nor a sequence."""
+    """Raise TypeError for a constructor's argument that is neither an integer nor a sequence."""
     head = _OF_TYPED if legacy is None else _OF_LEGACY.format(f"<class 'torch.{cls.__name__}'>")
     kind = "<class 'torch.Tensor'>" if type(value).__name__ == "Tensor" else f"{type(value)}"
     raise TypeError(f"{head}Argument type not recognized: {kind}")

@@ -55,7 +55,7 @@ from ._tape.mirrored import CLASSES, resolved
 from ._tape.node import Node, node_of, shown_name
 from ._tape.refitted import refit
 
-# Attributes that belong to one tensor object and not to its value.
+# Attributes of one tensor object, not of its value.
 _NOT_COPIED = frozenset(("_count",))
 
 NO_LEAF = (
@@ -71,7 +71,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     __slots__ = ()
     __array_priority__ = 1000
-    _ms_nested = False  # whether it is a nested tensor, whose elements and history another tensor keeps (`nested/_internal/base.py`)
+    _ms_nested = False  # whether it is a nested tensor, whose elements and autograd graph another tensor holds (`nested/_internal/base.py`)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """Return an uninitialized tensor of a size for ``Tensor(2, 3)``, or one of the given values for ``Tensor([1, 2])``."""
@@ -158,17 +158,17 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         index = self.device.index
         return -1 if index is None else index
 
-    if not TYPE_CHECKING:  # which take these from the stubs: of a property that is no function they know nothing
-        is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
+    if not TYPE_CHECKING:  # type checkers use the stubs, because they do not understand such properties
+        is_cpu = property(lambda self: self.device.type == "cpu", doc="True if the tensor is on the CPU.")
         is_cuda = cuda_names.is_cuda
         if devices.current().type == "npu":
-            is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
-        is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
-        is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
-        is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
-        is_meta = property(is_meta, doc="Whether the tensor has no data.")
-        is_nested = property(lambda self: self._ms_nested, doc="Whether the tensor is a nested one.")
-        is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
+            is_npu = property(lambda self: self.device.type == "npu", doc="True if the tensor is on an Ascend device.")
+        is_sparse = property(lambda self: False, doc="True if the layout is sparse COO.")
+        is_sparse_csr = property(lambda self: False, doc="True if the layout is sparse CSR.")
+        is_quantized = property(lambda self: False, doc="True if the elements are quantized.")
+        is_meta = property(is_meta, doc="True if the tensor has no data.")
+        is_nested = property(lambda self: self._ms_nested, doc="True if the tensor is a nested one.")
+        is_mkldnn = property(lambda self: False, doc="True if the layout is oneDNN's.")
 
     def is_floating_point(self) -> bool:
         """Return whether the dtype is floating."""
@@ -290,7 +290,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if self._ms_dtype.ms is None:
             raise TypeError(f"Got unsupported ScalarType {WORDS[self._ms_dtype.name]}")
         if self._ms_storage.__class__ is Storage:
-            FIXED.add(self._ms_storage)  # memory that an array shows, too, cannot grow
+            FIXED.add(self._ms_storage)  # memory that an array shares cannot grow
         return array_of(self).view()
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
@@ -310,7 +310,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are computed for the tensor."""
+        """True if gradients are computed for the tensor."""
         return is_tracked(self)
 
     @requires_grad.setter
@@ -331,7 +331,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
             refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
-        if requires_grad and self._ms_dtype.is_integral:  # even where such a tensor was written into them
+        if requires_grad and self._ms_dtype.is_integral:  # even if autograd tracks the tensor because of a write
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad == is_tracked(self):
             return self
@@ -347,7 +347,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor is not the result of an operation that autograd tracks."""
+        """True unless the tensor is the result of an operation that autograd tracks."""
         return node_of(self) is None
 
     @property
@@ -410,7 +410,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether ``retain_grad`` was called on a non-leaf."""
+        """True if ``retain_grad`` was called on a non-leaf tensor."""
         return self._ms_auto is not None and self._ms_auto.retains
 
     def detach(self) -> Tensor:
@@ -468,7 +468,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def _base(self) -> Tensor | None:
         return None if self._ms_auto is None else self._ms_auto.base
 
-    _ms_copied_at = 1  # the count of writes of a copy: as in torch, setting it up is one
+    _ms_copied_at = 1  # version of a copy: as in torch, its construction counts as one write
 
     as_subclass = subclasses.as_subclass
     _make_subclass = staticmethod(subclasses.make_subclass)
@@ -568,13 +568,13 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     if type(tensor) in CLASSES:
         become_apart(tensor, new)
         tensor.__class__ = CLASSES[new._ms_storage.__class__ is Mirror]
-    else:  # parameters show plain memory
+    else:  # parameters have plain memory
         become_apart(tensor, resolved(new))
     if kind is not tensor._ms_dtype and tensor._ms_auto is not None:
-        tensor._ms_auto.accumulator = None  # graphs made before end at what the leaf was
+        tensor._ms_auto.accumulator = None  # existing graphs still end at the old leaf's node
     refit(tensor, shape, kind)
     if parameter is not None and tensor._ms_storage.parameter is None:
-        # MindSpore's optimisers know the parameter: it shares the new memory.
+        # MindSpore's optimizers refer to the Parameter: make it share the new memory.
         set_value(parameter, value_of(tensor))
         tensor._ms_storage.share_with(parameter)
 
@@ -582,7 +582,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 set_tensor_class(Tensor)
 join(Tensor)
 OF_FAMILIES = _methods.attach(Tensor)
-"""The names of methods that families of operations define."""
+"""The names of the methods that modules of operations define."""
 
 
 def from_mindspore(tensor: Raw) -> Tensor:

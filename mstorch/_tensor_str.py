@@ -44,7 +44,7 @@ def set_printoptions(
     sci_mode=None,
 ):
     """Set how tensors are printed; ``profile`` is 'default', 'short' or 'full', ``sci_mode`` is reset by every call."""
-    # torch passes over an unknown profile without an error, so a script may rely on that.
+    # torch ignores an unknown profile without an error, so that scripts may rely on that.
     changes = dict(_PROFILES.get(profile, {})) if profile is not None else {}
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes.update({name: value for name, value in given.items() if value is not None})
@@ -70,7 +70,7 @@ class _Column:
 
     def __init__(self, values: Array, exponents: bool = False):
         self.is_float = values.dtype.kind == "f"
-        self.unordered = exponents and bool(np.isnan(values).any())  # torch takes the NaN of such a dtype for finite
+        self.unordered = exponents and bool(np.isnan(values).any())  # torch treats NaN of such a dtype as finite
         self.whole = True
         self.scientific = False
         self.width = 1
@@ -80,7 +80,7 @@ class _Column:
             self.width = max((len(str(value)) for value in values.reshape(-1).tolist()), default=1)
 
     def _fit_floats(self, values: Array) -> None:
-        # Half precision is widened first: its maximum is below the 1e8 that the rule compares with.
+        # Half precision is widened first: its maximum is below 1e8, the bound of the rule.
         values = values.astype(np.float64)
         values = values[np.isfinite(values) & (values != 0)]
         if values.size == 0:
@@ -183,7 +183,7 @@ def close_text(text: str, suffixes: Sequence[str], indent: int, new_line: bool =
     With ``new_line`` the first suffix always starts a new line.
     """
     pieces = [text]
-    # torch counts from the last newline itself, so a text of one line measures one character more than it has.
+    # torch counts from the newline, so that a text of one line counts one character more.
     used = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if new_line or used + len(suffix) + 2 > PRINT_OPTS.linewidth:
@@ -222,7 +222,7 @@ def format_tensor(
     if device is not None:
         suffixes.append(f"device='{device}'")
     if array is None or array.size == 0:
-        # Nothing shows the dtype here, so the default dtype alone may go unnamed; a vector's size is plain from "[]".
+        # An empty tensor shows no dtype otherwise, so only the default dtype is omitted; "[]" implies a vector's size.
         if array is None or len(size) != 1:
             suffixes.append(f"size={size}")
         if dtype_name != default_dtype_name:
@@ -248,7 +248,7 @@ def format_tensor(
     return "Parameter containing:\n" + text
 
 
-# Parts of the text, under the names that packages with tensors of their own import.
+# Parts of the text, under names that packages with their own tensors import.
 
 
 def _tensor_str(self: Any, indent: int) -> str:

@@ -27,7 +27,7 @@ from ._ops.signal.fft import (
     rfftfreq,
     rfftn,
 )  # fmt: skip
-from ._tensor import Tensor as Tensor  # torch.fft names it too
+from ._tensor import Tensor as Tensor  # torch.fft exports it too
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",

@@ -22,7 +22,7 @@ from ._ops.shape.views import split
 from ._ops.signal.spectral import istft, stft
 from .nn import functional as F  # noqa: F401  # torch has it here
 
-# torch's own, word for word: what a star import of torch.functional gives.
+# torch's own list: the names that a star import of torch.functional binds.
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist",
     "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot",

@@ -14,7 +14,7 @@ class Future(Generic[T]):
 
     def __init__(self, *, devices: list[Any] | None = None) -> None:
         self._devices = list(devices or ())
-        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._lock = threading.RLock()  # use ``with`` on this lock: entering the Condition can be interrupted after locking
         self._changed = threading.Condition(self._lock)
         self._done = False
         self._value: Any = None

@@ -25,7 +25,7 @@ from .serialization import load as _load
 
 try:
     from tqdm import tqdm
-except ImportError:  # torch's own hub does without it as well
+except ImportError:  # torch's hub works without it too
 
     class tqdm:  # type: ignore[no-redef]
         """Progress counter without display."""
@@ -52,7 +52,7 @@ ENV_TORCH_HOME = "TORCH_HOME"
 ENV_XDG_CACHE_HOME = "XDG_CACHE_HOME"
 DEFAULT_CACHE_DIR = "~/.cache"
 
-_chosen: list[str] = []  # the folder that set_dir() names
+_chosen: list[str] = []  # the folder set by set_dir()
 
 
 def _get_torch_home() -> str:
@@ -83,7 +83,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     digest = hashlib.sha256()
     with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as source:
         length = source.headers.get("Content-Length")
-        # In the target's own folder, so that the last step is a rename, and nobody sees half a file.
+        # In the target's own folder, so that the last step is a rename, and no incomplete file is visible.
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".partial")
         try:
             with (
@@ -140,7 +140,7 @@ def _single_member(path: str) -> str | None:
         return None
     if len(members) != 1:
         raise RuntimeError("Only one file(not dir) is allowed in the zipfile")
-    if size > max(_LARGE, 100 * os.path.getsize(path)):  # checkpoints cannot be pressed to a hundredth
+    if size > max(_LARGE, 100 * os.path.getsize(path)):  # checkpoints do not compress to a hundredth of their size
         raise RuntimeError(f"mstorch: {path} says that it holds {size} bytes, over 100 times what it has; extract it yourself to trust it")
     return members[0]
 
@@ -150,7 +150,7 @@ def _single_member(path: str) -> str | None:
 
 @undoing
 def _first_on_path(undo: Undo, folder: str) -> None:
-    undo[END:] = (partial(sys.path.remove, folder),)  # directly before what it undoes: no interrupt comes between
+    undo[END:] = (partial(sys.path.remove, folder),)  # directly before the change that it undoes, so that no interrupt comes between
     sys.path[:0] = (folder,)
 
 
@@ -203,7 +203,7 @@ def _github(place: str) -> str:
     return place if os.path.isfile(os.path.join(place, MODULE_HUBCONF)) else _folder(place, "github")
 
 
-def list(  # torch's name
+def list(  # named as in torch
     github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: str = "check", verbose: bool = True
 ) -> Any:
     """Return the names of the functions in a folder's hubconf.py."""
@@ -211,7 +211,7 @@ def list(  # torch's name
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
 
-def help(  # torch's name
+def help(  # named as in torch
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: str = "check"
 ) -> Any:
     """Return the docstring of a function in a folder's hubconf.py."""

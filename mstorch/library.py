@@ -80,7 +80,7 @@ def _scoped_library(undo: Undo, ns: str, kind: str, dispatch_key: str = "") -> L
     if kind != "DEF" or ns not in registry.owned:
         undo[END:] = (partial(registry.owned.discard, ns),)
     made = Library(ns, kind, dispatch_key)
-    undo[END:] = (partial(deque, map(registry.operators.pop, made._defined, repeat(None)), 0),)  # those that it has at the end
+    undo[END:] = (partial(deque, map(registry.operators.pop, made._defined, repeat(None)), 0),)  # removes the operators that it has defined
     return made
 
 

@@ -30,7 +30,7 @@ class Aggregation(enum.Enum):
 VALUE, MEAN, COUNT, SUM, MAX, MIN = Aggregation
 
 
-# torch computes nothing for VALUE: its events of such a Stat are empty.
+# torch does not compute VALUE: events of such a Stat are empty.
 _FORMULAS: dict[Aggregation, Callable[[list[float]], float]] = {
     MEAN: lambda numbers: sum(numbers) / len(numbers),
     COUNT: lambda numbers: float(len(numbers)),

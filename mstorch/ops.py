@@ -71,7 +71,7 @@ class OpOverload:
 
     @functools.cached_property
     def gradient(self) -> OpOverload:
-        """Operator that computes the gradient, for tensors that handle calls below autograd; torch has no such operator."""
+        """Operator that computes the gradient of this operator, for handlers of calls below autograd; torch has no such operator."""
         return whole(functools.partial(_gradient_of, self), f"{self._opname}_backward")
 
     def before(self, tensor: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class OpOverload:
 
     @property
     def is_view(self) -> bool:
-        """Whether its results are views of an argument."""
+        """True if the results are views of an argument."""
         shared = [argument for argument in self._known.arguments if argument.alias] if self._known is not None else []
         return bool(shared) and not any(argument.is_write for argument in shared)
 
@@ -127,9 +127,9 @@ def _rebuilt(namespace: str, name: str, which: str) -> Any:
 
 
 _TAGS: dict[int, Any] = {int(tag): tag for tag in vars(Tag)["_member_map_"].values()}
-# Overloads besides the default one of operations that are not aten's.
+# Further overloads of operations that are not in aten.
 _MORE_OVERLOADS = {("profiler", "_record_function_exit"): ["_RecordFunction"]}
-_NO_VIEWS = frozenset(("lift_fresh",))  # what they give is the tensor itself
+_NO_VIEWS = frozenset(("lift_fresh",))  # operators that return the tensor itself
 
 
 def _makes_tensors(schema: Schema) -> bool:
@@ -144,7 +144,7 @@ class OpOverloadPacket:
 
     def __init__(self, namespace: str, name: str, function: Callable[..., Any]) -> None:
         self.__name__ = name
-        self.__module__ = f"torch._ops.{namespace}"  # as torch says; generated code asks torch.ops
+        self.__module__ = f"torch._ops.{namespace}"  # torch's name; generated code looks up torch.ops
         self._namespace = namespace
         self._function = function
 
@@ -184,7 +184,7 @@ class OpOverloadPacket:
 
 
 def whole(function: Callable[..., Any], name: str) -> OpOverload:
-    """Return an operator of mstorch's own for a function without ATen decomposition, seen by handlers as one call."""
+    """Return an OpOverload for a function that has no ATen decomposition, so that handlers see one call."""
     return OpOverloadPacket(_HOME, name.replace(" ", "_"), function).default
 
 
@@ -257,7 +257,7 @@ class CustomOverload(OpOverload):
 
 
 _MODULES = {"profiler": "profiler", "_c10d_functional": "c10d_functional", "c10d_functional": "c10d_functional", "quantized": "quantized"}
-"""The modules with the operators of namespaces other than ``aten``, by their OPERATORS: names of theirs, or a dict of functions."""
+"""Modules of operators of namespaces other than ``aten``: ``OPERATORS`` lists the names of their functions, or is a dict of functions."""
 
 
 class _Namespace:

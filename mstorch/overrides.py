@@ -19,7 +19,7 @@ from ._tensor import Tensor
 
 Function = Callable[..., Any]
 
-# Entered, because modes see them, but not what a class can be expected to take over.
+# Functions that modes see, but that a class is not expected to override.
 _IGNORED: dict[str, frozenset[str]] = {
     "torch": frozenset(
         "arange as_strided as_tensor asarray bartlett_window blackman_window cond empty empty_permuted empty_quantized empty_strided "
@@ -81,7 +81,7 @@ def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *a
     if overriding.state.level != overriding.ON:
         found.clear()
     if overriding.state.level == overriding.ON and any(type(arg) is Tensor for arg in relevant):
-        found.append(next(arg for arg in relevant if type(arg) is Tensor))  # torch names it among the types, last at best
+        found.append(next(arg for arg in relevant if type(arg) is Tensor))  # torch includes it in the types, with the lowest precedence
     mode = overriding.state.modes[-1] if overriding.mode_is_on() else None
     result = overriding.ask(public_api, found, args, kwargs)
     if result is not NotImplemented:
@@ -177,7 +177,7 @@ def get_testing_overrides() -> dict[Function, Function]:
     return found
 
 
-# Calls that torch's own test functions take, where the functions themselves need more.
+# Signatures that torch's test functions use, for functions that require more arguments.
 _TAKEN = {
     "where": ("condition", ("x", None), ("y", None)), "frobenius_norm": ("input", ("dim", None), ("keepdim", False), ("out", None)),
     "solve_triangular": ("input", "B", "upper", ("left", True), ("unitriangular", False)),
@@ -203,7 +203,7 @@ def _signature(function: Function) -> inspect.Signature:
 
 def _stub(function: Function) -> Function:
     signature = _signature(function)
-    # Second names of parameters are keywords with a default; where one is there the others have a mark for one.
+    # Aliases of parameters are keywords with a default; their primary parameters have a REQUIRED default.
     parameters = [
         p.replace(default=p.empty) if isinstance(p.default, REQUIRED) else p for p in signature.parameters.values()
     ]

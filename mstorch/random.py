@@ -68,7 +68,7 @@ class _Fork(Block, contextlib.ContextDecorator):
         default_generator.engine  # noqa: B018 - follows a seed that MindSpore was given
         copy = default_generator.clone_state()._engine
         self.at_end(each(*ends))
-        default_generator._engine = copy  # what draws in the block goes on with a copy
+        default_generator._engine = copy  # the block draws from a copy
 
 
 def fork_rng(

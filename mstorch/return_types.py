@@ -81,7 +81,7 @@ _linalg_solve_ex = _named("_linalg_solve_ex", "result", "LU", "pivots", "info")
 _linalg_svd = _named("_linalg_svd", "U", "S", "Vh")
 _unpack_dual = _named("_unpack_dual", "primal", "tangent")
 
-# Results that were written with ``out=`` are of types of their own.
+# Results written with ``out=`` have types of their own.
 globals().update({
     f"{name}_out": _named(f"{name}_out", *kind.__match_args__)
     for name, kind in list(globals().items())

@@ -83,7 +83,7 @@ _UNSAFE = (
 _ACCEPTED = "\n\nThe documentation of torch.load lists the types that are accepted with `weights_only`."
 _TRUE = ("1", "y", "yes", "true")
 
-# What ``load`` takes as map_location, as type hints of packages name it.
+# The types of load's map_location, which packages use in annotations.
 MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 
@@ -126,12 +126,13 @@ def save(
         with replacing(path) as file:
             write(file)
     except OSError as error:
-        # torch's own writer reports a full disk as RuntimeError, and scripts catch that.
+        # torch's writer raises RuntimeError for a full disk, and scripts catch it.
         raise RuntimeError(f"PytorchStreamWriter failed writing file {path}: file write failed: {error}{_room(error, path)}") from error
 
 
 def _room(error: OSError, path: str) -> str:
-    """Return advice for a full disk that has room for one file, where the old one is kept until the new one is complete."""
+    """Return advice to append to the error if the disk is full and an old file exists, which is kept until the new one is complete; else
+    ""."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.exists(path):
         return ""
     return (
@@ -219,7 +220,7 @@ def _load(f: Any, file: Any, map_location: str | dict[str, str] | None, module: 
 
 
 def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
-    # The variables are torch's: people set them for scripts that they cannot change.
+    # The variables are torch's: users set them for scripts that they cannot change.
     always = os.getenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0").lower() in _TRUE
     never = os.getenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in _TRUE
     if always and never:
@@ -240,7 +241,7 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
 
 
 def _explained(error: pickle.UnpicklingError) -> str:
-    """Return the text of an error about a refused file: what the file tried to load, and what the user can do about it."""
+    """Return the error message for a file that cannot be loaded with ``weights_only=True``: the reason, and the user's options."""
     message = str(error)
     if isinstance(error, NotAllowed):
         return (

@@ -33,7 +33,7 @@ from ._storage_checks import LEGACY, WORDS, check_arguments, length, on_meta
 from ._storage_forms import TypedForms, UntypedForms
 from ._tensor import Tensor
 
-# The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
+# The living storage objects, by their cell: a tensor's storage is one object as long as it is referenced.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
 
 
@@ -265,7 +265,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return self.clone()
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
-        # Tensors of this storage look for their copy under the same name.
+        # Deep copies of tensors with this storage look up its copy under the same key.
         key = ("storage", id(self._cell))
         if memo.get(key) is None:
             memo[key] = self.clone()._cell
@@ -427,7 +427,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Copy the elements of a storage of the same length, cast to this dtype; return self."""
-        source.cpu()  # which refuses to copy out of the meta device
+        source.cpu()  # which raises torch's error for the meta device
         values = source._elements() if isinstance(source, TypedStorage) else source._bytes().view(self.dtype.in_memory)
         if values.size != self.size():
             raise RuntimeError("size mismatch")

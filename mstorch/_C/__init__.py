@@ -332,7 +332,7 @@ def __getattr__(name: str) -> Any:
     """Return the schema types, which ``torch`` has as well."""
     found = vars(above.torch).get(name)
     if written(found) is not found or name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
-        return found  # torch has what is compiled under both names
+        return found  # compiled functions, which torch has in both modules
     return _JIT_TYPES[name] if name in _JIT_TYPES else _absent(name)
 
 

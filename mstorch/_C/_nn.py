@@ -27,7 +27,7 @@ def gelu_(input: Any, *, approximate: str = "none") -> Any:
 def slow_conv3d(
     self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, *, out: Any = None
 ) -> Tensor:
-    """``conv3d`` without dilation and groups. Raises an error for an input without elements per sample."""
+    """Return ``conv3d`` without dilation and groups. Raise torch's error for an input without elements per sample."""
     if self.dim() == 5 and not all(self.shape[1:]):
         raise RuntimeError(f"non-empty 5D input tensor expected but got: {list(self.shape)}")
     found = conv3d(self, weight, bias, stride, padding)

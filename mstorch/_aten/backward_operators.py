@@ -1,7 +1,6 @@
-"""Gradients that an ATen operator of its own computes (``gelu_backward`` for ``gelu``), told by the schemas of the two.
+"""Gradients computed by an ATen operator (``gelu_backward`` for ``gelu``), derived from the schemas of the two operators.
 
-A parameter of such an operator has the name of the forward's parameter whose value it takes, or says what was saved.
-"""
+A parameter of the backward operator is matched by its name: to the forward's parameter of the same name, or to a saved result."""
 from __future__ import annotations
 
 import functools
@@ -14,7 +13,7 @@ from .calling import Call, Derived, NotInTerms, fallbacks, label_of
 from .composites import operator
 from .overloads import RESULTS, schemas_of
 
-_UNDEFINED = object()  # an optional tensor that is None, which torch hands to handlers even if that is the default
+_UNDEFINED = object()  # stands for an optional tensor that is None: torch passes it to handlers even if None is the default
 
 
 def _default(forward: Schema, place: int) -> Any:
@@ -27,7 +26,8 @@ def _defined(value: Any) -> Any:
 
 
 def _gradients(forward: Schema, backward: Schema, node: Derived, grad: Tensor, *_: Any) -> tuple[Any, ...]:
-    """Return the gradients of an operator's first tensors, from one call of the operator that computes them."""
+    """Return the gradients of an operator's tensors by one call of its backward operator, and None for tensors after those that it covers.
+    Raise NotInTerms if one of these needs a gradient."""
     places = {argument.name: place for place, argument in enumerate(forward.arguments)}
 
     def value(name: str) -> Any:

@@ -15,11 +15,11 @@ from .._core.second_names import ALIASES, operation_of
 from .._core.tensor_base import TensorBase
 from .overloads import all_overloads, overloads
 
-# Public names of operators that have another name below.
+# Public names whose operator has another name.
 _NAMES = {name: operation_of(name) for name in (
     *ALIASES, "__and__", "__or__", "__xor__", "__invert__", "__floordiv__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
 )}  # fmt: skip
-# Python numbers that a parameter for tensors takes are tensors there.
+# Python numbers in parameters for tensors are converted to tensors for these.
 NUMBERS_AS_TENSORS = call_forms.NUMBERS_AS_TENSORS | {"floor_divide", "rsub_"}
 _WORDS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 _SILENT = frozenset(("requires_grad", "out", "layout", "pin_memory", "names"))
@@ -36,7 +36,8 @@ class Bound:
 
 @functools.cache
 def _is_varied(name: str) -> bool:
-    """Return whether a function takes the numbers of a list, its only argument, one by one, and has no form of a number."""
+    """Return whether a function's only argument is a list of ints that may also be passed as separate arguments (``view(2, 3)``), and no
+    overload takes a single int."""
     schemas = (*overloads(name), *_compositions(name))
     forms = [[one for one in schema.arguments if not one.kwarg_only and one.name != "self"] for schema in schemas]
     of_number = any(form and form[0].type.rstrip("?") in ("SymInt", "int") for form in forms)
@@ -118,7 +119,7 @@ def _renamed(key: str, known: dict[str, Argument]) -> str:
 
 
 def trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
-    """Return a call with these values, without trailing defaults, as torch hands arguments to handlers."""
+    """Return a call of an operator with these values, in the form in which torch passes calls to handlers: without trailing defaults."""
     free = [argument for argument in schema.arguments if not argument.kwarg_only]
     while free and free[-1].has_default and (free[-1].name not in values or _same(values[free[-1].name], free[-1].default)):
         free.pop()
@@ -158,7 +159,8 @@ _KINDS: dict[str, Any] = {
 
 
 def value_for(argument: Argument, value: Any, loosely: bool) -> Any:
-    """Convert a value to the type that the overload takes; return ``_NO`` if it does not fit."""
+    """Convert a value to the type of an overload's argument; return ``_NO`` if it does not fit. ``loosely``: a number is accepted for a
+    tensor."""
     kind = argument.type
     if kind.endswith("?"):
         if value is None:

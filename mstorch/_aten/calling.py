@@ -47,14 +47,14 @@ below = _Below()
 
 
 class _Pending:
-    """A call that a handler is processing. If an operation is computed with exactly these arguments meanwhile, its node becomes the call's.
-    """
+    """A call that a handler is processing. If an operation is computed meanwhile with these very arguments, the node of its result becomes
+    the node of the call."""
 
     __slots__ = ("operator", "args", "records", "found")
 
     def __init__(self, operator: OpOverload, args: Sequence[Any], records: bool) -> None:
         self.operator, self.args, self.records = operator, args, records
-        self.found: Any = None  # what was recorded, and the twins without history that the taker sees
+        self.found: Any = None  # the tracked result, and detached twins for the handler
 
     def takes(self, operator: OpOverload, args: Sequence[Any]) -> bool:
         return self.records and self.found is None and operator is self.operator and len(args) == len(self.args) and all(
@@ -62,7 +62,7 @@ class _Pending:
         )  # fmt: skip
 
 
-# Who takes calls
+# Handlers of calls
 
 
 def takers(values: Any, found: list[Any]) -> list[Any]:
@@ -131,12 +131,12 @@ class Derived(Node):
     __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places")
     formula: Any
     operator: Any
-    plan: Any  # the arguments, with numbers of saved tensors in Place
+    plan: Any  # the arguments; tensors are replaced by Place, which has the number of the saved tensor
     options: Any
     shapes: Any
     kinds: Any
     results: Any
-    places: Any  # of the results among those of the node that autograd runs
+    places: Any  # output numbers of the results at the node that autograd runs
 
     @property
     def width(self) -> int:
@@ -148,7 +148,7 @@ class Derived(Node):
         return self.edges[number] is not None
 
     def arg(self, number: int) -> Any:
-        """Return an argument as it was passed: a tensor is still attached to the autograd graph."""
+        """Return argument ``number`` as it was passed; a tensor is still attached to the autograd graph."""
         return _filled(self.plan[number], self)
 
     def option(self, place: int, default: Any) -> Any:
@@ -219,20 +219,20 @@ def _fitted(gradient: Tensor, shape: tuple[int, ...], kind: dtype) -> Any:
     return gradient
 
 
-# Operators that write in place and whose gradient needs what was there: of two operands, that of the second.
+# In-place operators whose gradient needs the old value; for two operands, the gradient of the second needs it.
 _NEED_SELF = frozenset((
     "mul_.Tensor", "div_.Tensor", "pow_.Scalar", "clamp_.default", "abs_.default", "log_.default", "silu_.default", "mish_.default",
     "hardswish_.default", "hardsigmoid_.default",
 ))  # fmt: skip
-# Operators that write in place whose gradient is that of the functional one.
+# In-place operators whose gradient is the same as that of the functional operator.
 _AS_FUNCTIONAL = frozenset((
     "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Scalar", "relu.default", "tanh.default", "sigmoid.default", "exp.default",
     "neg.default", "sqrt.default", "rsqrt.default", "leaky_relu.default", "elu.default", "hardtanh.default", "clamp.default", "abs.default",
     "masked_fill.Scalar", "silu.default", "mish.default", "hardswish.default", "hardsigmoid.default",
 ))  # fmt: skip
-Formula = tuple[str, Call]  # the node's name, and the gradient
-DERIVATIVES: dict[str, Formula | None] = {}  # of overloads
-fallbacks: list[Callable[[str], Formula | None]] = []  # asked for overloads that DERIVATIVES lacks
+Formula = tuple[str, Call]  # the node's name, and the gradient function
+DERIVATIVES: dict[str, Formula | None] = {}  # by overload
+fallbacks: list[Callable[[str], Formula | None]] = []  # called for overloads that are not in DERIVATIVES
 
 
 def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
@@ -294,7 +294,8 @@ def label_of(name: str) -> str:
 
 
 def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
-    """Return the gradient of an operator that has no formula in ``derivatives``, from one call that the operator's handler computes."""
+    """Return the gradients of an operator without a formula in ``derivatives``: by one call of ``operator.gradient``, which handlers see as
+    a single operator."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -349,8 +350,9 @@ def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
 
 
 def _call_of_tensors(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
-    """Call an overload that tensors handle themselves. Without a formula the gradient is computed by running the overload again, which may
-    not draw other random numbers or find memory that was written to.
+    """Call an overload on tensors whose class handles the call. If its gradient has no formula, backward runs the overload again.
+
+    Raise NotImplementedError if that would not reproduce the floating-point results: the overload writes in place, or draws random numbers.
     """
     if known:
         return _call_of_node(operator, args, kwargs)
@@ -379,7 +381,7 @@ def _call_of_node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
-    """Save the arguments that the call itself modified in their final state (the slopes of ``rrelu_with_noise``)."""
+    """Save the arguments that the operator writes to (the slopes of ``rrelu_with_noise``) anew, after the call, for backward."""
     known = node.operator._known
     for place, argument, value in zip(node.plan, known.arguments if known is not None else (), args):
         if argument.is_write and isinstance(place, _Place):
@@ -400,7 +402,8 @@ def _same_items(result: list[Any] | tuple[Tensor, ...], twins: list[Any] | tuple
 
 
 def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
-    """Write the values that ``__torch_dispatch__`` returned into the results that the operation computed with a gradient."""
+    """Copy the values that ``__torch_dispatch__`` returned into the results that have a gradient. Raise NotImplementedError if shape, dtype
+    or memory do not fit."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
     for own, other in pairs:
         fits = own._ms_shape == other._ms_shape and own._ms_dtype is other._ms_dtype
@@ -413,7 +416,8 @@ def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tu
 
 
 def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
-    """Make backward run ``node`` in place of the result's own node: while a mode is active, or always if the operation has several."""
+    """Make backward run ``node`` instead of the result's own node while a mode is active, and return the result. If several nodes made the
+    results, ``node`` replaces them permanently."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     nodes = [item._ms_node for item in results if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
     real = nodes[0] if nodes else None
@@ -423,14 +427,15 @@ def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
         node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-        node.places = [item._ms_number for item in results]  # of the operation, which may have more results than the operator
+        node.places = [item._ms_number for item in results]  # output numbers at the operation's node, which may have further outputs
         real.__dict__["seen"] = node
         return result
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)
 
 
 def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return the handler's result, and the results with nodes if the handler ran the operation itself."""
+    """Return (result of the handler, tracked result). The latter is the result with an autograd node, if the handler ran the operation
+    itself, else None."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
@@ -464,7 +469,8 @@ def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Run a node's backward while a mode is active; operations that attach their own nodes are not passed to the mode as ATen calls."""
+    """Run a node's backward while a mode is active, as calls of ATen operators that the mode sees. Raise NotImplementedError if the node's
+    gradient is not available in these terms."""
     seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
     if seen is not None:
         found = iter(seen.run([gradients[place] if place < len(gradients) else None for place in seen.places], recorded))

@@ -27,14 +27,13 @@ from .binding import without_defaults
 Function = Callable[..., Any]
 COMPOSITES: dict[str, Function] = {}
 REFUSING: set[Function] = set()
-"""Decompositions whose calls would compute something of what the function refuses: it is asked first, with tensors that have no memory."""
+"""Decompositions that would run some calls before they raise the function's error: the function first runs on meta tensors, to raise it."""
 
 
 def composite(*names: str, refusing: bool = False) -> Callable[[Function], Function]:
-    """Register the decomposition of a public function; if the decomposition returns NotImplemented, the call is bound to an overload.
+    """Register the decomposition of a public function. If it returns NotImplemented, the call is bound to an overload instead.
 
-    ``refusing``: see ``REFUSING``.
-    """
+    ``refusing``: see ``REFUSING``."""
 
     def enter(function: Function) -> Function:
         for name in names:
@@ -170,7 +169,7 @@ def _H(self: Any) -> Any:
 @composite("data of a tensor")
 def _data(self: Tensor) -> Tensor:
     found = aten("detach", self)
-    found._ms_counter = Counter()  # what is written to it counts as no write to the tensor
+    found._ms_counter = Counter()  # its own version counter: writes to it do not count as writes to the tensor
     return found
 
 

@@ -72,7 +72,7 @@ def _rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False,
     generator: Generator | None = None
 ) -> Tensor:
-    if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` takes a generator there
+    if generator is not None or not isinstance(inplace, bool):  # ``torch.rrelu`` has a generator at this position
         raise NotInTerms("mstorch: rrelu with a generator is not known in the terms of torch.ops.aten")
     noise = aten("empty_like", input, memory_format=contiguous_format)
     return aten(f"rrelu_with_noise{'_' * inplace}", input, noise, lower, upper, training)

@@ -58,7 +58,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
     if input.dim() == 2:
         return aten("addmm", bias, input, aten("t", weight))
     if not input.is_contiguous():
-        taken = bool(state.dispatchers) or dispatches(type(bias))  # a mode, or the bias, may hold what another tensor can't be written into
+        taken = bool(state.dispatchers) or dispatches(type(bias))  # other tensors can't be written into such a bias
         return aten("add.Tensor" if taken else "add_.Tensor", matmul(input, aten("t", weight)), bias)
     shape = list(input.shape)
     flat = _viewed(input, [math.prod(shape[:-1]), shape[-1]])

@@ -73,10 +73,9 @@ def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
 
 
 def _product(a: Tensor, b: Tensor, summed: list[int], swap: bool) -> Tensor:
-    """Return the sum over some dimensions, which keep the length 1, as one batched product of matrices.
+    """Return the product of two operands summed over the dimensions ``summed``, which keep length 1, as one batched matrix product.
 
-    ``swap``: the second operand comes first if the dimensions that only it has are before those that only the first has.
-    """
+    ``swap``: exchange the operands if the dimensions that only the second has come before those that only the first has."""
     rest = [dim for dim in range(a.dim()) if dim not in summed]
     shared = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] != 1]
     ours = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] == 1]

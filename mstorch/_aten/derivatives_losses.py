@@ -10,7 +10,7 @@ from .composites import aten
 
 
 def _of_both(name: str, label: str, *defaults: float) -> None:
-    """Register a loss of the difference of its operands, whose gradients are those of either order."""
+    """Register the gradients of a loss of ``input - target``: one call of its backward operator, and one with the operands exchanged."""
 
     @derivative(f"{name}.default", label=label)
     def backward(node: Derived, grad: Tensor) -> Any:

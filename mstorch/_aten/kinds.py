@@ -50,7 +50,7 @@ def gives_view(name: str) -> bool:
 def is_elementwise(name: str) -> bool:
     """Return whether an operation is elementwise in all its forms, including operators, in-place and ``special`` ones."""
     plain = operation_of(name).removesuffix("_")
-    if plain in ("max", "min") or reads_values(plain):  # torch marks ``max.other`` and ``equal``, too
+    if plain in ("max", "min") or reads_values(plain):  # torch also tags ``max.other`` and ``equal`` as pointwise
         return False
     return plain == "floor_divide" or any(_has_tag(one, "pointwise") for one in (plain, f"special_{plain}"))
 
@@ -64,8 +64,8 @@ def takes_dims(name: str) -> bool:
 
 @functools.cache
 def tells_of_shape(name: str) -> bool:
-    """Return whether an operator gives plain values (a truth value, lengths, a dtype) that depend on no element of a tensor."""
-    if name == "is_nonzero":  # torch marks no operator that is made of others
+    """Return whether an operator returns plain values (a bool, lengths, a dtype) that do not depend on the elements of a tensor."""
+    if name == "is_nonzero":  # torch tags no composite operators
         return False
     schemas = [schema for schema, _ in all_overloads(name).values() if any(one.type.startswith("Tensor") for one in schema.arguments)]
     return bool(schemas) and not reads_values(name) and all(schema.returns in _PLAIN for schema in schemas)
@@ -76,7 +76,7 @@ _PLAIN = frozenset(("bool", "int", "SymInt", "int[]", "ScalarType", "float", "De
 
 @functools.cache
 def gives_places(name: str) -> bool:
-    """Return whether an operator also returns integers, which have no gradient: indices, or the exponents of ``frexp``."""
+    """Return whether an operator also returns integers, which have no gradient: indices or, for ``frexp``, exponents."""
     return any(_PLACES.search(schema.returns) for schema, _ in all_overloads(name).values())
 
 

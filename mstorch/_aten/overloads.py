@@ -23,7 +23,7 @@ def overload(name: str, which: str) -> Schema | None:
 
 @functools.cache
 def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
-    """Return all overloads of an operator, including composite and ``out`` ones, with the numbers of their tags."""
+    """Return a dict from an operator's overload names to (schema, tag numbers), including composite and ``out`` overloads."""
     found = {}
     for line in lines().get(name, ()):
         text, _, tags = line.rpartition("|")
@@ -32,7 +32,7 @@ def all_overloads(name: str) -> dict[str, tuple[Schema, tuple[int, ...]]]:
     return found
 
 
-# Parameters of operators that compute gradients that take a result of the forward, by its number, and those that take something else.
+# Parameters of backward operators that receive a result of forward (with its number), and parameters that receive other values.
 RESULTS = {"output": 0, "out": 0, "neg_log_likelihood": 0, "indices": 1, "total_weight": 1, "is_target": 1, "buffer": 1, "log_alpha": 1,
            "logsumexp": 1}  # fmt: skip
 _OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
@@ -40,7 +40,8 @@ _OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
 
 @functools.cache
 def schemas_of(name: str, which: str = "default") -> tuple[Schema | None, Schema | None]:
-    """Return the schemas of an operator and of ``name``, which computes its gradient; None for both if they do not tell how."""
+    """Return the schemas of an operator and of ``name``, its backward operator. Return None for both if a parameter of the latter has an
+    unknown name."""
     base = name.removesuffix("_backward")
     if base == name:
         return None, None

@@ -46,7 +46,8 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _unread(tensor: Tensor) -> None:
-    """Do nothing in place of a read of memory; the parts check values themselves."""
+    """Do nothing. Replaces functions that read memory to check values: the operations of which the composite consists check them
+    themselves."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -78,7 +79,7 @@ def _in_place(tensor: Tensor, function: Function, *args: Any) -> Tensor:
     return form(tensor, *args)
 
 
-# Replacements, by name, for helper functions that are no public operations.
+# Replacements, by name, for helper functions that are not public operations.
 _STANDING: dict[str, Function] = {
     "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
     "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype, "in_place": _in_place,
@@ -101,7 +102,7 @@ class _Names(dict[str, Any]):
 
 
 class _Room:
-    """Proxy of a module of operations, whose attributes are the public forms."""
+    """Stands for a module of operations: its attributes are the public forms of the module's functions."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self._module = module
@@ -111,7 +112,7 @@ class _Room:
 
 
 def _home(value: Any) -> str:
-    """Return the name of the module that defines a function, or of the module itself, whatever torch calls it."""
+    """Return the name under which a module, or a function's module, was imported; its ``__name__`` may be torch's name."""
     space = vars(value) if isinstance(value, types.ModuleType) else value.__globals__
     return getattr(space.get("__spec__"), "name", "")
 

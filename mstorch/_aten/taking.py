@@ -36,7 +36,7 @@ ENTERED = (  # importing them fills the tables
     backward_operators, composites_attention, composites_dropout, composites_layers, composites_losses, composites_models, composites_rnn,
     composites_windows, derivatives, derivatives_layers, derivatives_losses,
 )  # fmt: skip
-# What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
+# Queries of metadata, and calls that only autograd or Python handles: nothing is computed below autograd.
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
     is_neg is_inference is_pinned is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad
@@ -56,7 +56,7 @@ def overload_of(bound: Bound) -> ops.OpOverload:
 
 
 def _name(public: Callable[..., Any]) -> str | None:
-    """Return the name of a public function or method; None for a function that does not compute."""
+    """Return the name of a public function, method or computed property; None for one that only returns metadata."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, Property):
         computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"
@@ -68,7 +68,7 @@ def _name(public: Callable[..., Any]) -> str | None:
 def _with_room(name: str, public: Callable[..., Any]) -> str:
     """Return the operator's name with its namespace: ``linalg_inv`` for torch.linalg.inv."""
     room = spoken(public).split(".")[-2]
-    if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is ``erf``
+    if room not in ("linalg", "special", "fft") or room == "special" and overloads(name):  # torch.special.erf is the operator ``erf``
         return name
     return f"{room}_{name}"
 
@@ -116,7 +116,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _refuse(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise what a function raises of tensors with these shapes."""
+    """Run a function on tensors without memory, of the arguments' shapes and dtypes, so that it raises its error for them."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     if any(one.is_nested or one.layout is not strided for one in tensors):
         return
@@ -129,7 +129,8 @@ def _standing(value: Any) -> Any:
 
 
 def _decomposed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a function run in parts; NotImplemented, with no random number drawn, if that is not possible to its end."""
+    """Return the result of a function whose parts are run as public calls. If a part cannot be, restore the random state and return
+    NotImplemented."""
     engine = default_generator.engine
     before = engine.get_state()
     try:

@@ -9,14 +9,14 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 """NumPy's array, of any shape and dtype."""
 Number: TypeAlias = bool | int | float | complex
 
-_FEW = 1 << 12  # elements that are copied in less time than NumPy takes to begin a reduction
+_FEW = 1 << 12  # number of elements below which a copy takes less time than the overhead of a NumPy reduction
 
 
 def extremes(array: Array) -> tuple[Any, Any]:
-    """Return the least and the greatest element of an array that is not empty; NaN if an element is NaN.
+    """Return the minimum and the maximum of a non-empty array; both are NaN if an element is NaN.
 
-    Their places are found in a quarter of the time of ``min`` and ``max``, but in a copy where the array is not contiguous.
-    """
+    For contiguous arrays they are found by ``argmin`` and ``argmax``, which take a quarter of the time of ``min`` and ``max``; of other
+    arrays those two would make a copy."""
     if array.size <= _FEW or array.flags.c_contiguous:
         return array.item(array.argmin()), array.item(array.argmax())
     return array.min().item(), array.max().item()

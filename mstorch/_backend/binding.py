@@ -19,8 +19,8 @@ _OF_CUDA = "CUDA_VISIBLE_DEVICES"
 class _Bound:
     index = 0
     used = False
-    cuda = False  # whether CUDA_VISIBLE_DEVICES counts, too
-    passed_on: str | None = None  # what of it was written to the variable that the device's runtime reads
+    cuda = False  # whether CUDA_VISIBLE_DEVICES is respected
+    passed_on: str | None = None  # the value of it that was copied to the variable that the device's runtime reads
 
 
 _bound = _Bound()
@@ -43,7 +43,7 @@ def _visible() -> str | None:
         raise RuntimeError(f"mstorch: {_OF_CUDA}={cuda} names no Ascend devices, which have numbers; set {_VISIBLE}")
     if ascend not in (None, _bound.passed_on) and _numbers(ascend) != _numbers(cuda):
         raise RuntimeError(f"mstorch: {_OF_CUDA}={cuda} and {_VISIBLE}={ascend} name different devices; set one of them")
-    os.environ[_VISIBLE] = _bound.passed_on = cuda  # where the device's runtime and child processes read it
+    os.environ[_VISIBLE] = _bound.passed_on = cuda  # read by the device's runtime and by child processes
     return cuda
 
 
@@ -108,7 +108,7 @@ def choose(wanted: int) -> None:
 
 
 def use(wanted: int | None = None) -> int:
-    """Bind the process to the chosen accelerator, or to the one with this index; return its index."""
+    """Bind the process to accelerator number ``wanted``, by default to the chosen one, and return its number."""
     if wanted is not None and (wanted != _bound.index or not _bound.used):
         choose(wanted)
     if not _bound.used:

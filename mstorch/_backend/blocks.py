@@ -13,10 +13,10 @@ import numpy as np
 
 from .arrays import Array
 
-# A block of so many elements stays in a core's cache over all passes; longer arrays are worked on in blocks.
+# A block of this many elements stays in a core's cache over all passes; longer arrays are processed in blocks.
 BLOCK = 1 << 14
 LONG = 1 << 16
-_PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
+_PASS = 0.12  # nanoseconds per element and pass, in the cache
 
 
 def _rounded(size: int, unit: int) -> int:
@@ -46,7 +46,7 @@ class _Worker:
     def serve(self) -> None:
         """Run tasks until the queue ends."""
         _here.worker = True
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the threads of the program
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are handled by the program's own threads
         while (task := self.tasks.get()) is not None:
             work, start, end, answers = task
             failure = None
@@ -55,7 +55,7 @@ class _Worker:
             except BaseException as error:  # noqa: BLE001 - raised where the work was shared
                 failure = error
             answers.put(failure)
-            del task, work, answers, failure  # a waiting thread keeps nobody's arrays
+            del task, work, answers, failure  # so that a waiting thread keeps no arrays alive
 
 
 class _Team:
@@ -89,10 +89,10 @@ class _Threads:
             self.count, self.team = count, None
 
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
-        """Call ``work(start, end)`` for the parts of a range, one per thread, in multiples of ``unit``.
+        """Call ``work(start, end)`` on each thread for a part of the range; each part starts at a multiple of ``unit``.
 
-        ``ahead``: how many steps more this thread does while another one wakes up, so that both end together.
-        """
+        ``ahead``: the number of steps that this thread completes before the other threads have woken up. Its part is longer by this number,
+        so that all threads finish at the same time."""
         count = self.count  # another thread may change it
         if count == 1 or _here.worker:
             work(0, length)
@@ -118,9 +118,9 @@ class _Threads:
 threads = _Threads()
 
 
-_WAKING = 30_000  # nanoseconds that a thread begins later than the one that woke it
-WORTH = 150_000  # nanoseconds of one call without Python's lock that are worth threads
-_MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other's way for the lock
+_WAKING = 30_000  # nanoseconds between waking a thread and its start
+WORTH = 150_000  # nanoseconds from which on a call that releases the GIL is worth threads
+_MANY_WORTH = 4_000_000  # the same for many short calls, whose threads compete for the GIL
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
@@ -161,7 +161,7 @@ def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: 
         share(work, rows, cost)
 
 
-_CACHED = 1 << 18  # elements that a core's larger cache holds
+_CACHED = 1 << 18  # elements that fit a core's larger cache
 
 
 def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float) -> None:
@@ -179,16 +179,16 @@ def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float) ->
 
 
 Step = Callable[..., Any]
-_TOGETHER = 1 << 17  # elements of several arrays that a core's larger cache holds
-_CALL = 1 << 18  # elements that are worth a call where threads stand in each other's way for the lock
+_TOGETHER = 1 << 17  # elements of several arrays that together fit a core's larger cache
+_CALL = 1 << 18  # elements per call, where threads compete for the GIL
 
 
 def elementwise(jobs: Sequence[tuple[Step, Sequence[Array], int]]) -> None:
-    """Run steps that write to row-major arrays of one size, each with its arrays and its cost per element.
+    """Run the jobs ``(step, arrays, passes)``: each step writes to row-major arrays of one size, with ``passes`` reads and writes per
+    element.
 
-    Steps must be independent. Each thread runs its part of all long arrays, split as ``share`` splits a product, so that it finds in its
-    cache the values that it wrote.
-    """
+    The steps must be independent. Long arrays are divided among the threads in the proportions in which ``share`` divides a matrix product,
+    so that each thread finds the elements that it has just written in its cache."""
     long = []
     cost = 0.0
     for step, arrays, passes in jobs:
@@ -221,7 +221,7 @@ def _in_blocks(step: Step, rows: Sequence[Array], start: int, end: int, block: i
         step(*[row[first:last] for row in rows])
 
 
-_PASSES = 25  # of the activations that are worth blocks
+_PASSES = 25  # number of passes that an activation counts as
 
 
 def blocked(kernel: Callable[..., Array]) -> Callable[..., Array]:

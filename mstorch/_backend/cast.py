@@ -26,7 +26,7 @@ def numpy_cast(array: Array, target: np.dtype[Any], order: Literal["C", "K"] = "
     It is row-major, or in the source's memory order (``order="K"``).
     """
     if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
-        # Expanded, which it stays, but (as its flag tells) no view of another.
+        # The result stays expanded, but its flags must not mark it as a view of another array.
         found = np.broadcast_to(np.zeros((), target), array.shape)
         found.flags.writeable = True
         return found
@@ -104,8 +104,8 @@ timed: list[Callable[[Callable[[], Raw]], Raw]] = []
 
 def _cast_on_device(raw: Raw, name: str) -> Raw:
     if name == "bool" and NAME_OF[raw.dtype] in ("complex64", "complex128"):
-        return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast looks at the real part alone
+        return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast uses the real part only
     once = getattr(raw, "_shown", None)
     if once is not None and once.size == 1 and raw.size < 2 and tracing() is None and not any(raw.stride()) and raw.shape:
-        return run("BroadcastTo", _cast_primitive(once, MS_DTYPE[name]), at=(tuple(raw.shape),))  # one number, which stays expanded
+        return run("BroadcastTo", _cast_primitive(once, MS_DTYPE[name]), at=(tuple(raw.shape),))  # cast one element and expand it again
     return _cast_primitive(raw, MS_DTYPE[name])

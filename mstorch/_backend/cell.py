@@ -29,7 +29,7 @@ def _init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 _init.__name__, _init.__qualname__, _init.__module__ = "__init__", "Cell_.__init__", Cell.__base__.__module__
-# Programs walk along ``__mro__`` and ask each class what its ``__init__`` takes; inspect has no answer for a function of pybind11's.
+# Programs inspect the ``__init__`` of each class in ``__mro__``; inspect fails for functions of pybind11.
 Cell.__base__.__init__ = _init
 
 
@@ -72,10 +72,9 @@ def is_cell(value: Any) -> bool:
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """Return a mindspore.Parameter with the values of ``raw``, named ``name``; ``raw`` itself if it is a Parameter.
+    """Return a mindspore.Parameter with the values of ``raw`` and the given name; ``raw`` itself if it is a Parameter.
 
-    A name given by MindSpore is kept (``update_parameters_name``, a Cell around the module).
-    """
+    A Parameter keeps a name that MindSpore gave it (by ``update_parameters_name``, or for a Cell around the module)."""
     if isinstance(raw, Parameter):
         if raw.name != name and not raw.__dict__.get("_mstorch_named") and not raw.name.endswith("." + name):
             Parameter.name.fset(raw, name)
@@ -192,7 +191,7 @@ def own_parameters(cell: Any) -> Iterator[tuple[str, Parameter]]:
 
 
 def keeps_statistics(cell: Any) -> bool:
-    """Return whether a call of the Cell updates running statistics in its parameters' memory."""
+    """Return whether a Cell in training mode has running statistics (parameters named ``moving_…``), which a call updates in place."""
     return any(
         part.training and any("moving_" in name for name, _ in own_parameters(part)) for _, part in cell.cells_and_names()
     )

@@ -17,7 +17,7 @@ def save(path: str, raws: Mapping[str, Raw]) -> None:
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.ckpt")
     try:
         mindspore.save_checkpoint([{"name": key, "data": raw} for key, raw in raws.items()], temporary)
-        os.chmod(temporary, 0o644)  # MindSpore leaves files that their owner cannot write to
+        os.chmod(temporary, 0o644)  # MindSpore writes files without write permission for the owner
         os.replace(temporary, path)
     finally:
         if os.path.exists(temporary):

@@ -133,7 +133,7 @@ class Communication:
         return self._native.scatter(output, list(parts), root, group, True)
 
     def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> _Handle:
-        """Fill a tensor with the parts that all ranks send to this one; ``taken`` and ``given`` are the lengths of the parts."""
+        """Send a part of ``flat`` to each rank, of lengths ``given``, and write the received parts, of lengths ``taken``, to ``output``."""
         return self._native.all_to_all_single(output, flat, list(taken), list(given), group, True)
 
     def send(self, group: Any, flat: Raw, to: int) -> _Handle:

@@ -24,7 +24,7 @@ _NUMBERS: dict[tuple[float, str], Raw] = {}
 
 def number_of(number: float, name: str) -> Raw:
     """Return a Python number as a 0-d tensor for kernels to read."""
-    known = number.__class__ in (int, float) and number != 0  # zero has a sign that keys do not tell
+    known = number.__class__ in (int, float) and number != 0  # 0.0 and -0.0 are equal as keys
     found = _NUMBERS.get((number, name)) if known else None
     if found is None:
         found = constant_of(np.asarray(number, NP_DTYPE[name]))
@@ -76,7 +76,7 @@ def constant_of(array: Array) -> Raw:
     found = _KEPT.get(key)
     if found is None:
         found = _KEPT[key] = from_numpy(np.array(array, order="C"))
-        found._of_storage = True  # a tensor made of it gets memory of its own
+        found._of_storage = True  # a tensor made of it gets its own memory
         if len(_KEPT) > _MOST:
             _KEPT.popitem(last=False)
     else:

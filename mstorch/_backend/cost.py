@@ -126,7 +126,7 @@ class _Meter:
 
 @cache
 def _of_the_clock() -> float:
-    """Return the overhead in seconds of timing a kernel: the minimum over some rounds of an empty row."""
+    """Return the overhead in seconds of timing a kernel: the minimum over ten rounds of timing a kernel without work."""
     row, count, rounds = fake.played("", _nothing, lambda: _nothing, lambda: _nothing), 200, []
     for _ in range(10):
         cost = Cost()
@@ -144,7 +144,7 @@ def _of_the_clock() -> float:
 
 
 def _nothing() -> None:
-    """Do nothing, as the empty row."""
+    """Do nothing: a kernel without work, by which the overhead of timing is measured."""
 
 
 _meter = _Meter()

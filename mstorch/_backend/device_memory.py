@@ -31,11 +31,11 @@ stand_in: list[Any] = []
 """Emulation of factories and writes on the stand-in device (`fake.py`)."""
 
 HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
-"""Whether the device has the view and in-place primitives (MindSpore's plugin for GPUs has none): elsewhere windows are copies."""
+"""True if the device has view and in-place primitives (MindSpore's plugin for GPUs has none); elsewhere windows are copies."""
 
 _gather, _scatter, _reshape, _clone = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape"), kernel("clone")
 _join = kernel("cat")
-_reaches_base: list[bool] = []  # whether a write into a window is seen in its base, once somebody asked
+_reaches_base: list[bool] = []  # whether a write to a window changes its base, once tested
 
 
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
@@ -52,7 +52,7 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """Return a strided view that is not empty, by AsStrided. The offset counts from the base's first element, even if the base is a view.
     """
-    return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # which counts from where the memory begins
+    return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # AsStrided's offset counts from the start of the memory
 
 
 def is_dense(raw: Raw) -> bool:
@@ -73,12 +73,12 @@ def shows_others(raw: Raw) -> bool:
         base = getattr(raw, "_shown", None)
         if base is None:
             return False
-        if sys.getrefcount(base) > 3:  # the view's, the name's and the question's
+        if sys.getrefcount(base) > 3:  # references: the view, the name, the argument of getrefcount
             return True
         raw = base
 
 
-# Parameters of a step that are updated together lie one after the other, each from a multiple of so many elements on.
+# Parameters that a step updates together are adjacent in memory; each starts at a multiple of this many elements.
 _APART = 128
 
 
@@ -145,7 +145,7 @@ def full(shape: Sizes, value: Number, name: str) -> Raw:
     if not HAS_WINDOWS and not ON_CPU:
         return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
     if ON_CPU or value.__class__ is complex:
-        return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar takes none
+        return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar does not support it
     if value == 0 and str(value)[0] != "-":
         return _made("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
     return _made("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))

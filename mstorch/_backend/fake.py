@@ -24,25 +24,25 @@ from .raw import NAME_OF, Raw, from_arrays, from_numpy, to_arrays
 from .table import kernel
 from .tape import is_recording
 
-# The kernels of the CPU that are not to be trusted (2.10).
+# CPU kernels with wrong results (2.10).
 WRONG = {
-    "Scatter", "NextAfter",  # leave out elements at times; is wrong
-    "Tanh", "Erfinv", "Softmax",  # off by more than rounding, or spoil what stands beside a NaN
+    "Scatter", "NextAfter",  # omits elements sometimes; wrong results
+    "Tanh", "Erfinv", "Softmax",  # errors larger than rounding, or wrong results next to a NaN
     "Exp", "Log", "Digamma", "Sinc",  # 4e-6 and no subnormal results, 1e-4 about 1, single precision in double, NaN in half precision
-    "Div", "Pow",  # 1 / -0.0 is inf and NaN / 0.0 -inf, 0 / 0 of complex numbers 0; powers of uint8 do not wrap
+    "Div", "Pow",  # 1 / -0.0 is inf, NaN / 0.0 -inf, complex 0 / 0 is 0; powers of uint8 do not wrap
     "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "ReluGrad", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
     "SoftplusExt", "AdaptiveMaxPool2D",  # lose a NaN
-    "LeftShift", "RightShift", "Xlogy", "DivMod",  # shift by too much, an infinity times zero, divide by zero
-    "InplaceCopy",  # does not write through windows
-    "UpsampleNearest2D", "UpsampleNearest3D",  # take the sizes where factors are given
-    "NLLLoss",  # leaves what it ignores as the memory was
-    "SearchSorted",  # takes the NaN at the end of a sequence for the least number
+    "LeftShift", "RightShift", "Xlogy", "DivMod",  # too large shift counts, infinity times zero, division by zero
+    "InplaceCopy",  # does not write through strided views
+    "UpsampleNearest2D", "UpsampleNearest3D",  # uses the sizes even if factors are given
+    "NLLLoss",  # leaves ignored elements uninitialized
+    "SearchSorted",  # treats NaN at the end of a sequence as the smallest number
 }
 
 computed: Counter[str] = Counter()
-"""Calls of rows that the Ascend row computed."""
+"""Calls of operations that the Ascend kernel computed."""
 replaced: Counter[str] = Counter()
-"""Calls of rows that the host's row computed in its place."""
+"""Calls of operations that the host's kernel computed in place of the Ascend kernel."""
 transfers: Counter[str] = Counter()
 """Reads of values from the device, by the requesting line."""
 asked: Counter[str] = Counter()
@@ -58,9 +58,9 @@ class Lacking(Exception):
 
 
 on_kernel: list[Callable[[str], None]] = []
-"""Functions called with the name of each kernel: the primitive's, or the row's in brackets where the host computed it."""
+"""Functions called with the name of each kernel that runs: the primitive's, or the operation's in parentheses if the host computes it."""
 on_transfer: list[Callable[[], None]] = []
-"""Functions called at each read."""
+"""Functions called at each read of values from the device."""
 on_time: list[Callable[[float], None]] = []
 """Functions called with the seconds that a kernel took."""
 
@@ -71,7 +71,7 @@ _seen: list[str] = []
 
 
 def quiet() -> bool:
-    """Return whether the stand-in device is computing in host memory for itself, so that its reads are not counted."""
+    """Return True while the stand-in device computes in host memory for its own purposes; such reads are not counted."""
     return bool(_quiet[0])
 
 
@@ -79,7 +79,7 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> R
     asked[name] += 1
     if refuses_steps(name, args):
         strided[name] += 1
-    # MindSpore's tape knows its own kernels alone: another's result would cut the gradient in silence.
+    # MindSpore's autograd only tracks its own kernels: another kernel's result would silently have no gradient.
     recorded = is_recording() and any(isinstance(item, Raw) for item in args)
     if name in _lacking or (name in WRONG and not recorded):
         raise Lacking(name)
@@ -92,7 +92,7 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> R
             if not _empty(args):
                 _lacking.add(name)
             raise Lacking(name) from None
-        if error.__class__ is RuntimeError and _empty(args):  # kernels of the CPU that take no empty tensors, in words of their own
+        if error.__class__ is RuntimeError and _empty(args):  # CPU kernels that reject empty tensors, with messages of their own
             raise Lacking(name) from None
         raise
 
@@ -103,7 +103,7 @@ def _empty(args: Any) -> bool:
 
 
 def uncounted() -> item_set_to:
-    """Context manager in which kernels count as part of a row and not separately."""
+    """Context manager in which reads of device memory are not counted in ``transfers``."""
     return item_set_to(_quiet, 0, _quiet[0] + 1)
 
 
@@ -149,7 +149,7 @@ def _tell(names: list[str]) -> None:
 
 
 def _passed(began: float) -> None:
-    """Count a kernel's time, including the stand-in's overhead."""
+    """Report a kernel's time since ``began`` to the callbacks in ``on_time``. It includes the overhead of the stand-in device."""
     if on_time:
         passed = time.thread_time() - began
         for told in on_time:
@@ -232,7 +232,7 @@ def changed(op: str, array: Array, name: str, args: tuple[Any, ...]) -> Array:
 
 
 def _shown(base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[Raw, Array]:
-    """Return the base, and a strided NumPy view of its memory. If the base is a view itself, a copy replaces it."""
+    """Return the base, and a strided NumPy view of its memory. A base that is a view is first replaced by a copy."""
     face = base.asnumpy()
     if not np.may_share_memory(face, base.asnumpy()):
         base = from_numpy(np.array(face, order="C"))
@@ -247,7 +247,7 @@ written: Counter[str] = Counter()
 def _install() -> None:
     device_memory.stand_in.append(StandIn)
     watchers.append(_watch)
-    timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time has that of its conversions
+    timed_casts.append(lambda convert: convert() if _rows[0] else _timed(convert))  # a row's time includes its conversions
     read = Raw.asnumpy
 
     def asnumpy(self: Raw) -> Any:

@@ -23,8 +23,8 @@ class _Format(NamedTuple):
     bias: int
     limit: int
     nan: int
-    over: int  # the code of what is too large
-    quiet: int  # the bits that a NaN has in single precision, of e5m2 with its own mantissa in them
+    over: int  # code for numbers that are too large
+    quiet: int  # float32 bits of NaN; e5m2 keeps its own mantissa bits
     infinite: int | None = None
 
 
@@ -35,18 +35,18 @@ _FORMATS = {
     "float8_e5m2fnuz": _Format(2, 16, 0x7F, 0x80, 0x80, 0x7F800001),
 }
 EXPONENTS = "float8_e8m0fnu"
-"""Powers of two alone: a code is an exponent, and there is neither a zero nor a sign."""
+"""A dtype of powers of two: a code is an exponent; there is no zero and no sign."""
 
 PAIRS = "float4_e2m1fn_x2"
-"""Two numbers of four bits in a byte, which torch moves and does not convert."""
+"""A dtype of two 4-bit numbers per byte, which torch copies but does not convert to other dtypes."""
 
 COMPLEX_HALF = "complex32"
-"""Complex numbers of two numbers of half precision, which NumPy has not either: four bytes each."""
+"""Complex numbers with float16 parts (four bytes), which NumPy also lacks."""
 
 FLOAT8 = (*_FORMATS, EXPONENTS)
 STORED = (*FLOAT8, PAIRS, COMPLEX_HALF)
 HELD = {name: "uint32" if name == COMPLEX_HALF else "uint8" for name in STORED}
-"""The dtype of the integers that the codes of a dtype are."""
+"""The unsigned integer dtype in which the codes of each dtype are stored."""
 NP_STORED: dict[str, np.dtype[Any]] = {name: np.dtype([(name, HELD[name])]) for name in STORED}
 NAME_OF_STORED: dict[Any, str] = {kind: name for name, kind in NP_STORED.items()}
 
@@ -61,7 +61,7 @@ COMPUTED: dict[str, tuple[str, ...]] = {
     "add": _HALF, "sub": _HALF, "neg": _HALF, "sgn": _HALF, "conj": _HALF, "real": _HALF, "imag": _HALF, "addcmul": _HALF,
     "index_write": _HALF, "nonzero": _HALF, "any": _HALF, "all": _HALF, "triangle": _HALF, "linear_index": _HALF, "count_nonzero": _HALF,
 }  # fmt: skip
-"""Dtypes by kernel that torch's CPU computes, in single precision."""
+"""For each operation, those of these dtypes that torch's CPU kernels support; they are computed in single precision."""
 
 
 def as_bytes(array: Array) -> Array:
@@ -101,9 +101,10 @@ def _values(name: str) -> Array:
 
 @cache
 def _codes(name: str) -> Array:
-    """Return the float8 codes of all bfloat16 numbers, indexed by their bits; the code of a number with an odd last bit is also that of the
-    values up to its neighbours.
-    """
+    """Return a table of the float8 codes of all bfloat16 bit patterns.
+
+    A float32 number is looked up by its upper 16 bits, with the last bit set if a lower bit is; an odd pattern thus stands for an interval,
+    and rounding stays exact."""
     bits = np.arange(0x10000, dtype=np.uint32)
     with quiet():
         numbers = (bits << 16).view(np.float32)
@@ -114,14 +115,14 @@ def _codes(name: str) -> Array:
         return np.where(exponent == 0xFF, 0xFF, exponent + up).astype(np.uint8)
     form = _FORMATS[name]
     steps = _values(name)[: form.limit + 1].astype(np.float64)
-    after = 2 * steps[-1] - steps[-2]  # what would come next
+    after = 2 * steps[-1] - steps[-2]  # the value after the largest
     middles = (steps + np.append(steps[1:], after)) / 2
-    middles[1::2] = np.nextafter(middles[1::2], 0)  # what lies in the middle goes to the even code
+    middles[1::2] = np.nextafter(middles[1::2], 0)  # ties round to the even code
     with quiet():
         found = np.searchsorted(middles, size.astype(np.float64))
     found = np.where(found > form.limit, form.over, found)
     signed = numbers.view(np.uint32) >> 31 == 1
-    if form.nan == 0x80:  # one zero, and one that is no number
+    if form.nan == 0x80:  # there is a single zero; the code of -0.0 is NaN
         found = np.where(signed & (found != 0) & (found != 0x80), found | 0x80, found)
         return np.where(np.isnan(numbers), 0x80, found).astype(np.uint8)
     found = np.where(np.isnan(numbers), form.nan, found)
@@ -147,7 +148,7 @@ def of_halves(parts: Array) -> Array:
 
 
 def turned(array: Array, conj: bool, neg: bool) -> Array:
-    """Return complex numbers of half precision with another sign of their imaginary parts, or of both."""
+    """Return half-precision complex numbers conjugated (``conj``), negated (``neg``) or both."""
     parts = halves_of(array).copy()
     if neg:
         parts = -parts
@@ -157,16 +158,17 @@ def turned(array: Array, conj: bool, neg: bool) -> Array:
 
 
 def shown(array: Array) -> Array:
-    """Return the values of codes for printing, in float64; the bytes for pairs, which have no values."""
+    """Return the values of codes for printing: float64, complex64 for half-precision complex numbers; for pairs of 4-bit numbers the bytes.
+    """
     name = NAME_OF_STORED[array.dtype]
     if name == COMPLEX_HALF:
         return decoded(array, name)
-    with quiet():  # of NaN that signal
+    with quiet():  # signaling NaN raises a floating-point warning
         return (as_bytes(array) if name == PAIRS else decoded(array, name)).astype(np.float64)
 
 
 def numbers(array: Array) -> Array:
-    """Return the values of codes for conversion to Python numbers; raise torch's errors for pairs."""
+    """Return the values of codes in float64, from which Python numbers are made. Raise torch's errors for pairs of 4-bit numbers."""
     if array.dtype == NP_STORED[PAIRS]:
         if array.ndim:
             raise RuntimeError("load_scalar: invalid type")
@@ -182,7 +184,7 @@ def encoded(array: Array, name: str) -> Array:
         return of_halves(parts.reshape(*array.shape, 2))
     bits = np.ascontiguousarray(array).view(np.uint32)
     places = (bits >> 16).astype(np.uint16)
-    places |= (bits & np.uint32(0xFFFF)) != 0  # below the sixteenth bit it only counts whether there is anything
+    places |= (bits & np.uint32(0xFFFF)) != 0  # of the bits below the 16th it only matters whether one is set
     return _codes(name)[places].reshape(array.shape).view(NP_STORED[name])
 
 
@@ -191,11 +193,11 @@ def _values_in(name: str, target: np.dtype[Any], cast: Callable[..., Array]) -> 
     """Return the values of the 256 codes in another dtype; NaN of three of the dtypes casts to integer 0, as in torch's builds."""
     values = _values(name)
     if target == np.uint32:
-        return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's conversion of NaN depends on the length
+        return cast(cast(values, np.dtype(np.int64)), target)  # NumPy's cast of NaN depends on the array's length
     if (target.kind in "iu" or target == np.float16) and name not in ("float8_e4m3fn", "float8_e5m2"):
         values = np.where(np.isnan(values), np.float32(0 if target.kind in "iu" else np.nan), values)
     if target.name == "bfloat16":
-        values = np.where(np.isnan(values), np.float32(np.nan), values)  # torch's have no sign; those of NumPy 2 would keep it
+        values = np.where(np.isnan(values), np.float32(np.nan), values)  # torch's NaN has no sign; NumPy 2 would keep it
     return cast(values, target)
 
 
@@ -242,7 +244,7 @@ def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[
         return moved
 
     def fill(*args: Any) -> Array:
-        *given, number = args  # the number to fill with comes last
+        *given, number = args  # the fill value is the last argument
         return moved(*given, int(as_bytes(encoded(np.asarray(number, np.complex64 if name == COMPLEX_HALF else np.float32), name))))
 
     return fill
@@ -256,7 +258,7 @@ def refuses(op: str, name: str, args: tuple[Any, ...]) -> str:
         return "mul_cpu_reduced_float"
     if op == "flip" and args[0].size:
         steps = {step: dim for dim, (step, length) in enumerate(zip(args[0].strides, args[0].shape)) if length > 1}
-        return "flip_cpu" if steps and steps[min(steps)] in args[1] else ""  # the dimension in which elements are neighbours
+        return "flip_cpu" if steps and steps[min(steps)] in args[1] else ""  # the dimension along which elements are adjacent in memory
     if op == "pad_like" and args[2] != "circular":
         return f"{'reflection' if args[2] == 'reflect' else 'replication'}_pad{len(args[1]) // 2}d"
     if op == "gather" and args[2].size:
@@ -281,7 +283,7 @@ def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callabl
 
     def rounded(value: Array) -> Array:
         if name == COMPLEX_HALF:
-            with quiet():  # sizes and parts are numbers of half precision
+            with quiet():  # sizes and parts are in half precision
                 return value.astype(np.float16) if value.dtype == np.float32 else encoded(value, name) if value.dtype.kind == "c" else value
         return encoded(value, name) if value.dtype == np.float32 else value
 

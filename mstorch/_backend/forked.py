@@ -10,7 +10,7 @@ from . import runtime
 
 
 class _Forked:
-    """Whether this process was forked (``here``), and the functions to call after a fork (``told``)."""
+    """State of a forked process: ``here`` is True in a child, ``told`` lists the functions that are called after a fork."""
 
     def __init__(self) -> None:
         self.here = False

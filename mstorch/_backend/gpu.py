@@ -59,7 +59,7 @@ same(
 )  # fmt: skip
 
 
-# Where the CPU's row leaves MindSpore, or is composed of rows that do
+# Operations whose CPU row uses other libraries than MindSpore, or is composed of such rows
 
 
 def _softplus_one(x: Raw) -> Raw:
@@ -93,7 +93,7 @@ def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
 
 def _logaddexp(x: Raw, y: Raw) -> Raw:
     gap = run("Log1p", run("Exp", run("Neg", run("Abs", run("Sub", x, y)))))
-    equal = run("Equal", x, y)  # also two infinities, whose difference is no number
+    equal = run("Equal", x, y)  # also for two equal infinities, whose difference is NaN
     return run("Add", run("Maximum", x, y), run("Select", equal, constant(0.6931471805599453, x), gap))
 
 

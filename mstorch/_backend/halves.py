@@ -15,10 +15,10 @@ from .raw import NP_DTYPE
 BFLOAT16, FLOAT16 = NP_DTYPE["bfloat16"], np.dtype(np.float16)
 _BITS, _SINGLE = np.dtype(np.uint16), np.dtype(np.float32)
 _HALF = np.uint32(16)
-_SHORT = 1 << 9  # elements that NumPy's own conversion is quickest for
-_FEW, _LONG = 1 << 12, 1 << 13  # elements that NumPy converts in the time of a call, and by bits
+_SHORT = 1 << 9  # number of elements up to which NumPy's own conversion is fastest
+_FEW, _LONG = 1 << 12, 1 << 13  # number of elements that NumPy converts in the time of a call; and from which on bit operations are used
 _BLOCK = 1 << 18
-_COST = 0.15  # nanoseconds for an element that is not in the cache
+_COST = 0.15  # nanoseconds per element that is not in the cache
 
 
 def widened(array: Array) -> Array:
@@ -40,7 +40,7 @@ def widened(array: Array) -> Array:
     return bits.view(_SINGLE)
 
 
-_SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112)  # the sign and what stood in 15 bits before
+_SHIFT, _KEPT, _SCALE = np.int32(13), np.int32(-0x70002000), np.float32(2.0**112)  # _KEPT masks the sign and the other 15 bits, shifted
 
 
 def _from_float16(array: Array) -> Array | None:
@@ -57,7 +57,7 @@ def _from_float16(array: Array) -> Array | None:
         np.left_shift(bits, _SHIFT, out=bits)
         np.bitwise_and(bits, _KEPT, out=bits)
         values = bits.view(_SINGLE)
-        np.multiply(values, _SCALE, out=values)  # exact, also of what is too small for an exponent of its own
+        np.multiply(values, _SCALE, out=values)  # exact, also for subnormal numbers
     return _in_order(line.view(_SINGLE), array)
 
 
@@ -120,7 +120,7 @@ def _rounded(flat: Array) -> Array:
 
 def has_zeros(bits: Array) -> bool:
     """Return whether bfloat16 bits contain 0.0 or -0.0, to which the processor may have flushed a subnormal number."""
-    return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and the lowest of those with a sign
+    return not np.minimum.reduce(bits) or np.minimum.reduce(bits.view(np.int16)) == -0x8000  # 0.0, and -0.0, the smallest as int16
 
 
 def smallest(bits: Array) -> int:

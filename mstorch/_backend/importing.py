@@ -1,27 +1,26 @@
 """Python's cyclic garbage collector: paused while mstorch is imported, and run less often afterwards.
 
-Modules stay in memory, and scanning them took a third of the import's time. Afterwards a tensor with its node in the autograd graph is some
-six objects, where torch's are one; graphs hold no cycles, so that a collection finds nothing in them. With a collection after every 700 new
-objects, Python's default, a quarter of the time of a neural differential equation (torchdiffeq's dopri8) went into collections.
-"""
+Modules stay in memory, and scanning them took a third of the import's time. Later, a tensor with its autograd node consists of about six
+Python objects (one in torch), and graphs contain no cycles, so that a collection frees nothing. With Python's default, a collection after
+every 700 new objects, a quarter of the time of a neural differential equation (torchdiffeq's dopri8) went into collections."""
 from __future__ import annotations
 
 import gc
 
 from . import runtime  # noqa: F401 - refuses versions that do not fit, before anything is changed
 
-DEFAULTS = (700, 2000)  # Python's thresholds up to 3.12, and since
+DEFAULTS = (700, 2000)  # Python's default thresholds, up to 3.12 and from 3.13 on
 THRESHOLD = 7000
-"""New objects after which the collector runs, unless the program has set a threshold of its own."""
+"""Number of new objects after which garbage collection runs, unless the program has set its own threshold."""
 _collecting = gc.isenabled()
 gc.disable()
 
 
 def finished() -> None:
     """Resume garbage collection, and raise Python's default threshold."""
-    if not gc.get_freeze_count():  # the program froze nothing
+    if not gc.get_freeze_count():  # the program itself has frozen nothing
         gc.freeze()
-        gc.unfreeze()  # what the import made is among the oldest objects now, and not scanned as new
+        gc.unfreeze()  # objects made by the import are in the oldest generation now, and not scanned as new ones
     if _collecting:
         gc.enable()
     young, *older = gc.get_threshold()

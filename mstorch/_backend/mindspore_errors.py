@@ -11,7 +11,7 @@ _WORDS = {
     NO_MEMORY: ("Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough"),
     TWICE: ("backward the graph twice",),
     CHANGED: ("modified by an inplace operation",),
-    NO_KERNEL: (  # of the CPU's (2.10)
+    NO_KERNEL: (  # messages of the CPU's kernels (2.10)
         "unregistered", "Unsupported op", "Create kernelmod", "not support on CPU", "Select CPU operator", "KernelMod Init Failed",
         "Launch kernel failed", "does not support this kernel", "unsupported reduce operation", "bad_function_call",
         "only support decimals",

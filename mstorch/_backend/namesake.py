@@ -8,9 +8,8 @@ _made: dict[tuple[type, str], type] = {}
 
 
 def namesake(kind: type, purpose: str, members: Callable[[type], dict[str, Any]]) -> type:
-    """Return a subclass of ``kind`` of the same name with ``members(kind)``, cached by class and ``purpose``; ``kind`` itself if it is such
-    a subclass.
-    """
+    """Return a subclass of ``kind`` with the same name and the members ``members(kind)``, cached by class and ``purpose``. Return ``kind``
+    itself if it is a subclass made for this purpose."""
     if kind.__dict__.get("_mstorch_namesake") == purpose:
         return kind
     key = kind, purpose

@@ -15,7 +15,7 @@ watchers: list[Callable[..., Any]] = []
 """Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
 
 
-# The primitive's own call gives its arguments in another order than the kernel takes (MindSpore 2.10).
+# Primitives whose own call passes the arguments in a different order than the kernel expects (MindSpore 2.10).
 DIRECT: dict[str, str] = {"BatchNormGradExt": "pyboost_batch_norm_grad_ext"}
 
 
@@ -36,8 +36,8 @@ VIEWS = frozenset(
 """Primitives that change metadata only and run no kernel: their results refer to the input, whose memory they may share, as ``_shown``."""
 
 
-# Kernels of the 910B that refused tensors with steps: SiLU and Neg of halves, products of three and more dimensions, and Concat, whose
-# failed call poisoned later ones of the process.
+# Kernels of the 910B that rejected strided tensors: SiLU and Neg of halves, products of three and more dimensions, and Concat, whose
+# failed call made later calls in the process fail.
 _IN_ROWS = frozenset(("SiLU", "Neg", "Concat", "StackExt"))
 _PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
 

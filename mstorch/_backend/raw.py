@@ -16,7 +16,7 @@ if runtime.NUMPY_2:
     from ml_dtypes import bfloat16 as np_bfloat16
 
     numpy2.read_bfloat16(np.dtype(np_bfloat16))
-else:  # MindSpore's own NumPy type, which is there for NumPy 1 alone
+else:  # MindSpore's own NumPy dtype, which exists for NumPy 1 only
     from mindspore.common.np_dtype import bfloat16 as np_bfloat16
 
 
@@ -43,7 +43,7 @@ NAME_OF_NP: dict[np.dtype[Any], str] = {np_dtype: name for name, np_dtype in NP_
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
 SHARES = ON_CPU
-"""Whether a raw tensor may share the memory of an array; False on a device, where a pending transfer must not see later writes to the
+"""True if a raw tensor may share the memory of an array; False on a device, where a pending transfer must not see later writes to the
 array.
 """
 

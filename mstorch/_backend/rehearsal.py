@@ -23,9 +23,9 @@ calls: list[tuple[str, Any]] = []
 """Calls of the device's runtime, in order."""
 
 sources: dict[str, Callable[..., Array]] = {}
-"""Replacements of the device's stream by name in ``mint``: tests that compare with torch draw from the CPU's stream."""
+"""Replacements of random functions by their names in ``mint``: tests that compare with torch draw from the CPU's stream."""
 uncounted: list[Callable[[], Any]] = [nullcontext]
-"""Makes a context in which reads of values are not counted."""
+"""A single function that returns a context manager in which reads of values are not counted."""
 
 MEMORY = 64 << 30
 

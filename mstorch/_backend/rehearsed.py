@@ -13,9 +13,9 @@ from . import device_memory, fake, rehearsal, table
 from .primitives import watchers
 
 LENT = ("ctc_loss",)
-"""Kernels of MindSpore's that compute tensors of the CPU all the same: there is no other."""
+"""Operations that MindSpore's CPU kernels compute even here, because there is no other kernel."""
 loses_writes: list[bool] = []
-"""Anything in it: writes into a part of a base are lost, as the CPU's kernel loses them."""
+"""If not empty, writes to a view do not reach its base, as with MindSpore's CPU kernels."""
 
 
 def _new(shape: Any, value: Any, dtype: Any) -> Any:
@@ -42,7 +42,8 @@ CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
 
 
 def play_writes() -> None:
-    """Emulate device factories and in-place writes, after the stand-in's rows are registered."""
+    """Make primitives that allocate memory or write in place run on NumPy arrays. Must be called after the stand-in device's kernels are
+    registered, over which these take precedence."""
     below = watchers[-1]
 
     def watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:

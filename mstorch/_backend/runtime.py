@@ -36,7 +36,7 @@ def _has(module: str) -> bool:
     """Return whether a module can be imported."""
     try:
         return importlib.util.find_spec(module) is not None
-    except ValueError:  # sys.modules says that it can't
+    except ValueError:  # the entry in sys.modules has no spec
         return False
 
 
@@ -77,18 +77,18 @@ PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
 if PLAYED not in ("", "Ascend", "rehearsal"):
     raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend or rehearsal, not {PLAYED}")
 FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
-"""The device that the CPU's memory plays: "Ascend", or nothing."""
+"""The device that is emulated in host memory: "Ascend", or empty."""
 
-# Under AVX-512 MindSpore 2.9 and 2.10 ask oneDNN for convolutions in a layout of weights that it only has a reference kernel for
-# (300 ms where AVX2 takes 6 ms). mstorch asks for them itself, in the layout that is quickest; where MindSpore's own convolutions
-# are to compute, on the stand-in device, it takes AVX2. oneDNN reads the variable once, when MindSpore is loaded.
+# Under AVX-512 MindSpore 2.9 and 2.10 request convolutions from oneDNN in a layout of weights for which it has a reference kernel only
+# (300 ms instead of 6 ms with AVX2). mstorch requests them itself, in the fastest layout; on the stand-in device, where MindSpore's own
+# convolutions are used, AVX2 is selected. oneDNN reads the variable once, when MindSpore is loaded.
 _TUNED: dict[str, str] = {}
 if TUNE and PLAYED and "ONEDNN_MAX_CPU_ISA" not in os.environ:
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     _TUNED["ONEDNN_MAX_CPU_ISA"] = "AVX2"
 
 with warnings.catch_warnings():
-    # MindSpore's import warns about its own deprecations, which is no concern of a torch script.
+    # MindSpore's import warns of its own deprecations, which do not concern a torch script.
     warnings.simplefilter("ignore")
     import mindspore
 
@@ -115,17 +115,17 @@ if PLAYED == "rehearsal":
     rehearsal.begin()
 
 HOST_TARGET: str = mindspore.get_context("device_target")
-"""MindSpore's device target, also while the CPU plays a device."""
+"""MindSpore's actual device target, even if the CPU emulates a device."""
 DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
 
 if TUNE and HOST_TARGET == "CPU":
-    # The asynchronous pipeline starves on few cores: an add of two 256x256 tensors took 4 ms instead of 0.05 ms.
+    # The asynchronous pipeline is slow on few cores: an add of two 256x256 tensors took 4 ms instead of 0.05 ms.
     mindspore.runtime.launch_blocking()
     _TUNED["launch_blocking"] = "on"
 
 if "OMP_NUM_THREADS" not in os.environ:
-    # MindSpore sets it to 1 in the C environment, which os.environ does not show: processes that the program starts, MindSpore or not,
-    # would compute with one thread. Its own libraries have read it by now.
+    # MindSpore sets it to 1 in the C environment, which os.environ does not show: child processes, with MindSpore or without,
+    # would compute with one thread. MindSpore's own libraries have already read it.
     os.unsetenv("OMP_NUM_THREADS")
 
 
@@ -168,7 +168,7 @@ if TUNE and _keep_memory():
 
 
 def keep_interrupts() -> None:
-    """Restore Python's SIGINT handler, which MindSpore replaces, when the first Parameter is made, by one that ends the process."""
+    """Reinstall Python's SIGINT handler. MindSpore replaces it when the first Parameter is made, by a handler that ends the process."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)

@@ -48,7 +48,7 @@ def _heads(count: int) -> list[Any]:
     return [_floats(1, 2, 4, 16, dtype="float16") for _ in range(count)]
 
 
-# What host memory never asks the table for: windows are views there, and matrices go to LAPACK.
+# Samples of kernels that are not used in host memory: windows are views there, and matrices go to LAPACK.
 _SQUARE = _floats(3, 3)
 _TWICE = Passes([(axis, (np.repeat(np.arange(3), 2),)) for axis in (2, 3)])
 

@@ -11,10 +11,10 @@ import mindspore.dataset
 from . import binding
 from .forked import forked
 
-_mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # mindspore.common.seed is a function, too
+_mindspore_seed: Any = sys.modules["mindspore.common.seed"]  # the attribute mindspore.common.seed is a function
 _counters: dict[tuple[str, int], int] = _mindspore_seed._KERNEL_SEED
 _OURS = ("mstorch", 0)
-"""Our entry among the operations that count their draws: ``set_seed`` resets each counter to the number in its key."""
+"""mstorch's key in MindSpore's table of draw counters: ``set_seed`` resets each counter to the number in its key."""
 
 
 def note_seed() -> None:
@@ -50,4 +50,4 @@ def seed_mindspore(seed: int) -> None:
 if mindspore_seed() is None:
     note_seed()
 else:
-    _counters[_OURS] = 0  # a seed given before the import
+    _counters[_OURS] = 0  # MindSpore was seeded before the import

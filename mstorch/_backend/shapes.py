@@ -54,13 +54,12 @@ def _tile(x: Array, repeats: Sizes) -> Sizes:
 
 
 LIKE_THE_FIRST: dict[str, Callable[..., Sizes]] = {"cat": _cat, "stack": _stack, "pad": _pad, "pad_like": _pad, "tile": _tile}
-"""Formulas of the one result's shape, whose dtype is the first input's."""
+"""Functions that compute the result's shape, for operations whose single result has the dtype of the first input."""
 
 
 def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    """Return uninitialized arrays with the shapes and dtypes of a kernel's results; ``inputs`` are arrays or tuples of them. ``op`` is ""
-    for a function that is not a row.
-    """
+    """Return uninitialized arrays with the shapes and dtypes that a kernel's results would have. ``inputs`` are arrays or tuples of arrays;
+    ``op`` is "" for a function that is not in the kernel table."""
     if op in LIKE_THE_FIRST:
         first = inputs[0]
         kind = first[0].dtype if first.__class__ is tuple else first.dtype

@@ -105,7 +105,7 @@ def current_again() -> Callable[[], Any]:
     return partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
 
 
-_NAMES = {  # torch's names of MindSpore's figures
+_NAMES = {  # torch's names of MindSpore's statistics
     "allocated_bytes.all.current": "total_allocated_memory", "allocated_bytes.all.peak": "max_allocated_memory",
     "reserved_bytes.all.current": "total_reserved_memory", "reserved_bytes.all.peak": "max_reserved_memory",
     "inactive_split_bytes.all.current": "total_idle_memory",

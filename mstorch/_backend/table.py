@@ -44,7 +44,7 @@ NUMBERS = FLOATS + INTS
 ALL = tuple(MS_DTYPE)
 BUT_BFLOAT16 = tuple(name for name in ALL if name != "bfloat16")
 
-# Half precision computes in float32 and rounds once, as torch's CPU kernels do.
+# Half precision is computed in float32 and rounded once, as in torch's CPU kernels.
 VIA_HALF = {"float16": "float32", "bfloat16": "float32"}
 VIA_BFLOAT16 = {"bfloat16": "float32"}
 VIA_SMALL_INT = {"uint8": "int32", "int8": "int32", "int16": "int32"}
@@ -63,7 +63,7 @@ class Row:
         self.dtypes: dict[str, frozenset[str]] = {}
         self.via: dict[str, Mapping[str, str]] = {}
         self.numpy_reason = ""
-        self.reasons: dict[str, str] = {}  # by device, why it takes the CPU's kernel, or has none
+        self.reasons: dict[str, str] = {}  # by device: why it uses the CPU's kernel, or has none
 
 
 ROWS: dict[str, Row] = {}
@@ -182,15 +182,15 @@ def define_host(
     rows[op] = HostRow(function, frozenset(dtypes), via or {}, wide)
 
 
-# Kernels of MindSpore's alone that give views, and host kernels for every dtype that make numbers.
+# Kernels that return views, which only MindSpore has, and host kernels for every dtype that return positions or masks.
 _VIEWS = ("expand", "permute", "reshape", "slice", "view_dtype")
 _NOT_MOVED = ("embedding_grad", "linear_index", "pick_along", "triangle")
-_CHECKED = ("flip", "gather", "pad", "pad_like")  # torch has checks of its own for dtypes held as bytes
+_CHECKED = ("flip", "gather", "pad", "pad_like")  # torch has special checks for dtypes stored as bytes
 
 
 @functools.cache
 def moves(op: str) -> bool:
-    """Return whether an operation only moves elements: its host kernel takes every dtype as it is, and so one held as bytes."""
+    """Return whether an operation only moves elements, so that its host kernel also works on dtypes stored as bytes."""
     row = HOST.get(op) or SPARE.get(op)
     if row is None:
         return op in _VIEWS
@@ -198,7 +198,7 @@ def moves(op: str) -> bool:
 
 
 def moves_bytes(op: str) -> bool:
-    """Return whether an operation runs on the bytes of a dtype held as bytes, with no check of its own."""
+    """Return whether an operation may run on the bytes of a dtype stored as bytes without any further check."""
     return op != "put" and moves(op) and op not in _CHECKED
 
 
@@ -217,7 +217,8 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
 
 
 def _else(direct: Function, least: int, spare: Function) -> Function:
-    """Return a kernel that tries one function, and calls another one if the first returns None."""
+    """Return a kernel that calls ``direct``, and ``spare`` if that returns None; small arrays go to ``spare`` at once (see
+    ``define_direct``)."""
 
     def call(*args: Any) -> Any:
         found = direct(*args)
@@ -284,7 +285,8 @@ def through_mindspore(function: Function) -> Function:
 
 
 class HostKernel(dict[Any, Any]):
-    """The functions of one operation on NumPy arrays, resolved by dtype name; MindSpore's function where NumPy has none."""
+    """The functions of one operation on NumPy arrays by dtype name, resolved on first use; a dtype without a NumPy kernel gets MindSpore's.
+    """
 
     __slots__ = ("device",)
 
@@ -298,7 +300,7 @@ class HostKernel(dict[Any, Any]):
             self[name] = function = self._of_codes(op, name)
             return function
         row = HOST.get(op)
-        # Beside a device MindSpore computes there, forked processes lack its threads: NumPy's spare kernels serve.
+        # In a process with a device MindSpore would compute there, and forked processes lack its threads: use NumPy's spare kernels.
         absent = row is None or (name not in row.dtypes and name not in row.via)
         if absent and op in SPARE and (forked.here or runtime.HOST_TARGET != "CPU"):
             row = SPARE[op]
@@ -321,11 +323,10 @@ class HostKernel(dict[Any, Any]):
         return function
 
     def _of_codes(self, op: str, name: str) -> Function:
-        """Return the kernel for a dtype whose numbers are held as bytes: the kernel of bytes if the operation only moves data, else that of
-        float32 with conversions.
-        """
+        """Return the kernel for a dtype that is stored as bytes: the uint8 kernel if the operation only moves elements, else the float32
+        kernel between conversions. Raise torch's error if torch has no kernel."""
         if op == "isfinite" and name == EXPONENTS:
-            return lambda array: np.ones(array.shape, np.bool_)  # torch takes its NaN for finite
+            return lambda array: np.ones(array.shape, np.bool_)  # torch treats NaN of this dtype as finite
         if op in ("eq", "ne") and name == PAIRS:
             of_bytes: Function = self[HELD[name]]
             return lambda *args: of_bytes(*map(as_bytes, args))
@@ -341,8 +342,8 @@ class HostKernel(dict[Any, Any]):
             refused = refuses(op, name, args)
             if refused:
                 raise not_for(refused, name)
-            function = computing if moving is None or op == "put" and args[3] else moving  # what is put may be added
-            return function(*args)  # one of them is there
+            function = computing if moving is None or op == "put" and args[3] else moving  # ``put`` may add
+            return function(*args)  # at least one of the two is defined
 
         return call
 
@@ -391,7 +392,7 @@ class Kernel(dict[Any, Any]):
             _refuse_fallback(self.op, name)
             for told in on_fallback:
                 told(self.op)
-            if grad_mode.enabled and _recorded(args):  # MindSpore's tape looks on: the CPU's row has a derivative there
+            if grad_mode.enabled and _recorded(args):  # MindSpore's autograd tracks the call: the CPU's kernel has a gradient
                 return self._resolved(name, "CPU")(*args)
             with quiet():
                 return from_arrays(self.host[name](*map(to_arrays, args)))

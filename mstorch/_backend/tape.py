@@ -33,7 +33,7 @@ try:
 except ImportError:
     from mindspore.common._grad_function import _Function as _NativeFunction
 
-tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture context under jit(capture_mode="trace")
+tracing: Callable[[], Any] = jit_context  # returns None in eager mode, the capture context under jit(capture_mode="trace")
 
 
 class _GradMode:
@@ -71,8 +71,8 @@ def native_set_to(undo: Undo, enabled: bool) -> None:
 
 _recording = _pynative_executor._executor.grad_flag
 _set_recording = _pynative_executor._executor.set_grad_flag
-_started = [False]  # whether the flag is on because of us
-_running = [0]  # how many backward passes are going on, one within another
+_started = [False]  # whether mstorch has turned the flag on
+_running = [0]  # number of running backward passes, including nested ones
 
 
 def start_recording() -> None:
@@ -108,21 +108,21 @@ def stop_recording() -> None:
 
 
 def values_read() -> None:
-    """Stop MindSpore from recording when values are read, because MindSpore's own code may run next; no effect within a node or a hook."""
+    """Stop MindSpore's autograd from recording after values were read, because the program may run MindSpore's own code next. Do nothing
+    within a node or a hook, or in a capture."""
     if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
         stop_recording()
 
 
 class lent(Block):
-    """Context manager for mstorch code that MindSpore calls: if MindSpore records gradients, the code cannot switch that off; else the
-    state is restored on exit.
-    """
+    """Context manager for mstorch code that MindSpore calls. If MindSpore is recording for autograd, this code cannot turn that off;
+    otherwise a recording that it starts is stopped on exit."""
 
     def __enter__(self) -> None:
         if _recording():
             self.at_end(functools.partial(operator.setitem, _started, 0, _started[0]))
             _started[0] = False
-        else:  # stop_recording(), of built-in functions: for each flag that is on because of us, off
+        else:  # stop_recording() made of built-in functions: turn the flag off if mstorch turned it on
             stop: Callable[[], Any] = functools.partial(deque, map(_set_recording, map(operator.not_, filter(None, _started))), 0)
             self.at_end(each(stop, functools.partial(operator.setitem, _started, 0, False)))
 
@@ -133,7 +133,7 @@ def own_dtypes(undo: Undo) -> None:
     set_type = _pynative_executor._executor.set_mixed_precision_type
     none = _native.MixedPrecisionType.NOTSET
     end = functools.partial(set_type, none, False)
-    undo[END:] = (end,)  # directly before what it undoes: no interrupt comes between
+    undo[END:] = (end,)  # directly before the change that it undoes, so that no interrupt comes between
     set_type(none, True)
 
 
@@ -242,7 +242,7 @@ if hasattr(_native, "_unsafe_set_version_counter"):
         """Increment the version counters of these tensors in MindSpore's autograd, so that a backward that needs the old values raises."""
         _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
 
-else:  # MindSpore 2.7: a tensor copied onto itself counts as written
+else:  # MindSpore 2.7: copying a tensor onto itself counts as a write
 
     def bump_versions(raws: Sequence[Raw]) -> None:
         """Increment the version counters of these tensors in MindSpore's autograd, so that a backward that needs the old values raises."""
@@ -253,7 +253,7 @@ else:  # MindSpore 2.7: a tensor copied onto itself counts as written
         set_grad_enabled(enabled)
 
 
-detached = mindspore.ops.stop_gradient  # a detached alias of a raw tensor
+detached = mindspore.ops.stop_gradient  # returns a detached alias of a raw tensor
 
 
 class Function(_NativeFunction):

@@ -52,7 +52,7 @@ class HostRoundTrip(GraphBreak):
     """Raised when the values of a tensor that depends on the inputs are read on the host."""
 
 
-# Primitives whose result is as long as values say, which a graph keeps as it was in the first call.
+# Primitives whose output length depends on values; a graph would keep the length of the first call.
 _OF_UNKNOWN_SHAPE = frozenset((
     "Unique", "Unique2", "UniqueDim", "UniqueConsecutive", "NonZero", "NonZeroExt", "MaskedSelect", "Bincount", "BincountExt",
     "RepeatInterleaveTensor",
@@ -60,9 +60,8 @@ _OF_UNKNOWN_SHAPE = frozenset((
 
 
 class KernelBreak(GraphBreak):
-    """Raised where mstorch's graphs lack features of torch's (a kernel, shapes that depend on values, device tensors, arguments with
-    attributes), or compute them incorrectly: the function runs eagerly even with fullgraph.
-    """
+    """Raised for torch features that mstorch's graphs lack or compute incorrectly: a kernel, shapes that depend on values, device tensors,
+    arguments with attributes. The function then runs eagerly, even with ``fullgraph=True``."""
 
 
 class StepBreak(GraphBreak):
@@ -71,14 +70,14 @@ class StepBreak(GraphBreak):
     """
 
 
-# Reads of values, which torch's compiler has no graph of. A shape that depends on values it has, so that here a kernel is missing.
+# Reads of values: torch's compiler has no graph for these either. It has graphs for shapes that depend on values; mstorch lacks a kernel.
 _OF_VALUES = frozenset(
     "item tolist numpy bool int float complex index array repr str format contains len iter is_nonzero equal allclose to_mindspore".split()
 )
 
 
 def _asked() -> str:
-    """Return the name of the mstorch function that the innermost line of the user's code called."""
+    """Return the name of the mstorch function that the user's innermost stack frame called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -151,7 +150,7 @@ def _entry(raw: Raw, dim: int, index: int) -> Raw:
     return _reshape(_narrow(raw, dim, index, 1), (*shape[:dim], *shape[dim + 1 :]))
 
 
-# View operations have no CPU kernel in a graph (2.7.2 says so; 2.10 keeps their first result as a constant, silently).
+# View operations have no CPU kernel in a graph (2.7.2 raises; 2.10 silently keeps their first result as a constant).
 _INSTEAD: dict[str, Callable[..., Raw]] = {
     "AsStrided": _strided,
     "BroadcastToView": _broadcast,
@@ -174,7 +173,7 @@ class Capture(_jit.TraceJitContext):
         super().__init__()
         self.inputs = {id(raw) for raw in inputs}
         self.known: dict[int, Raw] = {id(raw): raw for raw in inputs}
-        # Which inputs each dependent tensor depends on, as bits.
+        # The inputs that each dependent tensor depends on, as bits.
         self.depends: dict[int, int] = {id(raw): 1 << i for i, raw in enumerate(inputs)}
         self.foreign: dict[int, Raw] = {}
         self.replaced: dict[int, Any] = {}
@@ -189,7 +188,7 @@ class Capture(_jit.TraceJitContext):
         self.watching = True
         self.thread = threading.get_ident()
 
-    # What MindSpore calls while its ``jit_context`` is this object
+    # Methods that MindSpore calls while its ``jit_context`` is this object
 
     def run_op(self, prim: Any, prim_res: Raw, *args: Any) -> Raw:
         """Record an operation called from Python; return its result, or the value that replaces it."""
@@ -197,7 +196,7 @@ class Capture(_jit.TraceJitContext):
         if key in self.replaced:
             return self.replaced[key]
         if key in self.known:
-            return prim_res  # generated primitives report twice
+            return prim_res  # generated primitives report each call twice
         name = prim.name
         instead = _INSTEAD.get(name)
         if instead is not None:
@@ -207,11 +206,11 @@ class Capture(_jit.TraceJitContext):
             return made
         args = self._enter(name, prim_res, args)
         if any(id(raw) in self.depends for raw in instances((prim_res,), Raw)):
-            if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a trace takes what it saw, as torch's
+            if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a torch.jit trace keeps the shape of the first run, as in torch
                 self.refuse(f"the shape of what {name} gives depends on values", "kernel")
             _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
         else:
-            # A constant of the graph: what MindSpore folds into one by itself cannot be exported (2.10).
+            # A constant of the graph: MindSpore cannot export constants that it folds itself (2.10).
             for raw in instances((prim_res,), Raw):
                 self.known.pop(id(raw), None)
         return prim_res
@@ -273,7 +272,8 @@ class Capture(_jit.TraceJitContext):
         self.stop({"graph": GraphBreak, "kernel": KernelBreak, "step": StepBreak}[kind](what))
 
     def read(self, raw: Raw, how: str) -> None:
-        """Handle a read of the values of the MindSpore tensor ``raw`` by the host during a capture."""
+        """Handle a read of the values of ``raw`` on the host. If they depend on the inputs, end the capture with an error
+        (``raise_at_reads``), or else add the location to ``reads``."""
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
@@ -295,7 +295,7 @@ class Capture(_jit.TraceJitContext):
 
 
 def _inner_line() -> str:
-    """Return the innermost line inside mstorch outside of the recorder."""
+    """Return ``file:line`` of the innermost stack frame in mstorch, this module's own aside."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -318,7 +318,7 @@ def depends(raw: Raw) -> bool:
 
 
 def drawn(make: Callable[[], Any], raw_of: Callable[[Any], Raw]) -> Array | float:
-    """Return ``make()``; during a capture, ``raw_of(make())`` becomes an input of the graph, which is made anew for each run."""
+    """Return ``make()``. In a capture, ``raw_of(make())`` becomes an input of the graph, and is computed anew for each run."""
     context = current()
     return make() if context is None else context.draw(lambda: raw_of(make()))
 
@@ -386,7 +386,7 @@ class Graph:
 
 
 def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
-    # MindSpore compiles the backward of a phase that says so, whatever is recorded while it is captured.
+    # MindSpore compiles a backward graph for a phase whose name ends in "grad", whatever is recorded during the capture.
     name = "".join(character if character.isalnum() else "_" for character in name)
     phase = f"{name}.{next(_numbers)}.grad"
     _jit.set_jit_context(context)
@@ -429,7 +429,7 @@ def capture(
     finally:
         _jit.set_jit_context.__globals__["_jit_context"] = None
         if phase and not finished:
-            # The recorder cannot be reset: what was recorded ends as a graph that gives nothing.
+            # The recorder cannot be reset: end the recorded operations as a graph without useful outputs.
             try:
                 _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
             except KeyboardInterrupt:

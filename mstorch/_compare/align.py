@@ -62,7 +62,7 @@ def deviation(want: Event | None, have: Event | None, share: float = 1.0, least:
     scale = max(_finite(want["largest"]), least, 1e-30)
     furthest = float(np.sort(apart)[int(share * (apart.size - 1))]) / scale
     if share < 1.0 and first.size == math.prod(want["shape"]):
-        return furthest  # all elements are here: the norm would bring those back that do not count
+        return furthest  # all elements are available: comparing norms would include the elements that ``share`` excludes
     norms = [_finite(want["norm"]), _finite(have["norm"])]
     return max(furthest, abs(norms[0] - norms[1]) / max(*norms, least * math.sqrt(first.size), 1e-30))
 
@@ -88,7 +88,7 @@ class Alignment:
         self._ended = ended
         self.tolerance, self.names = tolerance, names
         self.layers: list[Layer] = []
-        self._known: dict[str, float] = {}  # how far parameters and buffers were when they were last seen
+        self._known: dict[str, float] = {}  # deviation of parameters and buffers when they were last compared
         self._steady: dict[str, Any] = {}  # the elements of parameters whose gradients have agreed so far
         self._drift = 0.0
         self.steps = 0
@@ -103,7 +103,7 @@ class Alignment:
             found = self._part(number, one, two)
             first = first or found
             if first is not None and number > first.step + 2:
-                break  # for the picture: some steps after it
+                break  # a few steps after the difference are kept for the chart
         kinds = [[event["kind"] for event in events if event["kind"] not in ("gradient", "parameter")] for events in (want, have)]
         if first is None and self._ended and len(kinds[0]) != len(kinds[1]):
             text = f"{len(kinds[0])} calls, losses and steps in {self.names[0]}, {len(kinds[1])} in {self.names[1]}"
@@ -186,7 +186,7 @@ class Alignment:
             where = around[0]["module"]
             return where, f"what {where} computes itself, outside of modules, before it calls {inner}", self._drift
         if result > self.tolerance and _within(one["call"], [pair[0] for pair in pairs]):
-            before = max(before, self._drift)  # what the modules within have given, none of which was at fault
+            before = max(before, self._drift)  # the results of inner modules, none of which was faulty
         if result > max(self.tolerance, _GROWTH * before):
             if one["training"] != two["training"]:
                 return name, f"{kind} with training={two['training']} where {other} has training={one['training']}", given
@@ -249,7 +249,7 @@ class Alignment:
             return None
         *_, call, found = min(wrong, key=lambda item: item[:2])
         while call in own_fault and (inner := [other for other in _within(call, calls[0]) if other in own_fault]):
-            call = max(inner)  # backward comes to the last of them first
+            call = max(inner)  # backward reaches the last one first
             found = own_fault[call]
         return found
 
@@ -311,13 +311,13 @@ class Alignment:
 
 
 def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event] | None:
-    """Return the call within which another one is made."""
+    """Return the pair of calls, one per run, that directly encloses the call ``one``; None if there is none."""
     above = [pair for pair in pairs if pair[0]["call"] < one["call"] and pair[0]["depth"] == one["depth"] - 1]
     return max(above, key=lambda pair: pair[0]["call"]) if above else None
 
 
 def _within(call: int, events: list[Event]) -> list[int]:
-    """Return the calls made within another one."""
+    """Return the numbers of the calls that were made during the given call."""
     depths = {event["call"]: event["depth"] for event in events}
     after = [other for other in sorted(depths) if other > call]
     return list(itertools.takewhile(lambda other: depths[other] > depths[call], after))
@@ -339,7 +339,7 @@ def _parts(events: list[Event]) -> list[list[Event]]:
 
 
 def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any]]:
-    """Return by call, side and number the time and value of a gradient (the first one if there are several backward passes)."""
+    """Return a dict from (call, side, number) to (time, value) of the gradient. If there are several backward passes, the first counts."""
     found: dict[tuple[int, str, int], tuple[int, Any]] = {}
     for time, event in enumerate(events):
         if event["kind"] == "gradient":
@@ -348,7 +348,8 @@ def _gradients(events: list[Event]) -> dict[tuple[int, str, int], tuple[int, Any
 
 
 def _of_call(gradients: Any, first: list[int], call: int) -> tuple[float, float, float]:
-    """Return the deviation of the gradients of a call's results, without and with outliers, and of those of its arguments, without."""
+    """Return the largest deviations for one call: of its results' gradients without outliers, of its results' gradients with all elements,
+    and of its arguments' gradients without outliers."""
     pairs: dict[str, list[tuple[Any, Any]]] = {"out": [], "in": []}
     for (other, side, number), (_, value) in gradients[0].items():
         if other == call:
@@ -363,7 +364,7 @@ def _names(event: Event) -> list[str]:
 
 
 def _first_gradients(events: list[Event]) -> dict[str, Any]:
-    """Return the gradients that backward gave to parameters (the first ones if there are several backward passes)."""
+    """Return the parameters' gradients by name. If there are several backward passes, the first counts."""
     found: dict[str, Any] = {}
     for event in events:
         if event["kind"] == "parameter":

@@ -33,12 +33,12 @@ class Record:
         self.torch, self.options = torch, options
         self.events: list[dict[str, Any]] = []
         self.names: dict[int, str] = {}
-        self.kept: list[Any] = []  # modules and optimizers that have a name: their ids are theirs alone
+        self.kept: list[Any] = []  # keeps named modules and optimizers alive, so that their ids stay unique
         self.depth = 0
         self.calls = 0
         self.step = 0
         self.optimizers: dict[int, int] = {}
-        self.watched: dict[int, Any] = {}  # parameters whose gradients are written down
+        self.watched: dict[int, Any] = {}  # parameters whose gradients are recorded
         self._loads = options.get("checkpoint")
 
     def stats(self, value: Any) -> dict[str, Any] | None:
@@ -93,7 +93,7 @@ class Record:
         self.calls += 1
         self.depth += 1
         module.__dict__.setdefault("_compare_calls", []).append(event)
-        self.watch_all(self.tensors(args), event["call"], "in")  # now: a module that writes into its input leaves another tensor there
+        self.watch_all(self.tensors(args), event["call"], "in")  # before the call: a module that writes into its input replaces the tensor
 
     def after(self, module: Any, args: Any, output: Any) -> None:
         """Record the end of a module's call."""

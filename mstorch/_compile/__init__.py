@@ -56,7 +56,7 @@ def compile(
         return model
     if backend == "eager":
         return OptimizedModule(model, graphs=False) if isinstance(model, Module) else model
-    # On a CPU MindSpore's graphs take 2.5 to 10 times as long as eager's kernels, and seconds to compile.
+    # On a CPU MindSpore's graphs take 2.5 to 10 times as long as eager kernels, and seconds to compile.
     graphs = fullgraph or backend not in (None, "inductor") or DEVICE_TARGET != "CPU"
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph, recompile_limit, graphs)
@@ -91,12 +91,12 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:
-        """Whether the original module is in training mode."""
+        """True if the original module is in training mode."""
         return self._orig_mod.training
 
     @training.setter
     def training(self, value: bool) -> None:
-        if "_orig_mod" in self.__dict__.get("_modules", {}):  # a Cell's constructor sets it before
+        if "_orig_mod" in self.__dict__.get("_modules", {}):  # Cell's constructor sets attributes before it exists
             self._orig_mod.training = value
 
     @property

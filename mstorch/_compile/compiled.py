@@ -55,7 +55,7 @@ from .trees import check_result, flatten, leaves, unflatten
 from .watch import Again, Watch
 
 _LIMIT = 64
-_lock = threading.RLock()  # MindSpore's recorder is one for the process
+_lock = threading.RLock()  # MindSpore has one recorder per process
 
 
 class _GraphNode(Node):
@@ -71,7 +71,7 @@ class _GraphNode(Node):
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Return the gradients of the graph's inputs."""
         if recorded:
-            # MindSpore's second derivative of a captured graph lacks terms, without a word (2.7.2 to 2.10).
+            # MindSpore's second derivative of a captured graph silently lacks terms (2.7.2 to 2.10).
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None]
         with LOCK:
@@ -104,17 +104,18 @@ class Entry:
         self.natives: list[Raw] = []
         self.draws: list[Callable[[], Raw]] = []
         self.drawn: list[Raw] = []
-        self.cut: list[bool] = []  # inputs from which no gradient is wanted
+        self.cut: list[bool] = []  # inputs that need no gradient
 
     def settle(self) -> None:
-        """Determine which inputs get a gradient from the outputs that require grad."""
+        """Set ``cut``: for each input of the graph, whether none of the outputs that require grad depends on it, so that it gets no
+        gradient."""
         wanted = 0
         for bits, tracked in zip(self.depends, self.plan.tracked):
             wanted |= bits if tracked else 0
         self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
-        """Return whether the guards of the entry hold for arguments whose signature already matches."""
+        """Return True if the entry's guards hold for these arguments, whose signature already matches."""
         for i, tensor in self.identical:
             if arguments[i] is not tensor:
                 return False
@@ -152,7 +153,7 @@ class Entry:
                 tape.mark_leaf(inputs[place])
             tape.start_recording()
             raws = list(self.graph(inputs + self.natives + drawn))
-            tape.stop_recording()  # what comes next is no part of the graph
+            tape.stop_recording()  # the following operations are not part of the graph
         with native_set_to(False):
             tensors = [*map(result_of, raws, self.plan.kept())]
         node: Any = _GraphNode(edges)
@@ -187,7 +188,7 @@ class Entry:
         return unflatten(made.form, iter(found))
 
 
-# As torch calls them; torch._logging switches them on.
+# torch's names of the artifacts; torch._logging enables them.
 _RECOMPILES = [logging.getLogger(f"torch._dynamo.guards.__recompiles{verbose}") for verbose in ("", "_verbose")]
 _BREAKS = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
 
@@ -225,11 +226,11 @@ class Compiled:
         if not self.graphs or stance[0] == "force_eager" or inside.active or tape.tracing() is not None or mode_is_on():
             return self._plainly(args, kwargs)
         if modes.saved_hooks or (modes.levels and forward_mode()):
-            return self._plainly(args, kwargs)  # a graph has no tangents, and packs nothing that it saves
+            return self._plainly(args, kwargs)  # a graph has no tangents, and does not pack saved tensors
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)
         if nested_in(arguments):
-            return self._plainly(args, kwargs)  # a graph has one shape for each tensor
+            return self._plainly(args, kwargs)  # in a graph, each tensor has one shape
         key = (form, tuple([_signature(t) for t in arguments]), _sharing(arguments), setting_key())
         for entry in self.entries.get(key, ()):
             if entry.fits(arguments):
@@ -240,7 +241,7 @@ class Compiled:
             with _lock, inside:
                 found = self._compile(form, arguments)
             if found is None:
-                return self._plainly(args, kwargs)  # which raises
+                return self._plainly(args, kwargs)  # which raises the function's error
             entry = found
             self._log(entry)
             self.entries.setdefault(key, []).insert(0, entry)
@@ -281,8 +282,9 @@ class Compiled:
     # Capturing
 
     def _compile(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
-        """Return an entry for these arguments; None if the function raises, with or without a graph."""
-        graphs_read_windows()  # found out before the recorder is at work
+        """Return a new entry for these arguments, with a graph or the reason why there is none. Return None if the function raises an error
+        of its own."""
+        graphs_read_windows()  # determined before the recorder is active
         stream = states_of_streams()
         enabled = modes.grad
         entry = Entry()
@@ -307,7 +309,7 @@ class Compiled:
             if entry.guards is not None:
                 try:
                     entry.guards.restore()
-                except BaseException:  # an interrupt: another one is not to be expected
+                except BaseException:  # an interrupt; a second one is not expected
                     entry.guards.restore()
                     raise
             put_states(stream)
@@ -339,7 +341,8 @@ class Compiled:
             entry.natives += natives
 
     def _prepare(self, entry: Entry, arguments: list[Any]) -> None:
-        """Find the tensors that the function can reach, and which arguments are among them, before it runs."""
+        """Before the function runs, find the tensors that it can reach (the entry's states), and those of them that are arguments. Raise
+        GraphBreak for a tensor or a Cell that a graph does not support."""
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]
@@ -412,7 +415,7 @@ def _states(guards: Guards) -> list[Any]:
         if not has_memory(tensor):
             raise GraphBreak("a tensor of MindSpore's side is used")
         if stays_behind(tensor):
-            continue  # the capture ends where it is used
+            continue  # using it ends the capture
         held = found.get(id(tensor._ms_storage))
         if held is None or (is_tracked(tensor) and not is_tracked(held)):
             found[id(tensor._ms_storage)] = tensor
@@ -473,7 +476,7 @@ def _check_escapes(
 
 
 def _holder(tensor: Any) -> str:
-    """Return which object holds a tensor, for a message."""
+    """Return the name under which a dict (an object's attributes, a module) holds a tensor, as text for a message; "" if there is none."""
     for holder in gc.get_referrers(tensor):
         if isinstance(holder, dict):
             for key, value in holder.items():

@@ -60,7 +60,7 @@ def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[An
 
 
 def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> NativeBlock:
-    """Return a capture block in which other values replace the storages of known tensors."""
+    """Return a capture block in which the values ``raws`` replace the storages of the tensors ``states``."""
     block = NativeBlock(captured=True)
     for tensor, raw in zip(states, raws):
         block.put(tensor._ms_storage, raw)
@@ -88,11 +88,11 @@ class copied_memory(Block):
 
 _OF_STORAGES = ("_source", "_memory", "moved", "parameter", "version")
 _OF_DEVICES = ("base", "lent", "shadow", "parameter", "version")
-_MANY = 1 << 32  # more than a function exchanges one memory: no window of a copy counts as one of the memory
+_MANY = 1 << 32  # larger than any number of exchanges in a function: no cached window of a copy is taken for one of the original
 
 
 def _now(storage: Any) -> list[tuple[str, Any]]:
-    """Return the attributes that restore a storage after its copy is discarded."""
+    """Return the attributes of a storage with their values, from which it is restored after a run on a copy of its memory."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]
     return [(name, getattr(storage, name)) for name in _OF_STORAGES]
@@ -136,13 +136,14 @@ class Plan:
         self.form: Any = None
         self.recipes: list[Recipe] = []
         self.raws: list[Raw] = []  # outputs of the graph
-        self.tracked: list[bool] = []  # which of them have a gradient; known after a run without a graph
-        self.fresh: list[Any] = []  # the number of the output, or a constant's values
-        self.states: list[tuple[Any, Any]] = []  # known tensor; number or values of its whole storage
+        self.tracked: list[bool] = []  # whether each of them has a gradient; known after an eager run
+        self.fresh: list[Any] = []  # the output's number, or the values of a constant
+        self.states: list[tuple[Any, Any]] = []  # (known tensor, output number or values of its whole storage)
         self.arguments: list[tuple[int, Any]] = []
 
     def kept(self) -> list[bool]:
-        """Return for each output of the graph whether it persists as a tensor; the others are only written to known tensors."""
+        """Return for each output of the graph True if it becomes a new tensor or an argument's value; other outputs are copied into known
+        tensors."""
         lasting = {number for number in [*self.fresh, *[number for _, number in self.arguments]] if isinstance(number, int)}
         return [number in lasting for number in range(len(self.raws))]
 

@@ -59,27 +59,27 @@ class Guards:
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True) -> None:
         self.strict = strict
         self.dicts: list[tuple[dict[str, Any], list[tuple[str, Any, bool]], str]] = []
-        self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries with copies of them
+        self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries, with copies of them
         self.items: list[tuple[Any, Any, Any, bool, str]] = []
         self.cells: list[tuple[Any, Any, bool, str]] = []
         self.tensors: list[tuple[Any, Any, bool, bool, str, tuple[Any, ...]]] = []
         self.modules: list[Any] = []
         self.natives: list[Any] = []
         self.keys: list[tuple[dict[str, Any], frozenset[str], str]] = []
-        # What gives a value, the value, what puts it back (None where nothing can), and its name.
+        # (function that returns a value, the value, function that restores it or None, name)
         self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
         self.classes: list[tuple[type, dict[str, Any]]] = []
         self.public = [(vars(space), dict(vars(space))) for space in (functional, _tensor_class())]
-        self.names: set[str] = set()  # of attributes and globals, in the code that ran
-        self._functions: dict[int, list[tuple[types.FunctionType, str]]] = {}  # by the number of their code
+        self.names: set[str] = set()  # names of attributes and globals in the code that ran
+        self._functions: dict[int, list[tuple[types.FunctionType, str]]] = {}  # by the id of their code
         self._entered: dict[int, types.CodeType] = {}
-        self._made: dict[int, types.CodeType] = {}  # codes of functions that those make
-        self._computes = False  # whether the function computes names of attributes
-        self._opened: set[int] = set()  # modules all of whose names count
-        self._python: dict[int, tuple[types.ModuleType, str]] = {}  # Python's modules that were met
-        self._known: dict[int, tuple[types.ModuleType, set[str]]] = {}  # and which of their names were looked at
+        self._made: dict[int, types.CodeType] = {}  # codes of functions defined inside these functions
+        self._computes = False  # whether the function computes attribute names
+        self._opened: set[int] = set()  # modules of which all names are guarded
+        self._python: dict[int, tuple[types.ModuleType, str]] = {}  # Python modules that were found
+        self._known: dict[int, tuple[types.ModuleType, set[str]]] = {}  # and the names that were guarded in each of them
         self._bases: set[type] = set()
-        self._seen: dict[int, Any] = {}  # by number; ids are of living objects
+        self._seen: dict[int, Any] = {}  # by id; keeps the objects alive, so that ids stay unique
         self._by_dict: dict[int, list[tuple[str, Any, bool]]] = {}
         self._hooks_of_all()
         for space, _ in self.public:
@@ -92,7 +92,7 @@ class Guards:
             self.enter(own.__code__)
 
     def finish(self) -> None:
-        """Add the guards that are known only after the function has run, from the names that it used."""
+        """Add the guards on ``.grad`` if the function used that name; called when the function has run."""
         if "grad" in self.names:
             for tensor, *_, path, _ in self.tensors:
                 self._probe(functools.partial(_gradient_of, tensor), f"{path}.grad")
@@ -142,7 +142,7 @@ class Guards:
         elif isinstance(value, slice):
             for part in (value.start, value.stop, value.step):
                 self.look(part, path)
-        elif type(value).__module__.startswith(_ROOM):  # a compiled function: its graphs are no part of the program
+        elif type(value).__module__.startswith(_ROOM):  # a compiled function: its graphs are not part of the program
             self.look(getattr(value, "function", None), path)
         elif pictured(value) is not None:
             self._pictured(value, path)
@@ -189,7 +189,7 @@ class Guards:
         self._probe(pictured(value), path)  # type: ignore[arg-type]
         for part in parts(value):
             self.look(part, f"an item of {path}")
-        if not isinstance(value, logging.Logger):  # what it logs to, the function cannot see
+        if not isinstance(value, logging.Logger):  # a function cannot observe a logger's handlers
             self._object(value, path, open_=True)
 
     def _partial(self, value: Any, path: str) -> None:
@@ -309,7 +309,7 @@ class Guards:
             self._enter(function, path)
 
     def _bound(self, function: types.FunctionType, path: str) -> None:
-        """Return the values that a function holds besides its globals: defaults, closure, attributes."""
+        """Add guards for the values in a function's closure and for its default values."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             try:
                 value = cell.cell_contents
@@ -400,7 +400,7 @@ class Guards:
             self.look(space["__getattr__"], f"{module.__name__}.__getattr__")
 
     def computes_names(self) -> None:
-        """Guard all names of the modules involved, because the function computes the names of attributes."""
+        """Guard all public names of the modules that the function uses, because the function computes names of attributes (``getattr``)."""
         self._computes = True
         while len(self._opened) < len(self._python):
             for module, path in [found for number, found in self._python.items() if number not in self._opened]:
@@ -413,7 +413,7 @@ class Guards:
                     self.public.append((vars(module), dict(vars(module))))
 
     def environment(self) -> None:
-        """Guard the environment variables, which the function reads."""
+        """Guard ``os.environ``, because the function reads environment variables."""
         data: Any = os.environ._data  # type: ignore[attr-defined]
         if id(data) not in self._by_dict:
             self._dict(data, "os.environ", lambda key: f"os.environ[{key!r}]")
@@ -502,12 +502,12 @@ class Guards:
 
 _ROOM = __name__.rpartition(".")[0]
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
-# What Python keeps in a class, and what counts instances there.
+# Attributes that Python keeps in a class, and counters of instances.
 _OF_CLASSES = frozenset((
     "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__parameters__",
     "__orig_bases__", "__annotations__", "__protocol_attrs__", "__subclasshook__", "total_instance_count", "next_id",
 ))  # fmt: skip
-# What comes to a module's attributes as it runs.
+# Attributes that are added to a module when it runs.
 _LATER = frozenset((*STATE_OF_CELLS, "_compiled_call_impl", "_graphs", "_compiled", "_native_members"))
 
 
@@ -528,7 +528,7 @@ def _same_members(base: type, before: dict[str, Any]) -> bool:
 
 
 def _same_picture(now: Any, value: Any) -> bool:
-    """Return whether a value is unchanged: the same object, or an equal plain value."""
+    """Return whether a value is unchanged: the same object, an equal plain value, or a tuple of such."""
     if now is value:
         return True
     if type(now) is not type(value):
@@ -578,7 +578,7 @@ def _unchanged(container: Any, before: Any) -> bool:
     if len(container) != len(before):
         return False
     if isinstance(container, dict):
-        return _in_order(container, before)  # the values have checks of their own
+        return _in_order(container, before)  # the values have guards of their own
     return all(now is value or (is_plain(value) and same_plain(now, value)) for now, value in zip(container, before))
 
 

@@ -31,11 +31,11 @@ from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._core.size import Size
 
-# Values of exactly these types have no identity that matters and never change. Subclasses may have attributes.
+# Values of exactly these types never change, and their identity does not matter. Subclasses may have attributes.
 _NUMBERS = frozenset(kind for kind in np.sctypeDict.values() if not issubclass(kind, (np.void, np.object_)))
 PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), dtype, device, layout, memory_format, Size, range)) | _NUMBERS
 
-# Values of these never change, or hold nothing that a function could compute with.
+# Values of these types never change, or contain nothing that a function could compute with.
 FIXED: tuple[Any, ...] = (
     re.Pattern, re.Match, np.ufunc, np.dtype, types.CodeType, types.GenericAlias, types.UnionType, types.BuiltinFunctionType,
     types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType, types.GetSetDescriptorType,
@@ -65,14 +65,14 @@ class Held:
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value is plain, its identity irrelevant: a number, a string, a dtype, or a tuple of such."""
+    """Return whether a value is a number, a string, a dtype or the like, or a tuple of these, so that it is compared by value and not by
+    identity."""
     kind = type(value)
     return kind in PLAIN or (kind is tuple and all(map(is_plain, value)))
 
 
 def picture(value: Any) -> Any:
-    """Return a key for a value: for a plain value, one that equals only keys of the same type and bits; for other objects their identity.
-    """
+    """Return a key by which two values can be compared: type and bits of a plain value, the identity of any other object."""
     kind = type(value)
     if kind is float:
         return kind, struct.pack("d", value)
@@ -97,8 +97,8 @@ def _logged(value: logging.Logger) -> tuple[Any, ...]:
 
 
 def pictured(value: Any) -> Callable[[], Any] | None:
-    """Return a function that converts a value to plain data or identities, if attributes and keys do not show the value's state; else None.
-    """
+    """Return a function that returns the current state of a value (an array's bytes, a set's items), for values whose state is not in their
+    attributes. Return None for others."""
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
         return lambda: (value.dtype.str, value.shape, tuple(map(picture, value.ravel().tolist())))
     if isinstance(value, np.ndarray):
@@ -112,7 +112,7 @@ def pictured(value: Any) -> Callable[[], Any] | None:
     if isinstance(value, bytearray):
         return lambda: bytes(value)
     if isinstance(value, (set, frozenset)):
-        return lambda: tuple(map(picture, value))  # in the order in which they are met
+        return lambda: tuple(map(picture, value))  # in iteration order
     if isinstance(value, collections.deque):
         return lambda: (value.maxlen, *map(picture, value))
     if isinstance(value, types.MappingProxyType):
@@ -120,7 +120,7 @@ def pictured(value: Any) -> Callable[[], Any] | None:
     if isinstance(value, contextvars.ContextVar):
         return lambda: picture(value.get(None))
     if isinstance(value, weakref.ref):
-        return lambda: value() is None  # it never refers to another
+        return lambda: value() is None  # its referent never changes
     if isinstance(value, BaseException):
         return lambda: (*map(picture, value.args), picture(value.__cause__), picture(value.__context__))
     if isinstance(value, logging.Logger):
@@ -150,7 +150,7 @@ def parts(value: Any) -> list[Any]:
 def kept_by(cached: Any) -> list[Any]:
     """Return the arguments and results that ``functools.lru_cache`` holds for a function."""
     held = [one for one in gc.get_referents(cached) if not isinstance(one, (type, types.FunctionType)) and one is not vars(cached)]
-    if cached.cache_parameters()["maxsize"] is None:  # one dictionary of the results comes first
+    if cached.cache_parameters()["maxsize"] is None:  # the dictionary of results is the first referent
         return [value for one in held[:1] for value in one.values()]
     return [one for one in held if not (type(one) is dict and any(type(value).__name__ == "_lru_list_elem" for value in one.values()))]
 
@@ -184,7 +184,7 @@ def hides_state(value: Any) -> bool:
     return False
 
 
-# Bases whose contents guards look at.
+# Base classes whose contents guards compare.
 _SEEN_THROUGH = frozenset((list, tuple, dict, set, frozenset, str, bytes, int, float, collections.OrderedDict, collections.defaultdict))
 
 __all__ = ["CACHED", "Held", "PLAIN", "hides_state", "is_plain", "kept_by", "parts", "picture", "pictured", "same_plain", "slots"]

@@ -30,7 +30,7 @@ def has_memory(tensor: Any) -> bool:
 
 
 def stays_behind(tensor: Tensor) -> bool:
-    """Return True for a CPU tensor in a process whose graphs run on a device."""
+    """Return whether a tensor is on the CPU while graphs run on a device."""
     return not ON_CPU and tensor._ms_storage.__class__ is not DeviceMemory
 
 

@@ -31,7 +31,7 @@ def _folders(*paths: str | None) -> tuple[str, ...]:
     return tuple({os.path.join(one, "") for path in found for one in (os.path.abspath(path), os.path.realpath(path))})
 
 
-# What MindSpore reads source code and files with.
+# Functions with which MindSpore reads source code and files.
 _READS = ("asttokens", "astunparse", "dill", "google", "packaging", "safetensors", "scipy", "six.py", "typing_extensions.py")
 _OWN = _folders(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), MINDSPORE, os.path.dirname(np.__file__)
@@ -60,7 +60,7 @@ def origin_of_code(code: types.CodeType, namespace: dict[str, Any]) -> Origin:
     """Return the origin of a function's code; code compiled from a string belongs to the module of its globals."""
     if code.co_filename.startswith("<") and not code.co_filename.startswith(("<frozen", "<__array_function__")):
         name = namespace.get("__name__")
-        if "_tuple_new" in namespace and str(name).startswith(NAMED_TUPLE):  # what ``collections.namedtuple`` makes
+        if "_tuple_new" in namespace and str(name).startswith(NAMED_TUPLE):  # a class made by ``collections.namedtuple``
             return PYTHON
         return OWN if isinstance(name, str) and name.partition(".")[0] in (_HOME, "mindspore", "numpy") else USER
     return _origin_of_file(code.co_filename)

@@ -29,7 +29,7 @@ from .trees import flatten, unflatten
 if TYPE_CHECKING:
     from .compiled import Entry
 
-# Largest difference allowed, as a part of the largest value.
+# Largest allowed difference, relative to the largest value.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-7, "complex128": 1e-7}
 
 
@@ -38,7 +38,8 @@ def _reference(
     function: Callable[..., Any], form: tuple[Any, ...], arguments: Sequence[Any], numbers: Sequence[int],
     states: Sequence[Any]
 ) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
-    """Run the function on copies; yield its outputs, the stand-ins, and the edges at which gradients end (None: no gradient)."""
+    """Run the function on copies of its tensors, as a generator: yield its outputs, the copies, and the edges at which gradients are wanted
+    (None: no gradient)."""
     with copied_memory(states):
         made = [copied(arguments[i]) for i in numbers]
         ends = [edge_of(owner) if is_tracked(owner) and not owner._ms_dtype.is_integral else None for owner in (*made, *states)]
@@ -102,7 +103,7 @@ def _whole(tensor: Tensor) -> Any:
 
 
 def _as_it_lies(values: Array, tensor: Any) -> Array:
-    """Return the values in memory order, for a tensor that covers its memory."""
+    """Return the values of a dense tensor as a flat array in memory order; row-major values unchanged."""
     if tensor._ms_stride is None:
         return values
     flat = np.empty(values.size, values.dtype)
@@ -135,7 +136,7 @@ def _compare_run(
         faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
         found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
         got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
-        # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
+        # A gradient that cancels to zero (a bias before a normalization) consists of rounding errors of the others' size.
         noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
         for place, want, given in zip(places, wanted, got):
             zeros = from_numpy(np.zeros(owners[place]._ms_shape, owners[place]._ms_dtype.np))

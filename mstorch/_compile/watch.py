@@ -36,7 +36,7 @@ _MODULES = frozenset(
     "_sre _string unicodedata _statistics _json _codecs _datetime _imp".split()
 )
 _FUNCTIONS = frozenset((("posix", "fspath"), ("nt", "fspath"), ("_warnings", "warn"), ("sys", "intern"), ("sys", "getsizeof")))
-# Whose methods give what their object holds.
+# Types whose methods depend only on the object's contents.
 _TYPES = frozenset((
     object, type, bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, slice, property, memoryview,
     type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), types.MappingProxyType, types.GeneratorType,
@@ -45,34 +45,34 @@ _TYPES = frozenset((
     fractions.Fraction, contextvars.ContextVar,
 ))  # fmt: skip
 _UNLESS = frozenset(("__subclasses__", "__dir__"))
-# Modules of Python's library whose functions compute with what they are given; what they call is looked at too.
+# Modules of Python's library whose functions depend only on their arguments; the functions that they call are watched too.
 _LIBRARY = frozenset(
     "abc _collections_abc _weakrefset weakref collections contextlib copy copyreg dataclasses enum functools types typing numbers "
     "operator re sre_compile sre_parse string textwrap fractions statistics heapq bisect inspect keyword reprlib posixpath ntpath "
     "genericpath pathlib colorsys json base64 struct codecs encodings typing_extensions importlib._bootstrap".split()
 )
-_TOLD = frozenset(("logging", "warnings"))  # what they do, they do for readers
-# And these, where it is us who ask. Torch itself puts a function of its own in the place of ``inspect.getfile``.
+_TOLD = frozenset(("logging", "warnings"))  # their effects are only messages for readers
+# These are allowed if mstorch calls them. Torch itself replaces ``inspect.getfile``.
 _READING = frozenset(("linecache", "tokenize", "traceback", "importlib._bootstrap", "torch.package.package_importer"))
 _OPENING = (io.open, os.open)
 _READERS = (np.fromfile, np.may_share_memory, np.shares_memory)
-# Names by which code gets at what no guard knows.
+# Attributes by which code reaches values that no guard covers.
 _INNER = frozenset((
     "__globals__", "__builtins__", "__subclasses__", "__closure__", "__code__", "f_globals", "f_locals", "f_back", "f_code", "tb_frame",
     "gi_frame", "cr_frame", "cell_contents", "__loader__", "__spec__",
 ))  # fmt: skip
-# Members of a tensor that say how it came to be, which a graph's tensors do not.
+# Members that depend on how a tensor was made, which a graph's tensors do not reproduce.
 _OF_TENSORS = frozenset(
     "storage_offset _version grad_fn _base data_ptr _is_view output_nr untyped_storage storage is_inference is_shared is_pinned "
     "retains_grad _backward_hooks is_conj is_neg".split()
 )
 _HOME = __name__.partition(".")[0]
-# Rooms of ours that tell of the process, of files, of other processes.
+# Packages of mstorch whose results depend on the process, on files or on other processes.
 _OUTSIDE = tuple(
     f"{_HOME}.{room}"
     for room in ("multiprocessing", "serialization", "_serialization", "hub", "distributed", "monitor", "profiler", "cuda.memory")
 )
-# What stands around a function of ours when a program calls it.
+# Modules of wrappers around mstorch's functions, through which programs call them.
 _AROUND = frozenset((f"{_HOME}._core.overriding", f"{_HOME}._core.no_memory", f"{_HOME}._core.decorating"))
 
 
@@ -87,7 +87,7 @@ class Watch:
         self.guards = guards
         self.stop = stop
         self._allowed: set[int] = set()
-        self._telling: Any = None  # the frame or the built-in function that tells somebody something
+        self._telling: Any = None  # the frame or built-in function that is issuing a log message or a warning
 
     def called(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call a function while its calls are watched, and return its result.
@@ -124,7 +124,7 @@ class Watch:
         elif event == "c_call":
             if _is_users(frame) or (called in _OPENING and _asker(frame).startswith("numpy")):
                 self._built_in(frame, called)
-            elif called is gc.collect:  # MindSpore's: the callbacks and finalizers that run are no part of the function
+            elif called is gc.collect:  # called by MindSpore: callbacks and finalizers that run now are not part of the function
                 self._telling = called
 
     def _enter(self, frame: types.FrameType) -> None:
@@ -200,7 +200,7 @@ def _is_asked(frame: types.FrameType) -> bool:
 def _forbidden(called: Any, name: str) -> str:
     """Return the name of a built-in function that is not allowed in a graph; an empty string if it is allowed."""
     owner = getattr(called, "__self__", None)
-    if isinstance(owner, types.FunctionType) or is_exit(called):  # ours, in the form of a built-in function
+    if isinstance(owner, types.FunctionType) or is_exit(called):  # mstorch's function in the form of a built-in one
         return ""
     if owner is None or isinstance(owner, types.ModuleType):
         module = called.__module__ or getattr(owner, "__name__", "") or ""

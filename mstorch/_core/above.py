@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .tensor_base import TensorBase
 
 above: Any = types.SimpleNamespace(processes=None, normalized_together=None)
-# What takes an optimiser's ``step`` and gives what runs: ``MSTORCH_DEBUG=compare`` fills it.
+# Functions that wrap an optimizer's ``step``; set by ``MSTORCH_DEBUG=compare``.
 step_watchers: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
-# What is told of each tensor whose elements come from a device to the host: ``MSTORCH_DEBUG=trace`` fills it.
+# Functions that are called with each tensor copied from a device to the host; set by ``MSTORCH_DEBUG=trace``.
 copy_watchers: list[Callable[[Any], None]] = []
 
 

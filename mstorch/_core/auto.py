@@ -4,27 +4,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# How a view came about, which decides whether it may be written to while operations are recorded.
+# How a view was made, which determines whether it may be written to in grad mode.
 DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
 
 
 class Auto:
     """Autograd state of a tensor besides its node; most tensors have none.
 
-    ``leaf``: gradients accumulate here. ``base``: the tensor that this one is a view of, never a view itself. ``seen``: the memory's
-    version when the view's node was computed (-1: it was written to since). ``pending``: the node that such a write gave the base, and the
+    ``leaf``: gradients accumulate here. ``base``: the tensor that this one is a view of, never a view itself. ``seen``: the version of the
+    memory when the view's node was computed (-1: modified in place since). ``pending``: the base's new node after such a write, with the
     version then. ``origin``: how the view was made. ``accumulator``: weak reference to the node that accumulates into ``grad``. ``hooks``
-    run on the gradient, ``post`` after a leaf has accumulated a gradient.
-    """
+    run on the gradient, ``post`` after a leaf has accumulated a gradient."""
 
-    # What few tensors have stands in the class, so that making a view sets three attributes.
+    # Rare attributes are class attributes, so that making a view sets three attributes only.
     leaf = False
     base: Any = None
     seen = 0
     pending: tuple[Any, int] | None = None
     origin = DEFAULT
     grad: Any = None
-    grad_dtype: Any = False  # of gradients, where one is set: a dtype, or None for any
+    grad_dtype: Any = False  # the dtype of gradients if one is set; None for any
     accumulator: Any = None
     hooks: Any = None
     post: Any = None
@@ -32,5 +31,5 @@ class Auto:
     again: Callable[[Any], Any] | None = None
     hooked: Any = None
     inference = False
-    tangents: dict[int, Any] | None = None  # of forward mode, by level
-    cut = -1  # when the tensor was cut off from its history in place, counted as nodes are
+    tangents: dict[int, Any] | None = None  # tangents of forward mode, by level
+    cut = -1  # the node counter when the tensor was last detached in place

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
-# Takes (function, arguments, their number, names), as a built-in function with these flags is called. In Python 3.10 no symbol has the
-# first name.
+# Arguments: (function, arguments, their number, names), the calling convention of built-in functions with these flags. Python 3.10 has no
+# symbol with the first name.
 _CALL = getattr(ctypes.pythonapi, "PyObject_Vectorcall", None) or ctypes.pythonapi._PyFunction_Vectorcall
 _ADDRESS = ctypes.cast(_CALL, ctypes.c_void_p).value
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)(("PyCFunction_NewEx", ctypes.pythonapi))
@@ -31,7 +31,7 @@ class _Definition(ctypes.Structure):
 
 
 _definitions: list[_Definition] = []  # the interpreter keeps their addresses
-_WRITTEN = (bool, int, str, type(None))  # defaults that a text can give
+_WRITTEN = (bool, int, str, type(None))  # types of defaults that a signature can show
 
 
 def built_in(function: Function, name: str, module: str) -> Function:
@@ -104,5 +104,5 @@ def _reduced(function: Callable[..., Any]) -> Any:
     return function.__reduce__() if written(function) is function else function.__name__
 
 
-# Python's own form of a pickle would name the function behind, which has no name.
+# Python's default pickle would use the name of the wrapped function, which cannot be looked up.
 copyreg.pickle(types.BuiltinFunctionType, _reduced)

@@ -43,7 +43,7 @@ _ROOMS = {
     "torch": ("torch_*.pyi", "by_hand.pyi"), "Tensor": ("methods*.pyi",), "linalg": ("linalg.pyi",), "fft": ("fft.pyi",),
     "special": ("special.pyi",), "functional": ("nn_functional.pyi",),
 }  # fmt: skip
-# What the stubs have as one form or several for the sake of types, and torch reads otherwise.
+# Functions whose signatures in the stubs, split or merged for type checkers, differ from those that torch parses.
 _BY_HAND = {
     **dict.fromkeys(
         "half float double int long short char byte bool bfloat16 cfloat cdouble cpu is_contiguous".split(),
@@ -73,18 +73,18 @@ _BY_HAND_OF_BOTH = {
     "nonzero": ("*, as_tuple: Bool = False, out: Tensor | None = None",),
 }  # fmt: skip
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
-# Functions that have forms of an older version besides, which torch does not name.
+# Functions that also accept the signatures of an older version, which torch's messages do not list.
 _OLDER = frozenset("add addbmm addcdiv addcmul addmm addmv addr baddbmm_ copy_ sspaddmm sub".split())
 
 
 class Parameter(NamedTuple):
-    """A parameter of a signature: the types that it takes (``kinds``: Tensor, Int, Ints, …), and how."""
+    """A parameter of a signature. ``kinds``: the types that it accepts (Tensor, Int, Ints, …); ``by_word``: it is keyword-only."""
 
     name: str
     kinds: frozenset[str]
     optional: bool
     by_word: bool
-    empty: bool  # None may be given
+    empty: bool  # None is accepted
 
 
 class Form(NamedTuple):
@@ -126,7 +126,7 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
                 found.append(form)
     if found or room not in ("torch", "Tensor"):
         return tuple(found)
-    dropped = room == "Tensor"  # the tensor itself
+    dropped = room == "Tensor"  # the tensor of the method
     return tuple(form._replace(parameters=form.parameters[dropped:]) for form in _in_schemas(name))
 
 
@@ -196,19 +196,17 @@ _SCHEMA_KINDS = {
 }  # fmt: skip
 
 
-# Forms that only TorchScript has: of its own lists and numbers, and of lists of indices.
+# Overloads that only TorchScript has: of its own lists and numbers, and of lists of indices.
 _SCRIPTED = re.compile(r"\bt(\[\])? |hacked_twin")
 
 
 NUMBERS_AS_TENSORS = frozenset(("add", "sub", "mul", "div"))
-"""Operators whose forms with numbers Python does not call: torch makes tensors of the numbers."""
+"""Operators whose overloads for numbers (``add.Scalar``) are not called from Python: torch converts the numbers to tensors."""
 
 
 @functools.cache
 def _in_schemas(name: str) -> tuple[Form, ...]:
-    """Return the forms that an operator has in torch's schemas; for an in-place operator without a schema, those of the operator without
-    ``_``.
-    """
+    """Return the signatures of an operator in torch's schemas; if an in-place operator has none, those of the operator without ``_``."""
     return tuple(map(_of_schema, _schemas(name) or _schemas(name.removesuffix("_"))))
 
 
@@ -224,7 +222,7 @@ def _of_schema(schema: Schema) -> Form:
     parameters = []
     for one in schema.arguments:
         kinds = {_SCHEMA_KINDS.get(re.sub(r"\[\d*\]", "[]", one.type.rstrip("?")), "")} - {""}
-        kinds |= {"Int"} if re.search(r"\[\d", one.type) else set()  # int[2]: one number may stand for all
+        kinds |= {"Int"} if re.search(r"\[\d", one.type) else set()  # int[2]: a single number may be given for all items
         name = "input" if one.name == "self" else one.name
         parameters.append(Parameter(name, frozenset(kinds), one.has_default, one.kwarg_only, one.type.endswith("?")))
     return Form(tuple(parameters), False)
@@ -238,14 +236,13 @@ def _has_several(name: str) -> bool:
 
 
 def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> str | None:
-    """Return the error message of the compiled function to which a function of torch in Python passes its arguments, by position; None if
-    it accepts them.
+    """Return the error message of the compiled function to which a Python function of torch passes its arguments; None if that accepts
+    them.
 
-    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function inspects numbers itself.
-    """
+    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function checks numbers itself."""
     forms = _in_schemas(name)
     words = list(given)
-    if len(forms) > 1:  # of a tensor, and of any number of them
+    if len(forms) > 1:  # overloads for one tensor and for any number of tensors
         forms = tuple(form for form in forms if ("Tensors" in form.parameters[0].kinds) is isinstance(given[words[0]][0], tuple))
     if not forms:
         return None
@@ -256,7 +253,7 @@ def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> 
             break
         value, usual = given.get(own) or given[words[0]]
         if (isinstance(usual, str) and "Text" not in parameter.kinds) or (looks and not parameter.kinds & {"Tensor", "Tensors"}):
-            parameter = parameter._replace(kinds=frozenset())  # a word that it hands on as a number
+            parameter = parameter._replace(kinds=frozenset())  # a word that the Python function passes on as a number
         parameters.append(parameter._replace(by_word=False))
         values.append(() if value is None and usual is None and "Ints" in parameter.kinds else value)
     return _wrong(name, Form(tuple(parameters), False), tuple(values), {})
@@ -269,7 +266,7 @@ def _is_folded(form: Form) -> bool:
     return any("Tensor" in parameter.kinds and parameter.kinds & {"Scalar", "Float"} for parameter in form.parameters)
 
 
-# Until 3.11 Python binds a method that is called with keywords, and names what it is bound to.
+# Before 3.11 Python binds a method that is called with keywords, and its message names the class of the object.
 _NAMED_OF = "TensorBase" if sys.version_info >= (3, 11) else "Tensor"
 
 
@@ -319,7 +316,7 @@ def _index(value: Any) -> bool:
 
 
 def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return why a call does not match a signature, with torch's message."""
+    """Return torch's message for the first argument by which a call does not match a signature, or None if the call matches."""
     parameters, by_place = form.parameters, form.by_place
     args = _gathered(form, args)
     if len(args) > by_place:

@@ -65,7 +65,7 @@ def meant(kind: str) -> str:
     return _EITHER if _switch.on and kind in ("cuda", "npu") else kind
 
 
-is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="Whether the memory is on the device that \"cuda\" names.")
+is_cuda = property(lambda self: self.device.type == meant("cuda"), doc="True if the memory is on the device that \"cuda\" names.")
 """Property ``is_cuda`` of classes with a device."""
 
 

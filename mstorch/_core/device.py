@@ -98,7 +98,7 @@ _TYPE = runtime.device_type()
 _PLACES: dict[tuple[int, bool], device] = {}
 
 
-# What torch's errors say of devices, after their first words.
+# The second part of torch's error messages about devices.
 _NOT_COMPILED = {
     "cuda": "",
     "xpu": "",
@@ -129,9 +129,8 @@ def prefix(place: device) -> str:
 
 
 def index_of(wanted: Any) -> int:
-    """Return the index of an accelerator given as an index, a string, a device or None; raise RuntimeError if the process computes on
-    another.
-    """
+    """Return the device index for an index, a string, a device or None (the current one). Raise RuntimeError if this process may not use
+    that device."""
     index = wanted if isinstance(wanted, int) else None if wanted is None else device(wanted).index
     if index is None or index < 0:
         return binding.index()
@@ -152,10 +151,10 @@ def is_meta(wanted: int | str | device | None) -> bool:
 
 
 def refuse_pinning(asked: bool, wanted: int | str | device | None, like: Any = None) -> None:
-    """Raise torch's RuntimeError for pinned memory, if that is asked for, without an accelerator; with one, ordinary memory is used.
+    """Raise torch's RuntimeError if pinned memory is requested (``asked``) without an accelerator; with one, ordinary memory is used. Meta
+    tensors are exempt.
 
-    ``like``: a tensor whose device counts if none is given.
-    """
+    ``like``: the tensor whose device is used if ``wanted`` is None."""
     if asked and _TYPE == "cpu" and not is_meta(like.device if wanted is None and like is not None else wanted):
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
@@ -163,7 +162,8 @@ def refuse_pinning(asked: bool, wanted: int | str | device | None, like: Any = N
 
 
 def named(wanted: int | str | device) -> device:
-    """Return the device as the caller named it, if it is available; a device without an index may mean any of several."""
+    """Return the device that the caller named, without an index if the name has none. Raise torch's error if the device is not available.
+    """
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.index is None and meant(found.type) == _TYPE != "cpu":
         binding.check(binding.index())
@@ -178,7 +178,7 @@ def resolve(wanted: int | str | device | None) -> device:
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.type == "cpu":
         return found
-    if meant(found.type) == _TYPE:  # made before cuda meant npu
+    if meant(found.type) == _TYPE:  # a device made before "cuda" became an alias of "npu"
         binding.use(found.index)
         return current()
     if found.type in _NOT_COMPILED:

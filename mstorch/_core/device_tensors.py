@@ -27,10 +27,10 @@ def without_values(
     place: int | str | devices.device | None, kind: dtype, shape: tuple[int, ...], strides: Strides | None = None,
     requires_grad: bool = False
 ) -> TensorBase | None:
-    """Return a meta tensor if the device holds no values (meta), else None."""
+    """Return a meta tensor for the meta device, None for other devices."""
     return meta_tensor(shape, kind, strides, requires_grad) if devices.is_meta(place) else None
 
 
 def as_asked(tensor: TensorBase, place: int | str | devices.device) -> TensorBase:
-    """Return a small tensor made on the host, as a meta tensor if the device holds no values."""
+    """Return a small tensor that was made on the host, as a meta tensor for the meta device."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

@@ -44,11 +44,11 @@ _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, cty
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
-# A capsule that is being destroyed may not become a Python object again: it is passed by address.
+# A capsule that is being destroyed must not become a Python object again, so it is passed by address.
 _dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
-# What exported memory needs, until the other library gives it back.
+# Owners of exported memory, until the other library releases it.
 _kept: dict[int, Any] = {}
 
 
@@ -59,7 +59,7 @@ def _release(address: int) -> None:
 
 @_Destructor
 def _destroy(capsule: int) -> None:
-    if _dying_is_valid(capsule, _NAME):  # nobody has taken it over
+    if _dying_is_valid(capsule, _NAME):  # no consumer has taken it
         _release(_dying_pointer(capsule, _NAME))
 
 

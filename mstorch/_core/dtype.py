@@ -12,7 +12,7 @@ from .._backend.raw import MS_DTYPE, NP_DTYPE
 from .._leaving import item_again
 from .naming import is_torch
 
-# The integers that quantized dtypes keep in memory.
+# The integer dtypes in which quantized dtypes are stored.
 _OF_QUANTIZED = {"qint8": np.int8, "qint32": np.int32, "quint8": np.uint8, "quint4x2": np.uint8, "quint2x4": np.uint8}
 
 
@@ -40,7 +40,7 @@ class dtype:
         self._signed: bool | str = not (name == "bool" or name.startswith("uint") or name == EXPONENTS)
         self._rank = rank
 
-    # Properties, and no __getattr__: Python reads the attributes of a class without one in half the time.
+    # Properties instead of __getattr__: attribute access takes half the time in a class without __getattr__.
     @property
     def np(self) -> np.dtype[Any]:
         """NumPy's dtype; raise NotImplementedError for a dtype that no tensor can have."""
@@ -48,7 +48,7 @@ class dtype:
 
     @property
     def in_memory(self) -> Any:
-        """The NumPy dtype of the elements in memory: of a quantized dtype's, integers."""
+        """The NumPy dtype of the elements in memory; for a quantized dtype that of its integers."""
         return np.dtype(_OF_QUANTIZED[self.name]) if self.name in _OF_QUANTIZED else self.np
 
     @property
@@ -63,7 +63,7 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the dtype has negative numbers; raise RuntimeError for dtypes for which torch does too."""
+        """True if the dtype has negative numbers. Raise RuntimeError for the dtypes for which torch raises."""
         if self._signed.__class__ is str:
             raise RuntimeError(self._signed)
         return bool(self._signed)
@@ -81,7 +81,7 @@ class dtype:
         return self
 
     def to_real(self) -> dtype:
-        """Return the dtype of the real part; a real dtype itself."""
+        """Return the dtype of the real part of a complex dtype, or the dtype itself if it is real."""
         return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:
@@ -118,15 +118,14 @@ DTYPES = (
 
 
 STORED_DTYPES = tuple(dtype(name, 3 if name == COMPLEX_HALF else 2, -1) for name in STORED)
-"""Dtypes whose elements are bytes: they are converted and moved; few operations compute with them."""
+"""Dtypes whose elements NumPy can only store as bytes. They can be cast and copied; few operations compute with them."""
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, complex32 = STORED_DTYPES
 
 
 def _lacking(name: str, category: int, itemsize: int, unsigned: str = "") -> dtype:
-    """Return a dtype that torch has and MindSpore lacks: it can be named and compared, but no tensor can have it.
+    """Return a dtype that torch has and MindSpore lacks: it has a name and can be compared, but no tensor can have it.
 
-    ``unsigned``: ``"u"`` if the dtype has no negative numbers, or the text of the error that ``is_signed`` raises.
-    """
+    ``unsigned``: ``"u"`` if the dtype has no negative numbers, or the text of the error that ``is_signed`` raises."""
     made = dtype.__new__(dtype)
     made.name, made.itemsize, made.category, made._rank = name, itemsize, category, -1
     made.is_floating_point, made.is_complex, made.is_integral = category == 2, category == 3, category <= 1
@@ -204,7 +203,7 @@ _SMALL_FLOATS = {
 }
 
 
-# The names of the fields of ``finfo``; the dtype of pairs has none of them.
+# C++ names of the fields of ``finfo``, in the error for the dtype of pairs, which lacks them.
 _OF_PAIRS = {
     "eps": "epsilon", "max": "max", "min": "lowest", "tiny": "min", "smallest_normal": "min", "resolution": "digits10", "dtype": "dtype",
 }  # fmt: skip
@@ -219,7 +218,7 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         kind = kind.to_real()
         if kind is float4_e2m1fn_x2:
-            self.bits = 8  # torch knows no more of it, and says so where the rest is asked for
+            self.bits = 8  # torch has no other field, and raises for the others when they are read
             return
         self.dtype = kind.name
         self.bits = kind.itemsize * 8

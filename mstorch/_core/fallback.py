@@ -1,4 +1,4 @@
-"""Warns once per operation if the CPU computes it because the device has no kernel."""
+"""Warn once per operation if the device has no kernel for it and the CPU computes it."""
 from __future__ import annotations
 
 from .._backend.table import on_fallback

@@ -121,7 +121,7 @@ def _restored(where: str, state: bytes) -> Generator:
 default_generator = Generator()
 if seeds.mindspore_seed() is None:
     default_generator.seed()
-if hasattr(os, "register_at_fork"):  # another thread that was drawing is not here
+if hasattr(os, "register_at_fork"):  # a thread that was drawing does not exist in the child
     os.register_at_fork(after_in_child=lambda: default_generator._engine.lock._at_fork_reinit())  # type: ignore[attr-defined]
 _device_generators: list[Generator] = []
 
@@ -129,7 +129,7 @@ _device_generators: list[Generator] = []
 def _follow_mindspore() -> None:
     """Seed the streams with the seed given to ``mindspore.set_seed``."""
     with default_generator._engine.lock:
-        if not seeds.seed_is_new():  # another thread was first
+        if not seeds.seed_is_new():  # another thread has done it in the meantime
             return
         seed = seeds.mindspore_seed()
         assert seed is not None
@@ -210,7 +210,8 @@ class randomness(Block):
         return begin_slice
 
     def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array:
-        """Return the draw for this slice; ``further(args)`` draws for this slice only."""
+        """Return the current slice's random numbers: those drawn with the first slice, or, if this slice's calls differ from the first's,
+        those of ``further(args)``."""
         self._place += 1
         if any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
@@ -218,7 +219,7 @@ class randomness(Block):
         if self._slice == 0:
             self._drawn.append((key, self._of_all(name, args, further)))
         elif self._place >= len(self._drawn) or self._drawn[self._place][0] != key:
-            return further(args)  # the slices go ways of their own
+            return further(args)  # the slices do not draw the same sequence
         held = self._drawn[self._place][1]
         return np.array(held if self._mode == "same" else held[self._slice])
 
@@ -243,7 +244,8 @@ class randomness(Block):
 
 
 def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Array | float:
-    """Return ``draw(args)`` under the randomness options of the running vmaps."""
+    """Draw random numbers inside vmaps: return ``draw(args)``, where each running vmap's ``randomness`` option decides which slices share
+    numbers."""
     further = draw
     for block in _blocks.stack:
         further = functools.partial(block.draw, engine, name, further=further)

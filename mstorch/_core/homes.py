@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 _HOME = __name__.partition(".")[0]
-_SHARED = "="  # the line of private files that torch has too
+_SHARED = "="  # marks the line of private files that torch has too
 
 
 @cache
@@ -48,7 +48,7 @@ def home(module: str, name: str) -> tuple[str, str]:
         return told
     outer, _, inner = name.partition(".")
     if inner:
-        if (module, outer) == (_HOME, "Tensor"):  # methods that torch writes in C; the table has those in Python
+        if (module, outer) == (_HOME, "Tensor"):  # methods that torch implements in C; the table lists those in Python
             return f"{_HOME}._C", f"TensorBase.{inner}"
         told = _read()[0].get((module, outer))
         if told is not None:
@@ -58,7 +58,7 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 @cache
 def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return, by torch's module, the names that another module of mstorch holds, with that module."""
+    """Return by torch's module a dict of the names that mstorch defines in a module of another path, with (module, name) in mstorch."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for own, (module, name) in _read()[0].items():
         if "." not in own[1] and (module, name) != own:

@@ -38,7 +38,7 @@ class RemovableHandle(Block):
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         hooks, self.id = state[:2]
-        # Without its hooks the handle holds a reference to nothing.
+        # If the hooks are gone, the weak reference refers to nothing.
         self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         self.extra_dict_ref = tuple(weakref.ref(marks) for marks in (state[2] if len(state) > 2 and state[2] else ()))
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)

@@ -13,16 +13,16 @@ from typing import Any
 from .public_names import IN_PYTHON
 
 Function = Callable[..., Any]
-Call = tuple[str, tuple[Any, ...], dict[str, Any]]  # the public name, "" for the function's own, with what it is handed
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]  # (public name, or "" for the function's own name, args, kwargs)
 Handed = Callable[[tuple[Any, ...], dict[str, Any]], Call]
 
 _PLACES = {"functional": ""}  # torch.functional has the same names
 
-# Given by keyword too, though they have no default.
+# Parameters that may be given by keyword, although they have no default.
 _BY_KEYWORD = {"unravel_index": frozenset(("shape",))}
-# Left out, as long as they have their default: torch's own function forgets them.
+# Parameters that torch's Python function does not pass on as long as they have their default.
 _LEFT_OUT = {"l1_loss": "weight", "chain_matmul": "out", "dim_order": "ambiguity_check"}
-# Those that are another one's call in torch.
+# Functions that call another public function in torch.
 _RESIZED = {"recompute_scale_factor": None, "antialias": False}
 _INSTEAD: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
     ("nn.functional", "upsample"): ("nn.functional.interpolate", _RESIZED),
@@ -69,7 +69,7 @@ def _form(signature: inspect.Signature, face: str, name: str) -> Handed:
     def form(args: tuple[Any, ...], named: dict[str, Any]) -> Call:
         try:
             bound = signature.bind(*args, **named)
-        except TypeError:  # a call that the function refuses itself
+        except TypeError:  # the function itself raises for this call
             return "", args, named
         bound.apply_defaults()
         places: list[Any] = []

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-# Where torch keeps a class that has a file of its own here.
+# Torch's module for classes that have a separate file in mstorch.
 _TORCH_MODULES = dict.fromkeys(
     ("mstorch._tensor", "mstorch._core.dtype", "mstorch._core.device", "mstorch._core.size"), "torch"
 )

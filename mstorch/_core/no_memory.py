@@ -39,7 +39,7 @@ def no_memory(error: BaseException) -> RuntimeError:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Return whether an error reports exhausted memory and is not torch's already."""
+    """Return whether an error reports exhausted memory and has yet to be converted to torch's OutOfMemoryError."""
     if error.__class__ is OutOfMemoryError or not isinstance(error, (MemoryError, RuntimeError)):
         return False
     return isinstance(error, MemoryError) or meaning(error) is NO_MEMORY
@@ -60,20 +60,18 @@ def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
 
 
 def _dimensions(given: Sequence[Any]) -> int:
-    """Return an upper bound on the number of dimensions of a result: the sum of the two largest ranks, where the number of arguments counts
-    as a rank.
-    """
+    """Return an upper bound on a result's number of dimensions: the sum of the two largest among the arguments' ranks and the number of
+    arguments."""
     return sum(sorted([len(given), *map(_rank, given)])[-2:])
 
 
 def _rank(value: Any) -> int:
-    """Return a tensor's number of dimensions; the length of a size; or, for a list that contains tensors or lists, one more than the
-    largest among them.
-    """
+    """Return the number of dimensions of a tensor, the length of a list of numbers, or for a list of tensors or lists one more than the
+    largest value among its items."""
     if value.__class__ in (list, tuple, Size):
         deepest = max(map(_rank, value), default=0)
         return deepest + 1 if deepest else len(value)
-    special = getattr(value, "_ms_sparse", False) or getattr(type(value), "_ms_nested", False)  # they have no such shape
+    special = getattr(value, "_ms_sparse", False) or getattr(type(value), "_ms_nested", False)  # without a plain shape
     return 0 if special else len(getattr(value, "_ms_shape", ()))
 
 

@@ -24,7 +24,7 @@ _WAYS_IN = tuple(
     f"{_HOME}.{room}" for room in
     "_core.overriding _core.built_in _core.one_device _namespace.out_history _aten. _library. ops".split()
 )
-_signed: dict[str, Function] = {}  # the operations whose signatures name the arguments, by name
+_signed: dict[str, Function] = {}  # operations by name, whose signatures give the names of the arguments
 
 
 def mask_elsewhere(first: Any, name: str, other: Any) -> str:
@@ -128,9 +128,8 @@ def _named_tensors(
 
 
 def _is_called_from_inside(frame: Any) -> bool:
-    """Return whether a call comes from mstorch itself with tensors of its own, not from user code or from a module of ``nn.modules``, which
-    passes on the user's tensors.
-    """
+    """Return True if mstorch's own code makes the call, not the user. ``nn.modules`` count as the user, because they pass on the user's
+    tensors."""
     while frame is not None:
         room = frame.f_globals.get("__name__", "")
         if not room.startswith(_WAYS_IN):
@@ -141,7 +140,7 @@ def _is_called_from_inside(frame: Any) -> bool:
 
 def _refuse(function: Function, name: str, rule: OneDevice, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     if modes.native is not None or _is_called_from_inside(sys._getframe(2)):
-        return  # within a block of MindSpore's all values are one device's
+        return  # within a MindSpore block all values are on one device
     first: Any = None
     for word, tensor in _named_tensors(function, name, rule, args, named):
         if first is None:

@@ -18,7 +18,8 @@ _TARGETS = {other: name for name, others in NUMPY_NAMES.items() for other in oth
 def in_own_words(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> dict[str, Any] | None:
-    """Return the keyword arguments of a failed call under the function's own names; None if aliases do not explain ``error``."""
+    """Return the keyword arguments of a failed call, with torch's aliases replaced by the function's parameter names; None if aliases are
+    not the cause of ``error``."""
     if not named or error.__class__ is not TypeError:
         return None
     room, last = heard(spoken)
@@ -50,7 +51,7 @@ def _renamed(form: Form, own: Any, places: list[str], given: int, named: dict[st
         place = words.index(word)
         by_word = form.parameters[place].by_word
         if not by_word and place < given:
-            return None  # it was given by its place
+            return None  # it was given by position
         name = word if word in own else places[place] if place < len(places) and not by_word else None
         if name is None or name in found:
             return None

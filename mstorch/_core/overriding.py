@@ -44,9 +44,9 @@ class _Missing:
 
 _MISSING = _Missing()
 
-TENSORS: set[type] = set()  # the finished tensor classes
+TENSORS: set[type] = set()  # the final tensor classes
 
-# Classes whose values nobody needs to ask. The finished tensor classes join them.
+# Classes whose values never handle calls. The final tensor classes are added.
 PLAIN: set[type] = {
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.ndarray, np.bool_, *np.sctypeDict.values(),
     Size, dtype, device, layout, memory_format, Generator, _Missing,
@@ -60,11 +60,11 @@ def join(cls: type) -> None:
     PLAIN.add(cls)
 
 
-# Classes of tensors that have forms of their own of some operations.
+# Tensor classes that have their own implementation of some operations.
 FORMED: set[type] = set()
-# What takes functions as they get their public form, and gives what the public form calls: ``MSTORCH_DEBUG`` fills it, see ``_debug``.
+# Wrappers that are applied to functions when they get their public form; set by ``MSTORCH_DEBUG``, see ``_debug``.
 watchers: list[Callable[[Function, str], Function]] = []
-# The modes that threads have entered, whosever they are: while it is empty nobody looks at his own.
+# One entry per active mode of any thread: while it is empty, no thread checks its own modes.
 MODES: list[None] = []
 
 ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
@@ -89,12 +89,12 @@ class _State(threading.local):
 
 state = _State()
 _dispatches: dict[type, bool] = {}
-# The public form of each function of the families, by the function that computes.
+# The public form of each function of the families, by the function that it wraps.
 ENTRIES_OF: dict[Function, Function] = {}
-# How the functions that torch writes in Python hand their arguments on.
+# How functions that torch implements in Python pass on their arguments.
 _handed: dict[Function, Handed] = {}
-_named_forms: dict[str, Function] = {}  # and, by name, those that stand for others there
-# What computes calls with the tensors of a map (torch.vmap): given by the room of the transforms, NotImplemented for other calls.
+_named_forms: dict[str, Function] = {}  # and, by name, the public forms that replace others there
+# Handlers of calls with batched tensors (torch.vmap), set by ``func``; they return NotImplemented for other calls.
 MAPPERS: list[Function] = []
 # The same for ``autograd.Function``s within any transform of torch.func.
 FUNCTION_TRANSFORMS: list[Function] = []
@@ -143,7 +143,7 @@ def mode_is_on() -> bool:
 
 
 def is_taken(*values: Any) -> bool:
-    """Return whether a mode or the class of one of these values handles calls, above or below autograd."""
+    """Return whether a mode, or the ``__torch_dispatch__`` of one of these values, has to see the call, above or below autograd."""
     return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
 
 
@@ -168,9 +168,8 @@ def dispatches(kind: type) -> bool:
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
-    """Append the values whose classes handle calls to ``found``, subclasses before their bases; return whether a class among them has its
-    own form.
-    """
+    """Append the values whose classes override calls to ``found``, subclasses before their bases; return whether a value is of a class in
+    ``FORMED``, which has functions of its own (sparse tensors)."""
     formed = False
     for value in values:
         kind = type(value)
@@ -225,10 +224,10 @@ def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
     operator: bool = False, data: bool = False,
 ) -> Any:  # fmt: skip
-    """Handle a call that has a handler, or call the function as usual. If all handlers refuse an operator, Python tries the reflected one.
+    """Pass a call to its handlers if it has any, else call the function. If all handlers refuse an operator, Python tries the reflected
+    operator.
 
-    ``data``: the arguments are data, about which only modes are asked, and not operands.
-    """
+    ``data``: the arguments are data, not operands, so that only modes handle the call."""
     found: list[Any] = []
     formed = not data and (collect(args, found) | collect(kwargs.values(), found))
     if state.level != ON:
@@ -254,15 +253,14 @@ def dispatch(
 def _as_handed_on(
     public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Function, list[Any], tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments in the form in which a handler receives them: a function that torch writes in Python passes them on in a fixed
-    form.
-    """
+    """Return the public function and the arguments as a handler receives them: functions that torch writes in Python pass on their
+    arguments in a fixed form."""
     handed = _handed.get(public)
     if handed is None:
         return public, found, args, kwargs
     name, args, kwargs = handed(args, kwargs)
     if public_name(public) == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)) and not mode_is_on():
-        args = (args[0], *args[1])  # only a mode is asked about a list of operands
+        args = (args[0], *args[1])  # only a mode receives the list of operands as such
     return _named_forms.get(name, public), found, args, kwargs
 
 
@@ -316,7 +314,7 @@ def offered(function: Function) -> Function:
     return called
 
 
-_IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak otherwise than those written in C++
+_IN_PYTHON = ("torch.nn.", "torch.functional.")  # error messages of torch's Python functions differ from those of its C++ functions
 
 
 def spoken(function: Function) -> str:
@@ -390,10 +388,10 @@ def entry(
             told = limit_reached(error, *given, *named.values())
             if told is not None:
                 raise told from None
-            if data and isinstance(error, RecursionError):  # lists within lists without end
+            if data and isinstance(error, RecursionError):  # nested lists that contain themselves
                 raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
             if _among_nested((*given, *named.values())):
-                raise  # it speaks for itself, and has no shape to explain
+                raise  # nested tensors raise their own errors, and have no shape to explain
             known_as = spoken(known if public is None else public())
             other = of_eight_bits(known_as, error)
             if other is not None:
@@ -408,7 +406,7 @@ def entry(
             foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
-            raise foreign or refused from None  # one of them is an error
+            raise foreign or refused from None  # one of the two is not None
 
     known = _known(entered, function, module, name)
     return known
@@ -424,10 +422,10 @@ def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
 def entry_of_operator(
     function: Function, module: str, name: str, *, form: Function | None, public: Callable[[], Function] | None
 ) -> Function:
-    """Return the public form of a binary operator, like ``entry``, at the least cost.
+    """Return the public form of a binary operator, as ``entry`` does, with as little overhead per call as possible.
 
-    ``function.direct``, if present, is the fast path for two row-major floating-point tensors of one dtype and shape, and its kernel.
-    """
+    ``function.direct``, if present, is a pair: the fast path for two row-major floating-point tensors of one dtype and shape, and its
+    kernel."""
     run, kernel = getattr(function, "direct", (None, None))
     if watchers:
         function, run = _watched(function, module, name), None
@@ -461,9 +459,8 @@ def _watched(function: Function, module: str, name: str) -> Function:
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:
-    """Return the public form of a method that dispatches only on its own tensor: its other arguments, such as the memo of a deep copy, are
-    not operands.
-    """
+    """Return the public form of a method that dispatches on its tensor only, because its other arguments (such as the memo of a deep copy)
+    are not operands."""
     told = tells_no_memory(function)
 
     @functools.wraps(function)
@@ -500,7 +497,8 @@ def _with_link(doc: str | None, module: str, name: str) -> str | None:
 
 
 def _known(entered: Function, function: Function, module: str, name: str) -> Function:
-    """Return the public form of a function as the object that torch has: a built-in function, or one written in Python."""
+    """Return a public function as the kind of object that torch has: a built-in function, or a Python function if torch writes it in
+    Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
     known = _named(entered, module, name)
     if face != "Tensor":

@@ -56,7 +56,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 _LIMITED = frozenset(("uint16", "uint32", "uint64"))
-# Scalar types as torch's messages name them.
+# Names of scalar types in torch's messages.
 WORDS = {**{name: name.capitalize() for name in STORED}, **TYPE_NAMES}
 _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
 
@@ -92,7 +92,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
             result = other
         elif other.category > result.category:
             if other.is_complex and result.is_floating_point:
-                # A complex number beside a real tensor keeps the tensor's precision.
+                # A complex number combined with a real tensor keeps the tensor's precision.
                 result = result.to_complex()
             else:
                 result = promote_types(result, other)

@@ -21,6 +21,6 @@ def _read() -> tuple[dict[str, dict[str, bool]], dict[str, dict[str, tuple[str, 
 
 
 IN_PYTHON, HANDED_ON = _read()
-"""Place ("" for torch itself, "linalg", "Tensor", …) → name → whether torch writes it in Python."""
-# HANDED_ON: functions that torch writes in Python that pass their arguments unchanged to a compiled function: place → name → that
-# function, and whether the Python function inspects numbers first.
+"""Namespace ("" for torch itself, "linalg", "Tensor", …) → name → True if torch implements it in Python."""
+# HANDED_ON: functions that torch implements in Python and that pass their arguments unchanged to a compiled function: namespace → name →
+# (that function, whether the Python function checks numbers first).

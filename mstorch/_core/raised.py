@@ -1,8 +1,5 @@
-"""Find what raised an error: a ``raise`` statement of mstorch, or the interpreter or another library because of the values that it was
-given.
-
-That is told by the place at which the traceback ends, never by the error's text.
-"""
+"""Find the origin of an error: a ``raise`` statement of mstorch, or the interpreter or another library, which rejected the values passed to
+them. The origin is determined by the end of the traceback, never by the error's text."""
 from __future__ import annotations
 
 import dis
@@ -29,9 +26,8 @@ def in_a_library(error: BaseException) -> bool:
 
 
 def foreign(error: BaseException) -> bool:
-    """Return whether a library raised an error, or whether it arose in a line of mstorch from Python itself or from a C function, not from
-    a ``raise`` statement.
-    """
+    """Return True if a library raised the error, or if Python itself or a C function raised it in a line of mstorch that is not a ``raise``
+    statement."""
     trace = _end(error)
     if trace is None or not trace.tb_frame.f_code.co_filename.startswith(_HERE):
         return in_a_library(error)

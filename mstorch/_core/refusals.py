@@ -21,7 +21,7 @@ from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
 EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
-"""The errors that ``explained`` looks at."""
+"""The exceptions for which ``explained`` may find torch's error."""
 
 
 def in_numbers(
@@ -87,8 +87,7 @@ def _sized(value: TensorBase) -> str:
 
 
 def in_python(room: str, name: str) -> bool:
-    """Return whether torch implements a function of a namespace, or a method, in Python, so that it accepts no other keyword names than its
-    own.
+    """Return True if torch implements a function of a namespace, or a method, in Python: it then accepts no aliases of its parameter names.
     """
     return IN_PYTHON.get(_PLACES.get(room, room), {}).get(name, False)
 
@@ -149,7 +148,7 @@ def explained(
     called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
     below = None if called is None else refusal_below(*called, given)
     if below is None and isinstance(error, ValueError) and any(map(_holds_tensors, (*args, *named.values()))):
-        # A text of which Python cannot make a number, for a parameter that takes none.
+        # A str that cannot be parsed as a number, for a parameter that does not accept a str.
         texts = [key for key, (value, usual) in given.items() if isinstance(value, str) and not isinstance(usual, str)]
         wrong = next((key for key in texts if "str" not in str(signature.parameters[key].annotation)), None)
         below = None if wrong is None else f"{last}(): argument '{wrong}' must be a number or several, not str"
@@ -173,16 +172,17 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
     given = (*args, *named.values())
     if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):
         return None
-    if any(map(is_sparse, given)):  # of sparse tensors the sparse room speaks
+    if any(map(is_sparse, given)):  # sparse tensors raise their own errors
         return None
     try:
         return refusal(room, name, args[room == "Tensor" :], named)
-    except OSError:  # the stubs cannot be read where no file can be opened: the error itself stays
+    except OSError:  # the stubs cannot be read because no file can be opened: keep the original error
         return None
 
 
 def _of_a_value(error: Exception) -> bool:
-    """Return True for any error, except an AttributeError of an object that is not of one of Python's own types."""
+    """Return False for an AttributeError raised by an object that is not of a built-in type (str, int, list, …), True for any other error.
+    """
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )

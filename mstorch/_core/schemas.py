@@ -20,7 +20,7 @@ class Argument(NamedTuple):
     default: Any
     has_default: bool
     kwarg_only: bool
-    alias: str  # "(a!)": which memory it shares with a result, and whether it is written to
+    alias: str  # such as "(a!)": the memory that it shares with a result, and whether it is written to
 
     @property
     def is_write(self) -> bool:
@@ -117,7 +117,7 @@ def parse(namespace: str, text: str) -> Schema:
         if part == "*":
             kwarg_only = True
             continue
-        if part == "...":  # whatever is given besides
+        if part == "...":  # any further arguments
             continue
         found = re.fullmatch(r"([\w.]+)(\([^)]*\)|!)?((?:\[\d*\])?\??(?:\[\d*\])?\??)(\([^)]*\))?\s+(\w+)(?:\s*=\s*(.+))?", part)
         if found is None:

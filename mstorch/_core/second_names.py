@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 
-# torch's second names of operators.
+# torch's aliases of operators.
 ALIASES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div", "fix": "trunc",
@@ -11,7 +11,7 @@ ALIASES = {
     "negative": "neg", "not_equal": "ne", "subtract": "sub", "true_divide": "div", "swapaxes": "transpose", "swapdims": "transpose",
     "vector_norm": "linalg_vector_norm",
 }  # fmt: skip
-# The operators behind Python's, whose methods have these words in their names.
+# The operator that each Python operator calls, by the word in the name of its method.
 _OF_PYTHON = {
     "add": "add", "sub": "sub", "mul": "mul", "matmul": "matmul", "truediv": "div", "div": "div", "floordiv": "floor_divide",
     "mod": "remainder", "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",

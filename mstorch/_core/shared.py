@@ -40,7 +40,7 @@ class Block:
         self.descriptor = _unnamed(size) if descriptor is None else descriptor
         weakref.finalize(self, os.close, self.descriptor).atexit = False
         self.size = size
-        if descriptor is not None and os.fstat(descriptor).st_size < size:  # a read beyond the file's end would end the process
+        if descriptor is not None and os.fstat(descriptor).st_size < size:  # reading beyond the file's end would kill the process
             raise RuntimeError(f"unable to mmap {size} bytes from shared memory: it has {os.fstat(descriptor).st_size}")
         # Python's mmap object would hold a second descriptor.
         address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, self.descriptor, 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from .tensor_base import TensorBase
 
-# The sparse room enters its makers here as it is loaded.
+# Functions that make sparse tensors, set by ``_sparse`` when it is loaded.
 MAKERS: dict[str, Callable[..., Any]] = {}  # "coo": (indices (dimensions, nnz), values (nnz, *), size) to a tensor
 
 

@@ -65,7 +65,7 @@ class Storage:
         self._memory: Array | None = None
         self.version = 0
         self.moved = False
-        self.shared: Any = None  # what keeps memory alive that other processes see
+        self.shared: Any = None  # owner of memory that is shared with other processes
         self.parameter: Any = None
         self.pinned = False
 
@@ -131,7 +131,7 @@ class Storage:
         self.parameter = None
 
 
-FIXED: weakref.WeakSet[Storage] = weakref.WeakSet()  # over memory of others, which cannot grow
+FIXED: weakref.WeakSet[Storage] = weakref.WeakSet()  # storages over memory of other owners, which cannot grow
 
 
 def refuse_growth(storage: Storage) -> None:
@@ -204,7 +204,7 @@ class _Native:
 
     @property
     def address(self) -> int:
-        """Unique number in place of an address, which MindSpore does not give without waiting for the device."""
+        """Unique number in place of the address, which MindSpore reveals only after waiting for the device."""
         return id(self) << 12
 
     def address_of(self, tensor: TensorBase) -> int:
@@ -229,7 +229,7 @@ class DeviceMemory(_Native):
 
     @property
     def reads_are_free(self) -> bool:
-        """Whether the host array that the storage was made from is still valid, so that reads need no transfer."""
+        """True if the host array that the storage was made from is still valid, so that reads need no transfer."""
         return self.shadow is not None
 
     def fuses(self, op: str, name: str) -> bool:
@@ -259,7 +259,7 @@ class DeviceMemory(_Native):
         self.parameter: Any = None
 
     def share_with(self, parameter: Any) -> None:
-        """Make a mindspore.Parameter with the same values the base."""
+        """Use a mindspore.Parameter, which has the same values, as the base."""
         self.parameter = None
         self.exchange(parameter)
         self.parameter = parameter
@@ -411,8 +411,8 @@ class Value(_Native):
 
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
-        self.version = 0  # what autograd asks
-        self.writes = 0  # how often another value took the place, whoever counts it
+        self.version = 0  # the version counter for autograd
+        self.writes = 0  # the number of replacements of the value, whichever counter counts them
 
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
         """Return the elements of a strided view in the dtype with this name."""
@@ -481,7 +481,7 @@ class Mirror:
     reads_are_free = has_elements = True
     grows = False
     fuses = is_free = _never
-    moved = True  # a window of it is computed anew each time
+    moved = True  # windows of it are computed anew each time
     shared = None
     parameter = None
     pinned = False
@@ -510,7 +510,7 @@ class Mirror:
         """Return a copy of the memory, without the conjugate and negative bits."""
         return self.inner.copied()
 
-    is_shown_by = _never  # a parameter gets plain memory
+    is_shown_by = _never  # so that a parameter gets plain memory
 
     def turned(self, array: Array) -> Any:
         """Apply the conjugate and negative bits to elements. The same function removes them again."""

@@ -71,7 +71,8 @@ def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two different indices certainly or possibly address one element, by torch's quick test for expanded tensors."""
+    """Return whether the tensor is expanded: not empty, with a stride of 0 in a dimension longer than 1. Torch's quick test for overlapping
+    memory."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
@@ -158,7 +159,8 @@ def elementwise_strides(
 
 
 def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Strides | None:
-    """Return the strides of a new result of TensorIterator for operands with these strides along the result's dimensions."""
+    """Return the strides that TensorIterator gives to a new result of ``shape``; ``operands`` are the operands' strides along the result's
+    dimensions."""
     rank = len(shape)
     order = iteration_order(shape, operands)
     if 0 in shape and order == list(range(rank - 1, -1, -1)):

@@ -25,14 +25,14 @@ from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face
 from .strides import Strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
-if TYPE_CHECKING:  # what class Tensor is given
+if TYPE_CHECKING:  # class Tensor accepts further arguments
     from .._stubs.methods import TensorMethods as Methods
 else:
     Methods = object
 
 _permute = kernel("permute")
 
-on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
+on_subclass: list[Callable[[type], None]] = []  # called with each new subclass
 
 
 class SparseOperand(NotImplementedError):
@@ -47,7 +47,7 @@ class TensorBase(Methods):
     ``_ms_node`` and ``_ms_number``: the autograd node that made the tensor, and the number of the output.
     """
 
-    _ms_sparse = False  # whether the layout is a sparse one, of any kind (`_sparse/base.py`)
+    _ms_sparse = False  # whether the layout is sparse, of any kind (`_sparse/base.py`)
     __slots__ = (
         "_ms_storage", "_ms_dtype", "_ms_shape", "_ms_stride", "_ms_offset", "_ms_array", "_ms_raw", "_ms_at", "_ms_counter",
         "_ms_node", "_ms_number", "_ms_auto", "__dict__", "__weakref__",
@@ -103,10 +103,10 @@ def _host(array: Array) -> TensorBase:
 def fresh(
     array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
-    """Return ``tensor_of`` a kernel's row-major result (with known dtype and shape, if given), outside of MindSpore's blocks.
+    """Fast form of ``tensor_of`` for a kernel's row-major result, whose dtype and shape are ``kind`` and ``shape`` if given; not for use in
+    MindSpore blocks.
 
-    ``source``: row-major memory of which the array, with the strides ``stride``, covers all.
-    """
+    ``source``: row-major memory that the array, with the strides ``stride``, covers completely."""
     if source is None:
         if kind is None and not array.flags.c_contiguous:
             array = np.array(array, order="C")
@@ -138,9 +138,8 @@ def fresh(
 
 
 def _dense(array: Array) -> tuple[Strides | None, Array, Array]:
-    """Return the strides, the memory in order, and the array itself as a view of it, for an array that is not row-major; an array with gaps
-    is copied.
-    """
+    """Return (strides, memory as a row-major array, the array) for an array that is dense but not row-major; for an array with gaps (None,
+    copy, copy)."""
     size = array.itemsize
     if array.size and array.ndim:
         strides = tuple(step // size for step in array.strides)
@@ -224,7 +223,7 @@ def window(storage: Absent | DeviceMemory | Storage, kind: dtype, shape: Sequenc
 
 
 def in_class(tensor: TensorBase, cls: type) -> Any:
-    """Return a new tensor as an instance of a subclass; a new object if the subclass has slots of its own."""
+    """Return a new tensor as an instance of the subclass ``cls``; this is another object if ``cls`` has additional slots."""
     if cls.__basicsize__ == type(tensor).__basicsize__:
         tensor.__class__ = cls
         return tensor
@@ -288,7 +287,8 @@ def array_of(tensor: Any) -> Array:
 
 
 def as_it_lies(tensor: TensorBase) -> TensorBase:
-    """Return an alias without conjugate and negative bits, with the same autograd state and version counter."""
+    """Return an alias without conjugate and negative bits, which shows the elements as stored; it has the same autograd state and version
+    counter."""
     made = twin(tensor)
     made._ms_storage, made._ms_auto, made._ms_array = tensor._ms_storage.inner, tensor._ms_auto, None
     return made
@@ -341,13 +341,13 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
         kind = tensor._ms_dtype
         raw = storage.read(kind.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
         if OF_MS[storage.base.dtype].name != kind.held:
-            return raw  # a copy, which shows no later writes
+            return raw  # a copy, in which later writes are not visible
         tensor._ms_raw, tensor._ms_at = raw, (storage, storage.exchanges)
     return tensor._ms_raw
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the leaf that requires grad and of which the tensor is a view, or the tensor itself if it is such a leaf; else None."""
+    """Return the tensor, or else its base, if that is a leaf that requires grad; return None if neither is, and in no-grad mode."""
     auto = tensor._ms_auto
     if auto is None or not modes.grad:
         return None
@@ -385,7 +385,7 @@ def is_tracked(tensor: Any) -> bool:
         if modes.native is None:
             return False
         raw = tensor._ms_storage.base if tensor._ms_storage.__class__ is DeviceMemory else tensor._ms_raw
-        return raw is not None and bool(raw._requires_grad)  # what MindSpore's tape follows
+        return raw is not None and bool(raw._requires_grad)  # tracked by MindSpore's autograd
     written = auto.pending is not None and auto.pending[1] == tensor._ms_counter.version
     return auto.leaf or auto.base is not None and (written or is_tracked(auto.base))
 
@@ -539,14 +539,14 @@ def turn_into(tensor: TensorBase, other: TensorBase) -> None:
 
 
 def _kept_counter(tensor: TensorBase) -> Any:
-    """Return the version counter that the tensor keeps when its memory is replaced, which views and detached aliases go on sharing."""
+    """Return the version counter to keep when the tensor's memory is replaced; its views and detached aliases share the counter."""
     counter = tensor._ms_counter
-    # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
-    # lets go of the memory.
+    # A storage counts its own writes. If there are no other references (two of the tensor, two of this function), a separate counter
+    # lets the memory be freed.
     return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
 
 
-on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what has a history and got another shape, and its old one
+on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with a tracked tensor whose shape has changed, and its old shape
 
 
 def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:

@@ -6,7 +6,7 @@ import warnings
 
 _ROOM = __name__.partition(".")[0]
 _given: set[str] = set()
-_always = [False]  # ``set_warn_always``
+_always = [False]  # the value of ``set_warn_always``
 
 
 DECORATED_CLASS = (

@@ -36,9 +36,9 @@ def check_history(tensor: TensorBase) -> None:
         else:
             if auto.origin != DEFAULT:
                 raise RuntimeError(refused_view(tensor, auto))
-            if base._ms_node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
+            if base._ms_node is None:  # autograd may not track the base: ``arange(6.0).view(2, 3).requires_grad_()``
                 raise RuntimeError(_VIEW_OF_LEAF)
-            if tensor._ms_node is None and auto.seen != -1:  # its base got a history since, and nobody has looked: a leaf, to torch
+            if tensor._ms_node is None and auto.seen != -1:  # the base has been tracked since: a leaf, to torch
                 raise RuntimeError(_LEAF)
 
 
@@ -100,7 +100,7 @@ def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
 
 
 def refuse_inference(tensor: TensorBase) -> None:
-    """Raise torch's error for a change of a tensor, or of its shape, that was made in inference mode, outside of that mode."""
+    """Raise torch's error if a tensor made in inference mode is to be modified, or given another shape, outside that mode."""
     if tensor._ms_auto is not None and tensor._ms_auto.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
@@ -130,17 +130,15 @@ SHARED = (
 
 
 def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool = True) -> None:
-    """Raise torch's error if ``target`` overlaps ``source`` in memory without having the same elements at the same places.
-
-    Without ``alike`` identical views are an error too.
-    """
+    """Raise torch's error if two dense tensors overlap in memory, unless they are identical views; without ``alike``, identical views raise
+    as well."""
     if source is target and not alike:
         raise RuntimeError(SHARED)
     if source._ms_storage is not target._ms_storage or (alike and source is target) or 0 in source._ms_shape or 0 in target._ms_shape:
         return
     strides = strides_of(target), strides_of(source)
     if dense_order(target._ms_shape, strides[0]) is None or dense_order(source._ms_shape, strides[1]) is None:
-        return  # as in torch, only windows without gaps are looked at
+        return  # as in torch, only dense views are compared
     begins = target._ms_offset * target._ms_dtype.itemsize, source._ms_offset * source._ms_dtype.itemsize
     ends = [begin + math.prod(part._ms_shape) * part._ms_dtype.itemsize for begin, part in zip(begins, (target, source))]
     if alike and begins[0] == begins[1] and ends[0] == ends[1]:

@@ -61,4 +61,4 @@ def begin_profile(file: str) -> None:
 if os.environ.get(VARIABLE):
     begin(os.environ[VARIABLE])
 if os.environ.get(profile.VARIABLE):
-    begin_profile(os.environ.pop(profile.VARIABLE))  # processes that it starts write no such file
+    begin_profile(os.environ.pop(profile.VARIABLE))  # so that child processes write no such file

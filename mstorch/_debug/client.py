@@ -43,14 +43,14 @@ class Client:
 
     def _begin(self) -> None:
         python = os.environ.get(PYTHON) or sys.executable
-        # One thread: two pools of threads that wait by spinning would take the processors from each other, call by call.
+        # One thread: two thread pools that wait by spinning would compete for the processors.
         environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
         environment = {name: value for name, value in environment.items() if not name.startswith("MSTORCH_")}
         try:
             self._process = subprocess.Popen(
                 [python, "-c", _START, str(Path(__file__).with_name("oracle.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 cwd="/", env=environment, start_new_session=True, bufsize=BUFFER,
-                pipesize=1 << 20,  # the most that Linux gives: a data set of which one sample is taken goes through in one piece
+                pipesize=1 << 20,  # the maximum on Linux, so that large tensors fit into one write
             )  # fmt: skip
         except OSError as error:
             raise ImportError(_absent(python, str(error))) from error
@@ -68,7 +68,8 @@ class Client:
         return version
 
     def here(self) -> bool:
-        """Return whether this process may send requests; a forked process may not, because its requests would mix with its parent's."""
+        """Return whether this process started the server. A forked child must not send requests, because they would mix with its parent's.
+        """
         return os.getpid() == self._owner
 
     def ask(self, request: Message) -> Message:
@@ -92,7 +93,7 @@ class Client:
             try:
                 yield answer
             except Exception:
-                answer()  # nobody else is to take it for theirs
+                answer()  # no other thread may take the answer
                 raise
             except BaseException:
                 if not found:
@@ -110,7 +111,7 @@ class Client:
         return receive(self._process.stdout, {})
 
     def _answered(self, step: Callable[..., Any], *args: Any) -> Any:
-        """Run half of an exchange. Raise RuntimeError if torch's process has ended."""
+        """Return ``step(*args)``, which sends or receives. If the server has ended, start a new one and raise RuntimeError."""
         try:
             return step(*args)
         except (EOFError, BrokenPipeError):
@@ -125,7 +126,7 @@ class Client:
             raise
 
     def _again(self) -> None:
-        """Start a new process, without the state of the interrupted request."""
+        """Kill the server process, which may be in the middle of a message, and start a new one."""
         self._process.kill()
         self._begin()
 

@@ -25,7 +25,7 @@ from .places import Place, call_text, called_by_rule, place_of_call
 
 Function = Callable[..., Any]
 
-# Their results are addresses, objects or memory that nobody has set; or they change how a tensor is recorded, and compute nothing.
+# Operations whose results are addresses, objects or uninitialized memory, or that compute nothing and change how a tensor is recorded.
 UNWATCHED = frozenset((
     "backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_ data_ptr storage untyped_storage typed_storage "
     "storage_offset storage_type share_memory_ is_shared pin_memory is_pinned numpy __array__ __array_wrap__ __dlpack__ __dlpack_device__ "
@@ -33,7 +33,7 @@ UNWATCHED = frozenset((
     "empty empty_like empty_strided empty_permuted new_empty new_empty_strided new as_subclass module_load from_numpy frombuffer "
     "from_file from_dlpack is_set_to record_stream to_mindspore get_device is_inference type"
 ).split())  # fmt: skip
-# Their results are determined but for signs, order or rotations, or approximations of other kinds than torch's.
+# Operations whose results are unique up to signs, order or rotations only, or are approximations of another kind than torch's.
 UNDETERMINED = frozenset((
     "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 eig eigh svd qr geqrf lobpcg svd_lowrank pca_lowrank symeig ldl_factor ldl_factor_ex "
     "ormqr orthogonal_"
@@ -75,12 +75,12 @@ class Call:
         """Remember which tensors the call wrote to; return False if they share memory, so that copies cannot replace them."""
         written = [number for number, tensor in enumerate(self.tensors) if tensor._ms_counter.version != self._versions[number]]
         self.message["writes"] = written
-        # A view counts its base's writes: which of them was written to cannot be told.
+        # A view shares its base's version counter, so that it is unknown which of them was written to.
         return not self.shares_memory or not written
 
     @functools.cached_property
     def shares_memory(self) -> bool:
-        """Whether several tensors, or several elements of one tensor, share memory, which copies would not do."""
+        """True if several tensors of the call, or several elements of one, share memory. Copies, which torch gets, would not share it."""
         storages = [id(tensor._ms_storage) for tensor in self.tensors]
         return len(set(storages)) < len(storages) or self._overlaps
 
@@ -89,7 +89,7 @@ class Call:
         return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._ms_shape))
 
     def released(self) -> None:
-        """Release the tensors, whose values the message already contains."""
+        """Drop the references to the tensors; the message contains their values."""
         self.tensors = []
 
 
@@ -107,7 +107,7 @@ class Comparison:
         self.goes_on = goes_on
         self.busy = _Busy()
         self.told: set[str] = set()
-        self._one = threading.RLock()  # threads draw from one generator, and write to shared memory: one operation at a time
+        self._one = threading.RLock()  # threads share one generator and may share memory: compare one operation at a time
 
     def watched(self, function: Function, name: str) -> Function:
         """Wrap a function to be compared with torch when the user's program calls it; functions that compute nothing are returned
@@ -157,7 +157,7 @@ class Comparison:
                     raise
                 comparable = call.note_writes()
             if comparable:
-                with self.apart():  # torch has to know what was written to
+                with self.apart():  # torch has to be told which tensors were written to
                     self._compare(call, result, self.client.ask(call.message) if call.message["writes"] else answer())
             return result
         finally:
@@ -167,7 +167,7 @@ class Comparison:
     @staticmethod
     @undoing
     def apart(undo: Undo) -> None:
-        """Context manager for operations that must not change the state which the program can see."""
+        """Context manager for operations that must not affect the program: saved-tensor hooks and overriding are disabled."""
         undo[END:] = (values_again(modes, "saved_hooks"), values_again(state, "level"))
         modes.saved_hooks, state.level = [], max(OFF, state.level)
 
@@ -228,7 +228,7 @@ class Comparison:
                     settings_of(above.torch, request, stack)
                     found = gradients(above.torch, call.function, request, Decoder(above.torch))
             except NotImplementedError:
-                return  # backward raises it too
+                return  # backward raises the same error
             except Exception:
                 if "gradients" in answer():
                     raise
@@ -249,7 +249,7 @@ class Comparison:
         self.tell(what + call.name, call.place, call.text, difference, cause)
 
     def tell(self, name: str, place: Place, arguments: str, difference: str, cause: Exception | None = None) -> None:
-        """Raise, or print, a difference."""
+        """Raise DifferenceError or, with ``all``, print the difference once per operation."""
         text = (
             f"{name} differs from torch {self.client.version}\n  called at   {place}\n              {place.source()}\n"
             f"  arguments   {arguments}\n  difference  {difference}"

@@ -1,4 +1,4 @@
-"""Whether two results agree, as messages (``messages.py``), and which element differs most."""
+"""Comparison of two results, given as messages (``messages.py``), and the element that differs most."""
 from __future__ import annotations
 
 import math
@@ -10,9 +10,9 @@ import numpy as np
 from .._backend.arrays import Array
 from .messages import Message, values_of
 
-# By dtype: what may differ, relative to the element and to the largest of them. Sums in another order differ by as much.
+# Allowed difference by dtype, relative to the element and to the largest element. Sums in another order differ by this much.
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 5e-3, "bfloat16": 3e-2}
-# What may differ relative to the largest operand, in units of the dtype's precision: where terms cancel out, their rounding is left.
+# Allowed difference relative to the largest operand, in units of the dtype's precision: if terms cancel, their rounding errors remain.
 CANCELLED = 16.0
 _PRECISION = {"float64": 2e-16, "complex128": 2e-16, "float32": 1.2e-7, "complex64": 1.2e-7, "float16": 1e-3, "bfloat16": 8e-3}
 

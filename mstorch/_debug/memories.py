@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import Any
 
 _LEAST = 4096  # bytes; smaller ones are sent each time
-_MOST = 1 << 27  # bytes that are kept; the least recently used go first
+_MOST = 1 << 27  # number of bytes that are cached; the least recently used are dropped first
 
 
 class Memory(bytes):

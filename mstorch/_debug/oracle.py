@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 Message = Any
-BUFFER = 1 << 16  # bytes; a usual message goes through in one piece, at which the other process wakes once
+BUFFER = 1 << 16  # number of bytes; a usual message fits, so that the other process is woken once
 
 
 class Unpickler(pickle.Unpickler):

@@ -48,7 +48,7 @@ def place_of_call() -> Place:
 
 
 def called_by_rule() -> bool:
-    """Return whether mstorch itself calls an operation for a gradient, rather than the program or a module."""
+    """Return True if mstorch itself calls the current operation, as gradient rules do, not the program or a module of ``nn``."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back

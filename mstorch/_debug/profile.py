@@ -54,9 +54,9 @@ class Profile:
         self._over = threading.Event()
         self._searching = 0.0
         self._sampler = threading.Thread(target=self.sample, daemon=True)
-        self._sampled, self._line = 0.0, ""  # when the main thread was last seen, and where
+        self._sampled, self._line = 0.0, ""  # when the main thread was last sampled, and its line
 
-    # What happens
+    # Events
 
     def start(self, where: str) -> None:
         """Start the record at the program's first operation."""
@@ -225,10 +225,10 @@ class Profile:
                 frame = frame.f_back
             if frame is not None:
                 self._line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-            self.until(time.perf_counter())  # where no line is going on the script has ended, on the last one
+            self.until(time.perf_counter())  # if no line is running, the script has ended; the time goes to its last line
 
     def until(self, now: float) -> None:
-        """Attribute the time since the last sample to the line of this one."""
+        """Add the time since the last sample to the current line, and set the time of the last sample to ``now``."""
         self.lines[self._line] += now - self._sampled  # type: ignore[assignment]
         self._sampled = now
 
@@ -237,7 +237,7 @@ class Profile:
         self.ended = time.perf_counter()
         self._over.set()
         self._sampler.join()
-        self.until(self.ended)  # on a busy machine the last sample may be long ago
+        self.until(self.ended)  # on a busy machine the last sample may be old
         began = self.began or self.ended
         out = {
             "wall": self.ended - began, "lines": dict(self.lines), "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

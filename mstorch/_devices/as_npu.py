@@ -13,7 +13,7 @@ _NAMES = {"CUDAGraph": "NPUGraph", "CUDAPluggableAllocator": "NPUPluggableAlloca
 
 
 def _twin(name: str) -> Any:
-    # It is loaded where there is such a device, and only there.
+    # Imported only if there is such a device.
     return getattr(sys.modules["mstorch.npu"], _NAMES.get(name, name), None) if is_on() else None
 
 

@@ -73,7 +73,7 @@ def mark_dynamic(
 
 
 def maybe_mark_dynamic(t: Tensor, index: int | Sequence[int]) -> None:
-    """Check the dimension. Graphs have static shapes in mstorch (see ``mark_dynamic``)."""
+    """Check that the tensor has the dimension; no other effect, because graphs have static shapes in mstorch (see ``mark_dynamic``)."""
     _check_index(t, index)
 
 

@@ -122,7 +122,7 @@ class _Call:
         self, kind: str, target: Any, args: Any, kwargs: Any, result: Any, frames: tuple[FrameType, ...], part: bool = False
     ) -> None:  # fmt: skip
         self.kind, self.target, self.args, self.kwargs, self.result, self.frames = kind, target, args, kwargs, result, frames
-        self.part = part  # one of the results of the call before
+        self.part = part  # one of the results of the previous call
 
 
 class _Break:
@@ -197,7 +197,7 @@ class _Writer(TorchFunctionMode):
     def _write(self, func: Any, name: str, method: bool, given: Any, args: Any, result: Any) -> None:
         leaves = [leaf for leaf in tree_flatten(result)[0] if isinstance(leaf, Tensor)]
         if not leaves and name != "__setitem__":
-            return  # a question: a size, a dtype
+            return  # a query of metadata, such as a size or dtype
         assert self.bottom is not None
         frames = _frames(self.bottom)
         whole_args, whole_kwargs = tree_unflatten(*given)
@@ -211,7 +211,7 @@ class _Writer(TorchFunctionMode):
                     self.steps.append(_Call("call_function", operator.getitem, (result, place), {}, part, frames, True))
 
     def apart(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that cannot be in a graph; the calls that it makes are not recorded."""
+        """Call a function that a graph cannot contain: record a graph break, and none of the operations that the function calls."""
         self.break_(
             "Skip calling `torch.compiler.disable()`d function\n  Explanation: "
             f"`{getattr(function, '__qualname__', function)}` is one that no graph holds."
@@ -349,7 +349,7 @@ def _graph_of(part: _Part, names: _Names, wanted: set[int], guards: list[Guard])
     read = wanted | {id(leaf) for call in part.calls if not call.part for leaf in tree_flatten((call.args, call.kwargs))[0]}
     for call in part.calls:
         if call.part and id(call.result) not in read:
-            continue  # of several results one that nobody reads
+            continue  # an unused one of several results
         args = tuple(map(mapped, call.args))
         kwargs = {key: mapped(value) for key, value in call.kwargs.items()}
         node = graph.create_node(call.kind, call.target, args, kwargs)

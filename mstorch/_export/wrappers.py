@@ -7,9 +7,7 @@ from typing import Any
 
 
 def mark_subclass_constructor_exportable_experimental(constructor_subclass: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the ``__init__`` of a tensor subclass without changing what it does: mstorch's graphs hold what a tensor computes, not its
-    construction.
-    """
+    """Return a wrapper of a tensor subclass's ``__init__`` that only calls it: mstorch's graphs do not record constructors."""
     if constructor_subclass.__name__ != "__init__":
         raise RuntimeError(
             "torch._export.wrappers.mark_constructor_exportable_experimental can only be applied on subclass tensor.__init__"

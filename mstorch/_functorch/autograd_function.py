@@ -1,4 +1,4 @@
-"""torch._functorch.autograd_function: contexts of an ``autograd.Function`` that wrap another one."""
+"""torch._functorch.autograd_function: contexts that wrap the context of an ``autograd.Function``."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from ..autograd.function import FunctionCtx
 
 
 class WrappedCtx:
-    """Context that delegates attributes to another context, except those of its own."""
+    """Context that wraps another one, and passes on access to all attributes but its own."""
 
     _pt_reserved_attrs: tuple[str, ...] = ("_pt_reserved_attrs", "_pt_inner_ctx")
 

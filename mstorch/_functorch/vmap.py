@@ -18,7 +18,7 @@ from ..func._batched_layers import draw
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Rules are entered where they are defined.
+# Importing the modules registers the rules.
 RULE_ROOMS = (_batched_composed, _batched_function, _batched_index, _batched_products, _batched_views)
 _MODES = ("error", "different", "same")
 
@@ -120,7 +120,7 @@ def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> T
 
 
 def _create_batched_inputs(flat_in_dims: list[Any], flat_args: list[Any], vmap_level: int, args_spec: TreeSpec) -> tuple[Any, ...]:
-    """Return the arguments as the mapped function sees them, with BatchedTensors."""
+    """Return the arguments for the mapped function: BatchedTensors for those with an in_dim, others unchanged."""
     values = [arg if dim is None else _add_batch_dim(arg, dim, vmap_level) for dim, arg in zip(flat_in_dims, flat_args)]
     return tree_unflatten(values, args_spec)
 
@@ -189,7 +189,7 @@ def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, random
 
 
 def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
-    """Return values without the map of a level, and the dimension that each has of it, or None."""
+    """Return the tensors that the given level's BatchedTensors wrap, and their batch dimensions (None for other values)."""
     flat, spec = tree_flatten(args)
     own = state.maps[level - 1]
     parts = [(one.value, one.bdim) if is_of(one, own) else (one, None) for one in flat]

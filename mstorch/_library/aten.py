@@ -55,12 +55,12 @@ def _local_scalar_dense(self: Tensor) -> float:
 
 
 def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
-    """Return the memory in another shape, as a result that autograd does not regard as a view."""
+    """Return the tensor in another shape over the same memory, as a result that autograd does not treat as a view."""
     return self.view(size) if self.is_nested else views.unsafe_view(self, views.infer_size(tuple(size), self.numel()), fresh=False)
 
 
 def is_contiguous(self: Tensor, memory_format: Any = contiguous_format) -> bool:
-    """Return whether the elements stand in a format's order."""
+    """Return whether the tensor is contiguous in a memory format."""
     return self.is_contiguous(memory_format=memory_format)
 
 

@@ -192,7 +192,7 @@ def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
     variance = parts.double().var(dims, correction=0).reshape(-1)
     gaps = rstd.double().reshape(-1).pow(-2) - variance
     gap, least = float(gaps[variance.argmin()]), float(variance.min())
-    return 0.0 if gap < 0 and -gap <= 1e-6 * max(least, 1e-6) else gap  # of rounding
+    return 0.0 if gap < 0 and -gap <= 1e-6 * max(least, 1e-6) else gap  # a negative gap of rounding errors is 0
 
 
 def native_group_norm_backward(

@@ -27,7 +27,7 @@ def reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_nam
 
 
 def all_to_all_single(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
-    """Concatenate the parts that all ranks send to this one along the first dimension."""
+    """Send one part of ``input`` to each rank; return the received parts, concatenated along dimension 0."""
     return collectives.all_to_all_single(input, output_split_sizes, input_split_sizes, group_name)
 
 

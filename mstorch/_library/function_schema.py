@@ -29,7 +29,7 @@ class Argument(NamedTuple):
 
     @property
     def is_out(self) -> bool:
-        """Whether it is an ``out`` argument: keyword-only and written to."""
+        """True for an ``out`` argument: keyword-only and written to."""
         return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
 
     def has_default_value(self) -> bool:
@@ -37,7 +37,8 @@ class Argument(NamedTuple):
         return self.has_default
 
     def takes(self, old: Argument) -> bool:
-        """Return whether a value for another argument is accepted by this one."""
+        """Return whether this argument accepts all values for ``old``: same name and alias info, the type or a supertype, also by position
+        and by default if ``old`` did."""
         return (
             self.name == old.name and self.alias_info == old.alias_info and old.type.isSubtypeOf(self.type)
             and (old.kwarg_only or not self.kwarg_only)
@@ -45,7 +46,7 @@ class Argument(NamedTuple):
         )  # fmt: skip
 
     def gives(self, old: Argument) -> bool:
-        """Return whether this return can replace another one."""
+        """Return whether this return value may replace ``old``: same name and alias info, and the type or a subtype."""
         return self.name == old.name and self.alias_info == old.alias_info and self.type.isSubtypeOf(old.type)
 
 
@@ -68,7 +69,7 @@ class FunctionSchema:
 
     @property
     def is_mutable(self) -> bool:
-        """Whether an argument is written to."""
+        """True if an argument is written to."""
         return any(argument.alias_info is not None and argument.alias_info.is_write for argument in self.arguments)
 
     def is_backward_compatible_with(self, old: FunctionSchema) -> bool:

@@ -1,4 +1,4 @@
-"""Gradients of functions under ATen's names: those that autograd computes of the functions themselves."""
+"""ATen's backward operators, by autograd of the forward functions."""
 from __future__ import annotations
 
 import inspect
@@ -15,7 +15,8 @@ from ..autograd.grad_mode import enable_grad
 
 
 def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
-    """Return the gradients of a function for the tensor inputs that ``mask`` selects."""
+    """Return the gradients of ``function(*inputs)`` for the tensor inputs, given the result's gradient; None for inputs that ``mask``
+    excludes and for others."""
     wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
     with enable_grad():
         leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
@@ -25,9 +26,8 @@ def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequ
 
 
 def gradient_operator(name: str, find: Callable[[str], Callable[..., Any] | None]) -> Callable[..., Any] | None:
-    """Return the operator that computes the gradient of another one's first result (``gelu_backward``), from the function of that other
-    one, which ``find`` gives; None if the schemas of the two do not tell it.
-    """
+    """Return the backward operator ``name`` (``gelu_backward``), which differentiates the forward function that ``find`` returns. Return
+    None if the schemas do not match or there is no function."""
     forward, backward = schemas_of(name)
     function = find(forward.name) if forward is not None else None
     if forward is None or backward is None or function is None:

@@ -29,7 +29,7 @@ class Operator:
     kernels: dict[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
     backward: Callable[..., Any] | None = None
     setup_context: Callable[..., Any] | None = None
-    is_custom: bool = False  # made by custom_op: its kernels are no functions that autograd could look into
+    is_custom: bool = False  # made by custom_op: autograd cannot trace its kernels
 
     @property
     def title(self) -> str:
@@ -94,14 +94,14 @@ class _Context:
 
 
 class _Recorded(Function):
-    """A Function that computes an operator's call, with the gradient registered for the operator, or with none."""
+    """autograd.Function that runs a user-defined operator; backward is the formula registered for the operator, or raises."""
 
     @staticmethod
     def forward(ctx: Any, operator: Operator, spec: TreeSpec, *leaves: Any) -> Any:
         positional, named = tree_unflatten(leaves, spec)
         with no_grad():
             result = operator._run([leaf for leaf in leaves if isinstance(leaf, Tensor)], positional, named)
-        # A list is not a form that the tape knows; the operator's results are tensors, or tuples of them.
+        # Autograd does not support lists as results, only tensors and tuples of tensors.
         result = tuple(result) if isinstance(result, list) else result
         needs = tree_unflatten(list(ctx.needs_input_grad[2:]), spec)[0]
         ctx.operator, ctx.spec, ctx.count = operator, spec, len(leaves)
@@ -138,8 +138,8 @@ class _Recorded(Function):
 
 
 operators: dict[tuple[str, str, str], Operator] = {}  # by namespace, name and overload
-waiting: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}  # kernels that came before their operator
-owned: set[str] = {"aten", "prim", "prims"}  # namespaces that a Library of kind DEF has
+waiting: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}  # kernels that were registered before their operator
+owned: set[str] = {"aten", "prim", "prims"}  # namespaces owned by a Library of kind DEF
 
 
 def names(qualname: str) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._tensor import Tensor
 
-# From annotations
+# Schemas of annotations
 
 _WORDS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device"}
 _UNIONS = (typing.Union, types.UnionType)

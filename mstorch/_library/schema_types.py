@@ -172,7 +172,7 @@ _WORDS: dict[str, type[_Plain]] = {
 
 
 def type_of(text: str) -> tuple[JitType, int | None]:
-    """Return the type for a schema's text (``int[2]?``), and the list length that it gives."""
+    """Return the JitType of a type's text in a schema (``int[2]?``), and the list length in it (2) or None."""
     if text.endswith("?"):
         inner, length = type_of(text[:-1])
         return OptionalType(inner), length

@@ -35,7 +35,7 @@ LOGS: dict[str, tuple[str, ...]] = {
     "inductor": ("torch._inductor", "torch._inductor.cudagraph_trees"), "native_dsl": ("torch._native",), "onnx": ("torch.onnx",),
     "pp": ("torch.distributed.pipelining",), "torch": ("torch",),
 }  # fmt: skip
-"""torch's names of logs, with the loggers that each sets."""
+"""torch's names of logs, with the loggers whose level each name sets."""
 
 ARTIFACTS = frozenset((
     "annotation aot_graphs aot_graphs_effects aot_joint_graph auto_chunker autotuning benchmarking bytecode caching "
@@ -46,7 +46,7 @@ ARTIFACTS = frozenset((
     "overlap_scheduling perf_hints post_grad_graphs pre_grad_graphs recompiles recompiles_verbose schedule side_effects "
     "sym_node trace_bytecode trace_call trace_shape_events trace_source verbose_guards"
 ).split())  # fmt: skip
-"""torch's names of messages that are switched on one by one."""
+"""torch's names of artifacts, kinds of messages that are enabled individually."""
 
 DEFAULT_LOGGING: dict[str, Any] = {
     "dynamo": logging.INFO, "aot": logging.INFO, "inductor": logging.INFO, "fsdp": logging.INFO, "ddp_graphs": True, "graph_breaks": True,
@@ -54,7 +54,7 @@ DEFAULT_LOGGING: dict[str, Any] = {
 }  # fmt: skip
 _ENVIRONMENT = "TORCH_LOGS"
 _LEVELS = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG, logging.NOTSET)
-# Those that torch.compile writes to exist from the beginning.
+# The loggers that torch.compile writes to exist from the beginning.
 _ARTIFACT_LOGGERS: dict[str, list[logging.Logger]] = {
     "graph_breaks": [logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")],
     "recompiles": [logging.getLogger("torch._dynamo.guards.__recompiles")],
@@ -135,7 +135,7 @@ def _set(settings: dict[str, Any], modules: dict[str, Any] | None) -> None:
     _state.set(levels, artifacts)
 
 
-# The names that may be set, in torch's order: logs have levels, the others are on or off.
+# The names that can be set, in torch's order: loggers have levels, artifacts are on or off.
 _NAMES = (
     "all dynamo aot autograd dynamic inductor distributed c10d ddp fsdp dtensor onnx bytecode aot_graphs aot_joint_graph ddp_graphs graph "
     "graph_code graph_code_verbose graph_breaks side_effects graph_sizes guards recompiles recompiles_verbose trace_source trace_call "

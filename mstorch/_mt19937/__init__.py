@@ -1,7 +1,7 @@
-"""torch's CPU random numbers, reproduced bit by bit on NumPy.
+"""torch's CPU random numbers, reproduced bit by bit in NumPy.
 
-Functions take an Engine first, and return an array of the dtype named as in torch; bfloat16 values are float32.
-"""
+The functions take an Engine as first argument. ``dtype`` is given by torch's name, and they return an array of that dtype; for bfloat16 one
+of float32."""
 
 from .continuous import cauchy as cauchy
 from .continuous import dirichlet as dirichlet

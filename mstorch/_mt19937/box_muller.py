@@ -215,7 +215,8 @@ def _evaluate_rounded(
     x: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Evaluate Horner's rule with float32 fused multiply-adds on float64 arrays."""
+    """Evaluate a polynomial at ``x`` by Horner's rule in float64 arrays, rounding each step as a float32 fused multiply-add; ``steps`` are
+    the pairs of ``_rounded_steps``."""
     np.multiply(x, first, out=out)
     for number, (shifted_coefficient, rounder) in enumerate(steps):
         if number:

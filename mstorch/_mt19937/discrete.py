@@ -80,7 +80,7 @@ def geometric(engine: Engine, shape: tuple[int, ...], probability: float, dtype:
 
 
 def _in_order_of(rows: NDArray[Any], engine: Engine, dtype: str) -> NDArray[Any]:
-    """Return exponential samples for the elements of a matrix, drawn in their memory order."""
+    """Return one exponential sample for each element of ``rows``, drawn in the order of the elements in memory."""
     if abs(rows.strides[0]) < abs(rows.strides[1]) and len(rows) > 1:
         return exponential(engine, rows.shape[::-1], 1.0, dtype).T
     return exponential(engine, rows.shape, 1.0, dtype)

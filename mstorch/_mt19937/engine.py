@@ -103,11 +103,11 @@ class Engine:
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.RLock()
-        with quiet():  # NumPy's own ``errstate`` in there can be interrupted before it puts back
+        with quiet():  # NumPy's own ``errstate`` may be interrupted before it restores the state
             self._bit_generator = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bit_generator)
         self._legacy = np.random.RandomState(self._bit_generator)
-        # NumPy documents state_address; there lie the 624 words and the number of those already used.
+        # NumPy documents state_address: it points to the 624 words, followed by the number of words already used.
         address = self._bit_generator.ctypes.state_address
         self._key = np.ctypeslib.as_array((ctypes.c_uint32 * BLOCK_WORDS).from_address(address))
         self._position = ctypes.c_int.from_address(address + 4 * BLOCK_WORDS)
@@ -232,7 +232,7 @@ class Engine:
         return self._generator.integers(0, 1 << 32, size=BLOCK_WORDS, dtype=np.uint32)
 
     def _prepare(self, n: int) -> None:
-        """Invalidate the cached values that the next n words make stale."""
+        """Discard the cached tables if the next n words reach into a new block."""
         if self._position.value + n > BLOCK_WORDS:
             self._end_next = BLOCK_WORDS
             self._forget_tables()

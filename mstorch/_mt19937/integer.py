@@ -41,10 +41,10 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 _RANDOM_ALL = (*INTEGERS, *FLOAT_DIGITS, "bool")
 _INT64_MIN = -(1 << 63)
-_WIDE_RANGE = 1 << 28  # from here on torch takes two words a sample
+_WIDE_RANGE = 1 << 28  # from here on torch draws two words per sample
 _WORD_MASK = (1 << 64) - 1
 _PYTHON_PERMUTATION = 150  # up to here a loop in Python is faster than calling LAPACK
-_INSIDE_OUT = 0xFFFFFFFF // 20  # from here on torch draws two words a step
+_INSIDE_OUT = 0xFFFFFFFF // 20  # from here on torch draws two words per step
 
 
 def _samples(
@@ -158,7 +158,7 @@ def _round_inwards(bound: int, direction: int, dtype: str) -> int:
     inner = bound + direction
     nearest = float(cast(np.array([inner], np.float64 if dtype == "float64" else np.float32), dtype)[0])
     if math.isinf(nearest):
-        return bound  # which is out of bounds for the dtype, as the caller then finds
+        return bound  # which is out of bounds for the dtype, so that the caller raises
     rounded = int(nearest)
     outside = rounded < bound if direction > 0 else rounded >= bound
     if not outside:
@@ -204,7 +204,7 @@ def permutation(engine: Engine, n: int, dtype: str = "int64") -> NDArray[Any]:
         words %= (np.int32(n) - partners).view(np.uint32)
         partners += words.view(np.int32)
 
-    partners = np.arange(n, dtype=np.int32)  # of each step; the last element has no step, and stays
+    partners = np.arange(n, dtype=np.int32)  # the partner at each step; the last element has no step
     pipeline.fill(engine, partners[:-1], 1, to_partners, pipeline.BLOCK_BYTES // 4)
     return cast(_exchange_rows(partners), dtype)
 

@@ -12,9 +12,9 @@ from .engine import Engine
 from .rounding import FLOATS, cast, fma32, fma64, fma64_to_float32, numpy_dtype, require_dtype
 from .uniform import COMPLEX_PARTS, unit64, units64
 
-_TABLE_LIMIT = 592  # up to so many samples, which take 16 words more, are made from the engine's tables
+_TABLE_LIMIT = 592  # up to this many samples, which take 16 words more, are computed from the engine's tables
 _DTYPES = (*FLOATS, *COMPLEX_PARTS)
-_BLOCK_WORDS = 131072  # handed to a thread at a time
+_BLOCK_WORDS = 131072  # words passed to a thread at a time
 _TWO_PI = 2.0 * math.pi
 _ZERO = np.array(0.0, np.float32)
 
@@ -29,10 +29,10 @@ def normal(
 ) -> NDArray[Any]:
     """Return normal samples of a floating-point or complex dtype (complex: std is that of the modulus).
 
-    `contiguous` says whether the tensor to fill is. Draws:
+    `contiguous`: whether the tensor to fill is contiguous. Draws:
 
     - fewer than 16 samples, or not contiguous: a pair of samples per two float64 uniforms, in double precision for
-      every dtype; the second one of an incomplete pair is cached for the next such draw.
+      every dtype; the second sample of an incomplete pair is cached for the next such draw.
     - otherwise one uniform per sample, in blocks of 16, without the cache; if the last block is incomplete, 16 more,
       from which the last 16 samples are recomputed. float16 and bfloat16 do not draw the uniforms of the incomplete block.
     """
@@ -55,7 +55,7 @@ def normal(
             single = samples.astype(np.float32)
         elif mean == 0.0:
             samples *= std
-            samples += 0.0  # fma gives no negative zero
+            samples += 0.0  # fma returns no negative zero
             single = samples.astype(np.float32)
         else:
             single = fma64_to_float32(samples, std, mean)
@@ -122,7 +122,7 @@ def _scale32(samples: NDArray[np.float32], mean: float, std: float) -> None:
     if mean == 0.0:
         if std != 1.0:
             samples *= np.float32(std)
-            samples += _ZERO  # fma gives no negative zero
+            samples += _ZERO  # fma returns no negative zero
     elif std == 1.0:
         samples += np.float32(mean)
     else:
@@ -142,7 +142,7 @@ def _blocks32(engine: Engine, n: int, mean: float, std: float, draws_unfull_bloc
         _from_tables(engine, start, out[:full])
         if extra:
             _from_tables(engine, start + drawn, out[-16:])
-        out += _ZERO  # fma gives no negative zero
+        out += _ZERO  # fma returns no negative zero
         _scale32(out, mean, std)
         return out
 
@@ -193,7 +193,7 @@ def _blocks64(engine: Engine, n: int, mean: float, std: float) -> NDArray[np.flo
         last = uniforms[n:]
         _transform64(last, mean, std)
         out[-16:] = last
-    return out.copy() if n % 16 else out  # nobody should keep the longer array alive
+    return out.copy() if n % 16 else out  # a copy, so that the longer array can be freed
 
 
 def _transform64(uniforms: NDArray[np.float64], mean: float, std: float) -> None:

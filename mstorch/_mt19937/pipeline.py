@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .engine import Engine
 
-BLOCK_BYTES = 1 << 20  # of words: to hand a block over, about 15 µs, then costs little beside drawing it
+BLOCK_BYTES = 1 << 20  # bytes of words per block: passing a block to the worker takes 15 µs, much less than drawing it
 
 _HALF = np.array(32, np.uint64)
 
@@ -68,7 +68,7 @@ def fill(
                 pending.result()  # raises what the worker raised
             try:
                 pending = worker.submit(transform_pairs, pairs, part)
-            except RuntimeError:  # the interpreter shuts down, and takes no new work
+            except RuntimeError:  # the interpreter is shutting down, and the pool accepts no work
                 worker = None
                 transform_pairs(pairs, part)
         else:

@@ -35,8 +35,8 @@ TORCH_NAMES = {
 """Names of the dtypes in torch's messages."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
-_SAFE = 2.0**400  # factors between its inverse and itself cannot overflow the splitting nor underflow the error term
-_MIDPOINT_MASK = np.int64((1 << 29) - 1)  # the bits of a float64 that a float32 has no room for
+_SAFE = 2.0**400  # with factors between its inverse and itself, splitting cannot overflow and the error term cannot underflow
+_MIDPOINT_MASK = np.int64((1 << 29) - 1)  # the bits of a float64 that do not fit a float32
 _MIDPOINT = np.int64(1 << 28)
 
 

@@ -81,7 +81,7 @@ def native_norm(
 _MIOPEN = "input weight bias padding {}stride dilation groups benchmark deterministic"
 _CELL = "input hx w_ih w_hh b_ih b_hh packed_ih packed_hh col_offsets_ih col_offsets_hh scale_ih scale_hh zero_point_ih zero_point_hh"
 _PACKED = "input weight packed col_offsets weight_scale weight_zero_point bias"
-# Of AMD's library, which torch has in its own build for these devices alone; of quantized tensors; of lower levels of autograd.
+# Functions of AMD's library, which only torch's build for these devices has; of quantized tensors; of lower levels of autograd.
 _ELSEWHERE = {
     "miopen_batch_norm": "input weight bias running_mean running_var training exponential_average_factor epsilon",
     "miopen_convolution": _MIOPEN.format(""), "miopen_depthwise_convolution": _MIOPEN.format(""),
@@ -94,7 +94,7 @@ _ELSEWHERE = {
     "q_scale": "input", "q_zero_point": "input", "q_per_channel_scales": "input", "q_per_channel_zero_points": "input",
     "q_per_channel_axis": "input",
 }  # fmt: skip
-# torch's CPU has them, by FBGEMM's packed matrices.
+# torch's CPU build has these, with FBGEMM's packed matrices.
 _NOT_BUILT = {
     "fbgemm_linear_int8_weight": _PACKED, "fbgemm_linear_int8_weight_fp32_activation": _PACKED,
     "fbgemm_pack_quantized_matrix": "input a=None b=None",

@@ -8,8 +8,8 @@ from .._core.tensor_base import is_tracked, strides_of
 from .._tensor import Tensor
 
 MATH, FLASH = 0, 1
-ALLOWED: list[Callable[[], list[int]]] = []  # gives the ways that ``torch.nn.attention`` allows
-FASTPATH = {"fastpath": True}  # what ``torch.backends.mha`` sets
+ALLOWED: list[Callable[[], list[int]]] = []  # functions that return the backends which ``torch.nn.attention`` allows
+FASTPATH = {"fastpath": True}  # set by ``torch.backends.mha``
 _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
@@ -42,13 +42,13 @@ def refuse_what_is_not_allowed(query: Tensor, key: Tensor, value: Tensor, mask: 
 def goes_in_one_piece(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool = False
 ) -> bool:
-    """Return whether torch would choose its fused kernel for attention on the CPU."""
+    """Return whether torch would choose its fused (flash) kernel on the CPU: it supports the call and is not disabled."""
     allowed = not ALLOWED or FLASH in ALLOWED[0]()
     return allowed and serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
-    """Return whether torch's fused kernel supports such a call."""
+    """Return whether torch's fused CPU kernel supports attention on these tensors, by rank, shape, strides, dtype, mask and dropout."""
     parts = query, key, value
     if any(part._ms_nested for part in parts):
         return False

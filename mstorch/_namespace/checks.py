@@ -119,7 +119,8 @@ def _shape_as_tensor(self: TensorBase) -> TensorBase:
 
 
 def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
-    """Return whether ``input.data = from_`` is allowed: both are dense on devices with memory, or have the same other layout or device."""
+    """Return whether ``input.data = from_`` is allowed: both tensors are strided and have memory, or both have the same other layout or
+    device type."""
     return _kind(input) == _kind(from_)
 
 

@@ -36,12 +36,12 @@ _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", "qu
     "assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary "
     "has_torch_function_variadic".split()
 )})  # fmt: skip
-# Their arguments are data, not operands: torch asks only modes about them.
+# Functions whose arguments are data, not operands: as in torch, only modes handle their calls.
 _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file scalar_tensor from_dlpack".split())
-# torch.nn.init's others are made of these and of methods.
+# The other functions of torch.nn.init call these and methods.
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
-# Among the names that torch keeps for itself, those that classes may take over: the functions of these files.
+# Private functions of torch that classes may override: those in these files.
 _ENTERED_ROOMS = tuple(f"{_HOME}._namespace.{file}" for file in ("view_copies", "absent", "inner", "native_attention", "packed_matrices"))
 _CHECKS = f"{_HOME}._namespace.checks"
 
@@ -49,9 +49,9 @@ _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
     "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage to_mindspore".split()
 )
-# Their other arguments are no operands.
+# Methods whose other arguments are not operands.
 _OF_ONE = frozenset(("__deepcopy__",))
-# The method that an operator is for those who take calls over.
+# The method that each operator is for handlers.
 _OPERATORS = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
     "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
@@ -67,13 +67,14 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-# torch.nn.functional shares functions with torch (torch.linalg.det is not torch.det).
+# Functions that torch.nn.functional shares with torch (torch.linalg.det is not torch.det).
 _shared: dict[Function, Function] = {}
 _built: dict[Function, Function] = {}
 
 
 def enter_functional(namespace: dict[str, Any]) -> None:
-    """Wrap the functions of torch.nn.functional in their public form, before modules use them as defaults."""
+    """Wrap the functions of torch.nn.functional in their public form. This is done before ``nn.modules``, which uses them as defaults, is
+    imported."""
     face = vars(sys.modules[_HOME])
     both = {
         name: value for name, value in namespace.items()
@@ -106,7 +107,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
 
 
 def build_in(namespace: dict[str, Any], module: str) -> None:
-    """Make the remaining functions that torch writes in C built-in objects: settings, functions of lists, sparse functions."""
+    """Replace the functions of a namespace that torch writes in C and that are still Python functions by built-in function objects."""
     face = module.removeprefix(_HOME).removeprefix(".")
     for name, value in list(namespace.items()):
         if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
@@ -157,7 +158,7 @@ def enter_class() -> None:
 
 
 def _of_method(shown: inspect.Signature) -> inspect.Signature:
-    """Return a signature whose first parameter is positional-only, as ``self``."""
+    """Return a method's signature: the first parameter without a default, and without a second parameter named ``self``."""
     first, *rest = shown.parameters.values()
     if first.kind is not first.POSITIONAL_OR_KEYWORD:
         return shown

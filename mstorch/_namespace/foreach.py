@@ -19,7 +19,7 @@ from .._core.public_names import IN_PYTHON
 from .._core.tensor_base import TensorBase
 from .._tensor import Tensor
 
-_COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other names of the same
+_COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's aliases
 
 
 def _lists(first: Sequence[Any], *others: Any) -> None:
@@ -184,7 +184,7 @@ _BY_OPERANDS = {1: _unary, 2: _binary, 3: _pointwise}
 
 
 def _operands(name: str) -> int:
-    """Return how many arguments the operation of one tensor needs."""
+    """Return the number of required positional parameters of the function ``name`` of single tensors."""
     parameters = inspect.signature(inspect.unwrap(written(getattr(torch, name)))).parameters.values()
     return sum(one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
 

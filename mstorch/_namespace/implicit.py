@@ -171,7 +171,7 @@ def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
         wide = [t.to(float64) for t in (x, alpha, total)]
         beta = total - alpha
         edge = total * x * (1 - x)
-        # torch adds up the two series in the samples' own precision and the others in double.
+        # torch sums the two series in the samples' own precision, and the others in double precision.
         zero = _beta_near_zero(x, alpha, beta).to(float64)
         one = -_beta_near_one(1 - x, beta, alpha).to(float64)
         large = _beta_large(wide[0], wide[1], wide[2] - wide[1])

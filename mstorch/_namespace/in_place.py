@@ -48,7 +48,7 @@ def selu_(input: Tensor) -> TensorBase:
     return in_place(input, acts.selu)
 
 
-_threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch lets it write to expanded tensors
+_threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch allows it to write to expanded tensors
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
@@ -76,7 +76,7 @@ def rrelu_(
     return input.copy_(drawn_rrelu(input, lower, upper, generator))
 
 
-@partial(accepting, forms=Forms(old=old_sum("mat", "vec")[:2]))  # as a function; the method takes the other orders
+@partial(accepting, forms=Forms(old=old_sum("mat", "vec")[:2]))  # the function's form; the method accepts the other orders
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Any:
     """In-place version of ``addmv``."""
     return in_place(input, added_products.addmv, mat, vec, beta=beta, alpha=alpha)

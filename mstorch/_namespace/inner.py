@@ -65,14 +65,14 @@ def _test_check_tensor(self: Tensor) -> Tensor:
 
 
 def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """``grid_sampler_2d``."""
+    """Return ``grid_sampler_2d`` of the arguments."""
     return grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
-    """Return the softmax of the elements that a mask does not hide (0 at hidden ones); ``mask_type`` tells whether the mask is (L, L), (B,
-    L) or of the input's shape.
-    """
+    """Return the softmax along ``dim`` without the elements where the mask is True, which are 0 in the result.
+
+    The mask's shape is (L, L) for ``mask_type`` 0, (B, L) for 1, that of the input for 2."""
     if mask.dtype is not bool_:
         raise RuntimeError("Mask should be a boolean tensor")
     kind = 2 if mask_type is None else mask_type
@@ -91,13 +91,13 @@ def _masked_softmax(self: Tensor, mask: Tensor, dim: int | None = None, mask_typ
 
 
 def _add_relu(self: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """``relu(self + alpha * other)``."""
+    """Return ``relu(self + alpha * other)``."""
     found = (self + other if alpha == 1 else self + other * alpha).relu()
     return found if out is None else out.resize_(found.shape).copy_(found)
 
 
 def _add_relu_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """``_add_relu`` in place."""
+    """Compute ``relu(self + alpha * other)`` in place; return the tensor."""
     return self.copy_(_add_relu(self, other, alpha=alpha))
 
 

@@ -13,7 +13,7 @@ from .._ops._fresh_out import is_of_leaf, no_derivative, underivable
 
 Function = Callable[..., Any]
 
-# What these compute has no gradient, or they are made of others, of which the first that writes says so.
+# Functions without a gradient, or composed of others, of which the first one that writes raises.
 _LEFT = frozenset((
     "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isin isposinf isneginf signbit any all argmax argmin bucketize "
     "searchsorted nonzero multinomial histc arange range linspace logspace eye full ones zeros empty rand randn randint randperm normal "
@@ -22,7 +22,7 @@ _LEFT = frozenset((
     "modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 polygamma "
     "hamming_window hann_window blackman_window bartlett_window kaiser_window chain_matmul nuclear_norm"
 ).split())  # fmt: skip
-# What torch calls the operation, where not by the name of the function.
+# Names in torch's errors that differ from the function's name.
 _WORDS = {
     **dict.fromkeys("column_stack hstack vstack dstack concat concatenate".split(), "cat"),
     **dict.fromkeys(("true_divide", "divide"), "div"), **dict.fromkeys(("outer", "ger", "kron"), "mul"),

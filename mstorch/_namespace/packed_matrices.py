@@ -1,4 +1,4 @@
-"""The matrices that torch packs for products on its CPU: weights of halves, and how it makes a weight whole bytes."""
+"""Linear layers with packed weights on torch's CPU (fbgemm): float16 weights, and quantization of a weight to int8."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +25,7 @@ def _check(*tensors: Tensor) -> None:
 
 
 def fbgemm_linear_quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float, int]:
-    """Return a weight as int8, what the bytes of each row add up to (less their zero points), the scale and the zero point."""
+    """Return the weight quantized to int8, the sum of each row's integers minus their zero points (int32), the scale and the zero point."""
     _told("fbgemm_linear_quantize_weight")
     _check(input)
     rows, columns = input.shape[0], input.size(1)
@@ -37,7 +37,7 @@ def fbgemm_linear_quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float,
 
 
 def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
-    """Return a weight as ``fbgemm_linear_fp16_weight`` takes it, rounded to halves; its values cannot be seen from outside."""
+    """Return the weight rounded to float16, packed for ``fbgemm_linear_fp16_weight``; its elements cannot be read."""
     _told("fbgemm_pack_gemm_matrix_fp16")
     input.size(1)
     _check(input)
@@ -60,14 +60,14 @@ def _linear(name: str, input: Tensor, packed: Any, bias: Tensor, output: Tensor 
 
 
 def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Tensor, bias: Tensor, output: Tensor | None = None) -> Tensor:
-    """Return ``linear`` with a weight of halves from ``fbgemm_pack_gemm_matrix_fp16``, for inference."""
+    """Return ``input @ weight.T + bias`` for a weight packed by ``fbgemm_pack_gemm_matrix_fp16``; no gradient."""
     return _linear("fbgemm_linear_fp16_weight", input, packed_weight, bias, output)
 
 
 def fbgemm_linear_fp16_weight_fp32_activation(
     input: Tensor, packed_weight: Tensor, bias: Tensor | None, output: Tensor | None = None
 ) -> Tensor:
-    """``fbgemm_linear_fp16_weight``, also without a bias."""
+    """Return ``fbgemm_linear_fp16_weight``; the bias may be None."""
     bias = zeros(1) if bias is None else bias
     return _linear("fbgemm_linear_fp16_weight_fp32_activation", input, packed_weight, bias, output)
 

@@ -62,7 +62,7 @@ class qscheme(metaclass=_QScheme):
         return self
 
     def __reduce__(self) -> str:
-        return self.name  # each is one object, found by its name
+        return self.name  # a singleton, pickled by its name
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -80,7 +80,7 @@ per_tensor_symmetric = _scheme("per_tensor_symmetric")
 per_channel_symmetric = _scheme("per_channel_symmetric")
 per_channel_affine_float_qparams = _scheme("per_channel_affine_float_qparams")
 
-# What scripts ask for before they use it; NumPy's LAPACK serves the factorizations, OpenMP MindSpore's kernels.
+# Features that scripts query; factorizations use NumPy's LAPACK, MindSpore's kernels OpenMP.
 has_lapack = has_openmp = has_spectral = True
 has_mkl = False
 

@@ -19,7 +19,8 @@ from .._tensor import Tensor
 
 
 def _layers(params: Sequence[Any], has_biases: bool, layers: int, directions: int, projects: bool) -> list[tuple[Any, ...]]:
-    """Group the flat weights as w_ih, w_hh, b_ih, b_hh, w_hr."""
+    """Return for each layer and direction the tuple (w_ih, w_hh, b_ih, b_hh, w_hr) from the flat list of weights, with None for missing
+    ones."""
     size = (4 if has_biases else 2) + projects
     if len(params) < size * layers * directions:
         raise RuntimeError("Expected more weights in stacked_rnn")

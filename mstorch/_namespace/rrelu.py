@@ -33,7 +33,7 @@ def drawn_rrelu(input: Tensor, lower: float, upper: float, generator: Generator)
     wide = float64 if input.dtype == float64 else float32
     low, high = (tensor(bound, dtype=wide).item() for bound in (lower, upper))
     chosen = input.detach() <= 0
-    # Not uniform_(low, high): torch's kernel multiplies and adds in one step there, and in two here.
+    # Not uniform_(low, high): for rrelu torch's kernel rounds once, there twice.
     units = empty(int(chosen.sum()), dtype=float64).uniform_(generator=generator)
     slopes = ones(input.shape, dtype=wide).masked_scatter_(chosen, (units * (high - low) + low).to(wide))
     return _Sloped.apply(input, slopes)

@@ -13,13 +13,13 @@ from .._devices import npu_streams as npu
 
 
 def _is_npu(device: device | str | int | None) -> bool:
-    """Return whether a stream or event belongs to the accelerator, which is named, given by index, or the default."""
+    """Return whether a stream's or event's ``device`` argument selects the accelerator, by name, by index or, if None, by default."""
     if runtime.device_type() != "npu":
         return False
     found = Device("npu") if device is None else Device(device)
     if found.type != "npu":
         return False
-    index_of(found)  # raises for another than the process computes on
+    index_of(found)  # raises unless it is the device on which the process computes
     return True
 
 

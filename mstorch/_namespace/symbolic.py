@@ -132,5 +132,5 @@ def _of_math(name: str) -> Callable[..., Any]:
 
 
 FUNCTIONS = {f"_sym_{name}": _of_math(name) for name in vars(math) if f"_sym_{name}" in IN_PYTHON[""]}
-"""The functions of Python's numbers, by torch's names."""
+"""Functions of Python numbers (``_sym_sqrt`` calls ``math.sqrt``), by torch's names."""
 sym_sqrt = FUNCTIONS["_sym_sqrt"]

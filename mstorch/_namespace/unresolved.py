@@ -18,7 +18,7 @@ from .._tape.mirrored import CLASSES, all_resolved, has_mirrored, resolved, seen
 from .._tape.windows import no_view
 from .._tensor import Tensor
 
-# What a tensor says of itself and what autograd keeps for it: nothing is computed.
+# Queries of metadata and of autograd's state: nothing is computed.
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
     is_neg is_inference is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_
@@ -27,11 +27,11 @@ _SAYINGS = frozenset("""
     grad_fn grad _grad _version output_nr _base retains_grad names is_cpu is_cuda is_meta is_sparse is_quantized real imag
     mH H adjoint
 """.split())
-# What is asked of the memory, not of the elements.
+# Queries of the memory, not of the elements.
 _OF_MEMORY = frozenset("""
     data_ptr untyped_storage storage _typed_storage storage_type is_shared share_memory_ is_pinned
 """.split())
-# What may return its operand or a view of it, beside the operators whose schemas say so.
+# Functions that may return their operand or a view of it, besides those whose schemas say so.
 _VIEWS = frozenset("""
     __getitem__ asarray as_tensor atleast_1d atleast_2d atleast_3d cpu data T type type_as cfloat cdouble float double half bfloat16
 """.split())
@@ -93,9 +93,9 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     first, named = (args[0] if args else None), dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
     rest = all_resolved(args[1:])
     if name == "data" and len(args) == 2:
-        return function(*args)  # which lets both show one memory
+        return function(*args)  # after which both share one memory
     if any(type(value) in FORMED for value in (*args, *kwargs.values())):
-        return public(*all_resolved(args), **named)  # which finds the form for them
+        return public(*all_resolved(args), **named)  # which dispatches to the class's implementation
     if type(first) is not Unresolved:
         return _called(function, all_resolved(args), named, kwargs)
     if name in _SAYINGS:
@@ -119,7 +119,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
-    """Call a function with lazy bits of its operands resolved; results in ``out=`` are written back with the bits of ``out``."""
+    """Call a function with plain operands (``args``, ``named``). If ``out`` is lazily conjugated or negated, write the result into its
+    memory with these bits undone."""
     out = given.get("out")
     if type(out) is not Unresolved:
         return function(*args, **named)
@@ -146,7 +147,7 @@ def _seen(function: Callable[..., Any], name: str, first: Tensor, rest: tuple[An
     if name == "view" and any(isinstance(value, dtype) for value in (*rest, *named.values())):
         raise RuntimeError(_NOT_CONVERTED)
     if name == "view_as_real" and signs_of(first)[0]:
-        return function(first)  # which refuses it
+        return function(first)  # which raises torch's error
     lying = as_it_lies(first)
     found = seen_alike(function(lying, *rest, **named), first, lying)
     if found is not None:

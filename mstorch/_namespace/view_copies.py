@@ -1,4 +1,4 @@
-"""Copies of views under the names that torch keeps for itself, and checks that give a tensor back."""
+"""Private functions of torch: copies of views, checks that return a tensor, and forms of other operations."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def _neg_view_copy(self: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _reshape_alias_copy(self: Tensor, size: Sequence[int], stride: Sequence[int], *, out: Tensor | None = None) -> Tensor:
-    """Return a copy of the view with that size and those strides."""
+    """Return a copy of ``as_strided(size, stride)``."""
     return _given(views.as_strided(self, size, stride), out)
 
 
@@ -85,7 +85,7 @@ def _functional_assert_async(input: Tensor, assert_msg: str, dep_token: Tensor) 
 
 
 def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any, out: Any = None) -> Any:
-    """``native_batch_norm`` with running statistics, or, with two arguments less, without."""
+    """Return ``native_batch_norm``; ``args`` are the running statistics (which may be left out), ``training``, ``momentum`` and ``eps``."""
     statistics = args[:2] if len(args) > 3 else (None, None)
     return above.torch.native_batch_norm(input, weight, bias, *statistics, *args[-3:], out=out)
 

@@ -22,10 +22,11 @@ from .._tape.node import is_leaf
 
 DEVICE = runtime.device_type()
 PLACES = tuple(dict.fromkeys(("cpu", DEVICE)))
-"""The types of devices that tensors of this process are on."""
+"""The device types that tensors of this process can have."""
 
 class _State(threading.local):
-    """The thread's settings. ``on``: whether operations are cast, on the CPU or the device in use; off while a cast operation runs."""
+    """Autocast settings of the thread. ``on``: whether operations may have to cast (autocast is enabled for the CPU or the device in use,
+    and no cast operation is running)."""
 
     def __init__(self) -> None:
         self.on = False
@@ -86,7 +87,8 @@ def _cast(value: TensorBase | float | tuple[int, int], kind: dtype, place: str) 
 
 
 def _widest(values: Sequence[TensorBase | int | Sequence[TensorBase]], kind: dtype) -> dtype:
-    """Return float32 if one of the tensors is float32, else the lower precision."""
+    """Return the dtype for an operation that promotes: float32 if a tensor is float32, else ``kind``. Raise RuntimeError for another
+    floating-point dtype."""
     for value in values:
         if isinstance(value, (list, tuple)):
             kind = _widest(value, kind)
@@ -125,7 +127,8 @@ def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def lowered(function: Callable[..., Any], *args: Any) -> Any:
-    """Call the function with autocast suspended, its arguments cast to the lower precision inside an autocast region."""
+    """Call the function with autocast suspended. Inside an autocast region its arguments are first cast to the region's lower-precision
+    dtype."""
     place = _region(args)
     if place is not None:
         kind = fast_dtype(place)
@@ -174,7 +177,7 @@ LOWER, LOWER_ON_DEVICES = Casts(_to_lower, _to_lower), Casts(devices=_to_lower)
 FLOAT32, FLOAT32_ON_CPU, FLOAT32_ON_DEVICES = Casts(_to_float32, _to_float32), Casts(cpu=_to_float32), Casts(devices=_to_float32)
 WIDEST, WIDEST_ON_CPU, WIDEST_ON_DEVICES = Casts(_to_widest, _to_widest), Casts(cpu=_to_widest), Casts(devices=_to_widest)
 FLOAT32_OR_WIDEST = Casts(_to_float32, _to_widest)
-# On the CPU as they are, although they are made of products here.
+# On the CPU they are not cast, although they are composed of products here.
 AS_GIVEN_OR_LOWER = Casts(_to_none, _to_lower)
 
 

@@ -59,7 +59,7 @@ from ._memory_order import result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
 
-Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
+Tensor = TensorBase  # for isinstance and annotations; results are instances of the final class
 
 def is_number(value: Any) -> bool:
     """Return whether the value is a Python or NumPy number that an operation accepts in place of a tensor."""
@@ -93,7 +93,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def with_format(result: TensorBase, *sources: TensorBase) -> TensorBase:
-    """Return a new result in channels-last format if one of its source tensors is in this format."""
+    """Return a new result, rearranged to channels-last order if a source of the same rank is in this order."""
     for source in sources:
         stride = source._ms_stride
         if stride is not None and len(result._ms_shape) == len(source._ms_shape) and suggests_channels_last(source._ms_shape, stride):
@@ -194,7 +194,7 @@ def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBas
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._ms_dtype
         if kind is other._ms_dtype and input._ms_stride is None and other._ms_stride is None and (not kind.is_integral or not to_float):
-            # The common case, which must cost little more than the kernel: one dtype, two row-major tensors.
+            # The common case, which must take little more time than the kernel: one dtype, two row-major tensors.
             if input._ms_shape != other._ms_shape and 0 in broadcast_shape(input._ms_shape, other._ms_shape):
                 return elementwise(kernel, (input, other), to_float=to_float)
             return apply_pair(kernel, kind, input, other)
@@ -217,11 +217,10 @@ def elementwise_in(
     kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True,
     label: str | None = None,
 ) -> TensorBase:  # fmt: skip
-    """Run an elementwise kernel in the given dtype; numbers among the operands count as tensors, as in torch, except for bounds and the
-    like.
-    """
+    """Run an elementwise kernel in the given dtype. For the result's strides, numbers count as operands, as in torch, unless
+    ``numbers_as_tensors`` is False (bounds, for example)."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
-    if not tensors:  # torch takes two numbers as 0-d tensors
+    if not tensors:  # torch treats two numbers as 0-d tensors
         tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
         operands = (*tensors, *operands[1:])
     shape = tensors[0]._ms_shape
@@ -240,7 +239,7 @@ def elementwise_in(
     if kind.itemsize == 2 and kind.is_floating_point and kernel.op in WIDE_SECOND:
         wide = widened(operands[1], tensors, kind)
         if wide is None and is_inexact(operands[1], kind):
-            # Values of a device have one dtype: the tensor goes to single precision and back, where the number needs it.
+            # On a device, operands have one dtype: compute in float32 and cast back, if the number needs float32.
             found = elementwise_in(float32, kernel, [cast_tensor(operands[0], float32), *operands[1:]], args, numbers_as_tensors, label)
             return cast_tensor(found, kind)
         inputs[1] = inputs[1] if wide is None else wide
@@ -314,7 +313,7 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[An
         raise not_for(kernel, kind.name)
 
 
-# What torch's CPU does with complex numbers of half precision, and not with numbers of eight bits.
+# Kernels that torch's CPU has for complex32, and not for eight-bit dtypes.
 _OF_HALVES = frozenset(("nonzero_count_cpu", "masked_fill", "index_fill_cpu"))
 
 
@@ -339,7 +338,7 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
         raise nameless(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._ms_dtype, out._ms_dtype)
     if result._ms_dtype.category == 0 and modes.grad and is_tracked(out):
-        # A truth value has no gradient, so torch lets a tensor that takes part in autograd have it.
+        # A bool result has no gradient, so that torch allows writing it to an ``out`` that autograd tracks.
         with grad_set_to(False):
             return deliver(result, out)
     if LEVELS and (is_dual(out) or is_dual(result)):
@@ -365,7 +364,7 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
             turn_into(out, result if result._ms_dtype is out._ms_dtype else cast_tensor(result, out._ms_dtype))
             return out
         if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
-            out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, what gets a new size gets the result's order, too
+            out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, a resized ``out`` gets the result's memory order
     write(out, result)
     return out
 
@@ -391,7 +390,7 @@ def write_array(target: TensorBase, array: Array, uniform: bool = False, label: 
 def refuse_operands(out: TensorBase | None, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` partly overlaps an operand of an elementwise operation, or would have to be resized."""
     if isinstance(out, TensorBase) and operands:
-        refuse_shared_places(out)  # before it gets another size
+        refuse_shared_places(out)  # checked before ``out`` is resized
         shape, own = out._ms_shape[:0], False
         for operand in operands:
             if isinstance(operand, TensorBase):
@@ -405,8 +404,8 @@ FOUND = "Found dtype {out} but expected {kind}"
 
 
 def expect_out_dtype(out: TensorBase | None, kind: dtype, words: str = "") -> None:
-    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype; ``words`` is the operation's message with both names.
-    """
+    """Raise torch's error unless ``out`` is None or has exactly this dtype; ``words`` is a message format with the fields ``out`` and
+    ``kind``."""
     if isinstance(out, TensorBase) and out._ms_dtype is not kind:
         if words:
             raise RuntimeError(words.format(out=type_word(out._ms_dtype), kind=type_word(kind)))
@@ -451,7 +450,8 @@ def finish_exactly(result: Any, out: Any, words: str = "") -> Any:
 
 
 def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool = False) -> Any:
-    """Return the result, stored in ``out`` if given; ``words`` are the results' names in torch's message about dtypes."""
+    """Return the result, stored in ``out`` if given. Raise torch's error if its dtype cannot be cast to that of ``out``; ``words`` name the
+    results in the message."""
     if out is None:
         return finish(result, None)
     parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
@@ -462,12 +462,12 @@ def finish_safely(result: Any, out: Any, name: str, *words: str, recorded: bool 
                 f"{type_word(target._ms_dtype)}"
             )
     if not isinstance(result, tuple) and isinstance(out, TensorBase) and 0 not in out._ms_shape and out._ms_shape != result._ms_shape:
-        result = row_major(result)  # LAPACK's order is that of memory which had no elements
+        result = row_major(result)  # LAPACK's memory order is used only if ``out`` had no elements
     return deliver(result, out, recorded)
 
 
 def finish_recorded(result: TensorBase, out: TensorBase | None, words: str = "") -> TensorBase:
-    """Return the result, copied to ``out`` if given by a copy that autograd tracks; for ``words`` see ``finish_exactly``."""
+    """Return the result, or ``out`` with the result copied into it; autograd tracks the copy. For ``words`` see ``finish_exactly``."""
     if out is None:
         return finish(result, None)
     if words:

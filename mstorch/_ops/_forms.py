@@ -18,9 +18,10 @@ from .._core.warned import warn_once
 
 
 class Forms(NamedTuple):
-    """Parameter aliases (``names``: alias → name, or several names, the first free one being meant), the keyword for ``*sizes``, and
-    argument orders of older versions.
-    """
+    """Alternative call forms of an operation.
+
+        ``names``: aliases of parameters. An alias of several parameters stands for the first of them that is not given yet. ``star``: the
+        keyword for ``*sizes``. ``old``: argument orders of older versions."""
 
     names: dict[str, Any] = {}
     star: str | None = None
@@ -28,13 +29,14 @@ class Forms(NamedTuple):
 
 
 def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
-    """Return the deprecated argument orders of ``beta * input + alpha * product``, as function and as method."""
+    """Return the deprecated argument orders of ``beta * input + alpha * product``, of the function and of the method; ``rest`` are the
+    factors."""
     return (
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
     )  # fmt: skip
 
 
-# Python's types stand for the dtypes that hold them.
+# Python types that may be given as dtypes.
 PYTHON_TYPES: dict[type, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 SELF = Forms({"self": "input"})
@@ -69,7 +71,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
             first = names[second]
             if first.__class__ is tuple:
                 first = next((name for name in first if name not in kwargs and name not in places[: len(args)]), first[-1])
-            # ``randint_like(high=5)``: a name of the function's own that stands for another where that is not given.
+            # ``randint_like(high=5)``: one of the function's own names replaces another that is not given.
             if first not in kwargs and (second not in places or first not in places[: len(args)]):
                 kwargs[first] = kwargs.pop(second)
         if forms.star in kwargs and (star is not None):
@@ -105,9 +107,10 @@ _OF_NUMBERS = ("beta", "alpha", "value")
 
 
 def _deprecated(name: str, order: tuple[str, ...]) -> str:
-    """Return torch's text about an older order of arguments. A method's lacks the tensor: torch has no function with a number behind that,
-    but where ``beta`` is not one of the numbers.
-    """
+    """Return torch's warning for a deprecated order of arguments.
+
+        torch lists the signature of the method, without ``input``, for in-place forms and for orders that begin with ``input`` and contain
+        ``beta``; else the function's signature."""
     method = order[0] == "input" and ("beta" in order or name.endswith("_"))
     numbers = ("beta", "alpha") if "beta" in order else tuple(part for part in order if part in _OF_NUMBERS)
     out = "" if method else ", *, Tensor out = None"

@@ -12,11 +12,11 @@ from .._tape.moving import beside
 from .._tape.ways import ways
 from ._dispatch import deliver, expect_out_dtype
 
-_RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
+_RESIZING = ("empty", "randn")  # in torch, autograd tracks their resizing of ``out``
 
 
 def no_derivative(name: str) -> RuntimeError:
-    """Return torch's error for an ``out=`` with an operation that autograd would have to track."""
+    """Return torch's error for a call with ``out=`` in which an argument requires grad."""
     return RuntimeError(
         f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
     )
@@ -29,12 +29,12 @@ def is_of_leaf(tensor: TensorBase) -> bool:
 
 
 def _is_leaf(tensor: TensorBase) -> bool:
-    """Return whether ``is_of_leaf``, and True for a view whose ``grad_fn`` raises."""
+    """Return ``is_leaf``, or True for a view whose ``grad_fn`` raises because its base was modified in place."""
     return may_not_be_asked(tensor) or bool(tensor.is_leaf)
 
 
 def underivable(word: str, input: TensorBase, out: TensorBase) -> TensorBase:
-    """Return torch's error for an ``out`` that already depends on the input in the autograd graph, so that it cannot be differentiated."""
+    """Return ``out`` with a node whose backward raises "derivative for NAME is not implemented", if ``input`` is tracked by autograd."""
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
 
 

@@ -19,12 +19,12 @@ from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._operation import IN_PLACE, record_of
 
-_NUMBERS_FIRST = {"clamp", "div", "pow"}  # whose numbers torch checks before the memory that is written, but shapes later
+_NUMBERS_FIRST = {"clamp", "div", "pow"}  # functions for which torch checks numbers before the target's memory, but shapes afterwards
 
 
 def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if the tensor overlaps itself in memory. Argument errors are raised first where torch checks the arguments first.
-    """
+    """Raise torch's error if the tensor overlaps itself in memory. If torch checks the arguments before that, raise their errors first, by
+    a run on meta tensors."""
     if tensor._ms_stride is None or not overlaps(tensor._ms_shape, tensor._ms_stride):
         return
     check_history(tensor)
@@ -34,7 +34,7 @@ def _check_target(tensor: TensorBase, function: Callable[..., Any], args: tuple[
     else:
         first = record_of(function).arguments_first
     if first:
-        with grad_set_to(False), contextlib.suppress(NotImplementedError):  # of a dtype, which torch's kernels say later
+        with grad_set_to(False), contextlib.suppress(NotImplementedError):  # torch raises errors about dtypes later
             function(onto_meta(tensor), *map(onto_meta, args), **{key: onto_meta(value) for key, value in kwargs.items()})
     refuse_shared_places(tensor)
 
@@ -67,7 +67,7 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
     """Store the result of ``function(tensor, …)`` in the tensor and return the tensor; autograd tracks the write."""
     before = snapshot(tensor)
     if not tensor._ms_storage.has_elements:
-        args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
+        args = tuple(map(onto_meta, args))  # for a target without memory, operands may be on any device
     result = computed_for(before, lambda: function(before, *args, **kwargs), (*args, *kwargs.values()))
     if result is before:
         return tensor
@@ -82,17 +82,17 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
         detach_snapshot(before)  # backward needs the old value
     node = result._ms_node
     if node is not None and node.marks is not None and node.watched:
-        # As in torch, which keeps a copy of the old value, it may be written.
+        # It may be written to, because torch saves a copy of the old value.
         node.watched = [item for item in node.watched if item.own or item._ms_counter is not tensor._ms_counter]
     outputs = _kept_outputs(node)
     for item in outputs:
-        item.tensor = None  # so that the result's memory is its own
+        item.tensor = None  # so that nothing else refers to the result's memory
     assign(tensor, result)
     if node is not None and node.marks is not None:
         for item in node.watched or ():
             if item.own:
                 item._ms_counter, item.version = tensor._ms_counter, tensor._ms_counter.version
-    for item in outputs:  # as in torch, what backward keeps of the result is the tensor that was written, and its version
+    for item in outputs:  # as in torch, a saved result is the written tensor, with its version
         item.tensor, item.version = bare_twin(tensor), tensor._ms_counter.version
     return tensor
 

@@ -35,7 +35,7 @@ def _converted(tensor: TensorBase) -> tuple[int, ...]:
 
 
 def in_order_of(found: TensorBase, *operands: Any, with_numbers: bool = False) -> TensorBase:
-    """Return a composition's new result with the strides that one elementwise operation on the operands would give it."""
+    """Return the new result of several operations with the strides that a single elementwise operation on the operands would give it."""
     strides = result_strides(operands, found._ms_shape, with_numbers)
     return found if found._ms_stride is strides is None else in_order(found, strides or contiguous_strides(found._ms_shape))
 

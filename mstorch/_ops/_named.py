@@ -52,14 +52,14 @@ def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _made_before(node: Node, args: tuple[Any, ...]) -> bool:
-    """Return whether a node belonged to an argument that the function returned unchanged."""
+    """Return whether the node is that of an argument, which the function returned unchanged."""
     return any(isinstance(item, TensorBase) and item._ms_node is node for item in args)
 
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
-    """Return a function that appends a digit to ``label``: ``number`` (0 or 1) if the argument at this position is a number, the other
-    digit if it is a tensor.
-    """
+    """Return a function that derives a node name from a call's arguments: ``label`` followed by ``number`` (0 or 1) if the argument
+    ``name``
+        is a number, or by ``1 - number`` if it is a tensor."""
 
     def chosen(*args: Any, **kwargs: Any) -> str:
         value = args[place] if len(args) > place else kwargs.get(name)
@@ -69,5 +69,5 @@ def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[...
 
 
 def by_rank(label: str, beside: int) -> Callable[..., str]:
-    """Return a function from arguments to ``label``, formatted with the input's number of dimensions minus ``beside``."""
+    """Return a function of a call's arguments that returns ``label`` formatted with the input's number of dimensions minus ``beside``."""
     return lambda input, *args, **kwargs: label.format(len(input._ms_shape) - beside)

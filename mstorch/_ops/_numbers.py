@@ -20,7 +20,8 @@ _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
 def integer_fits(value: float, kind: dtype) -> bool:
-    """Return whether a number fits an integer dtype; for unsigned dtypes, negative numbers wrap around down to minus the maximum."""
+    """Return whether a number is in the range of an integer dtype. An unsigned dtype also accepts negative integers down to minus its
+    maximum, which wrap around."""
     limits = np.iinfo(kind.np)
     low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
     return bool(low <= value <= limits.max)
@@ -29,7 +30,7 @@ def integer_fits(value: float, kind: dtype) -> bool:
 def _float_fits(value: float, name: str) -> bool:
     if name not in _LARGEST_CODES:
         return abs(value) <= _LARGEST.get(name, math.inf) or not math.isfinite(value)
-    if value != value or name == "float8_e5m2" and math.isinf(value):  # the others have nothing infinite
+    if value != value or name == "float8_e5m2" and math.isinf(value):  # the other dtypes have no infinity
         return True
     low = 2.0**-127 if name == EXPONENTS and not isinstance(value, int) else -_LARGEST_CODES[name]
     return low <= value <= _LARGEST_CODES[name]
@@ -53,27 +54,26 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
         fits = integer_fits(value, kind) if kind.category == 1 else _float_fits(value, name)
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {_CPP_TYPES.get(name, name)} without overflow")
-    if name.startswith("uint") and value < 0:  # of unsigned integers, which go round
+    if name.startswith("uint") and value < 0:  # negative numbers wrap around in unsigned dtypes
         return value + 2 ** (8 * kind.itemsize)
     return value
 
 
 def written(value: Number, kind: dtype) -> complex:
-    """Convert a number like ``fitting``, but as torch does where it first makes a tensor of the number: to dtypes of 16 bits and fewer via
-    double.
-    """
+    """Convert a number as ``fitting`` does; for dtypes of at most 16 bits by way of float64, because torch makes a tensor of the number
+    first."""
     return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16", *FLOAT8) else None)
 
 
 def filling(value: Number, kind: dtype, count: int) -> complex:
-    """Convert a number for filling a tensor of ``count`` elements: torch treats a single element differently."""
+    """Convert a number for ``fill_`` of a tensor with ``count`` elements: by ``written`` for a single element, else by ``fitting``, as
+    torch does."""
     return written(value, kind) if count == 1 else fitting(value, kind)
 
 
 def real_of(value: Number, kind: str) -> float:
-    """Return a number; a complex one with no imaginary part as a real number, else raise RuntimeError. ``kind`` is the C++ type in the
-    message. A NaN is no integer.
-    """
+    """Return a complex number without imaginary part as a real number, and a real number unchanged. Raise RuntimeError for an imaginary
+    part, and an error for NaN if ``kind`` is "int64_t". ``kind`` is the C++ type named in the message."""
     if not isinstance(value, complex):
         if value != value and kind == "int64_t":
             raise ValueError("cannot convert float NaN to integer")

@@ -18,17 +18,17 @@ class Record(NamedTuple):
     """Facts about an operation, given where the operation is declared."""
 
     autocast: Casts = Casts()
-    """Casts of its arguments in an autocast region."""
+    """The dtypes to which autocast casts the arguments."""
     draws: str = ""
-    """Source of the shape of its random numbers: a size, a tensor of the result's shape, parameters; or that it fills its operand."""
+    """If the operation draws random numbers, what determines their shape: BY_SIZE, BY_TENSOR, BY_VALUES (the parameters) or IN_PLACE."""
     keeps_zero: bool = False
-    """It makes zero of zero, element by element, so that a sparse tensor keeps its places."""
+    """True if the operation is elementwise and maps 0 to 0, so that the result for a sparse tensor has the same indices."""
     reads_while_it_writes: bool = False
-    """Its in-place form refuses the tensor itself as an operand."""
+    """True if the in-place form raises if the tensor is also an operand."""
     arguments_first: bool = False
-    """Its in-place form checks the arguments before the memory that is written."""
+    """True if the in-place form checks the arguments before it checks whether the tensor overlaps itself."""
     one_device: OneDevice | None = None
-    """Rule by which it refuses tensors on different devices, if its kernel does not."""
+    """Rule by which the operation refuses tensors on different devices; None if its kernel checks that."""
 
 
 def record_of(function: Function) -> Record:

@@ -30,7 +30,8 @@ def refuse_overlap(out: TensorBase | None, *inputs: Any) -> None:
 
 
 def refuse_partly(out: TensorBase | None, *inputs: Any, twice: bool = True) -> None:
-    """Raise torch's error if ``out`` overlaps an input that is a different view or, with ``twice``, itself."""
+    """Raise torch's error if ``out`` partially overlaps an input or, with ``twice``, overlaps itself. An identical view is allowed as
+    input."""
     if isinstance(out, TensorBase):
         if twice:
             check_writable(out)
@@ -40,10 +41,10 @@ def refuse_partly(out: TensorBase | None, *inputs: Any, twice: bool = True) -> N
 
 
 def refuse_parts(out: Any, input: TensorBase, shape: tuple[int, ...] | None = None) -> None:
-    """Raise torch's error if the first of ``out`` (a pair, or None) partly overlaps the input, for operations that read after they wrote.
+    """Raise torch's error if ``out[0]`` partly overlaps the input, for operations that read the input after the first write; ``out`` is a
+    pair or None.
 
-    ``shape`` is the size to which ``out`` will be resized, with row-major strides if it differs from the current size.
-    """
+    ``shape`` is the size to which ``out[0]`` will be resized, with row-major strides if it differs from the current size."""
     if out is None or not isinstance(out[0], TensorBase) or out[0] is input or out[0]._ms_storage is not input._ms_storage:
         return
     target, size = out[0], input._ms_dtype.itemsize

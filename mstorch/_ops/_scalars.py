@@ -20,12 +20,12 @@ _SCALARS_LIMIT = 4096
 
 def scalar_array(value: Any, kind: dtype) -> Array:
     """Return a 0-d array of a Python number. The array is cached and must not be written."""
-    # Zeros of either sign are equal, alone and as parts of complex numbers.
+    # 0.0 and -0.0 are equal, also as parts of complex numbers, so that the key is their repr.
     key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
     found = _SCALARS.get(key)
     if found is None:
         if kind.category == 1 and isinstance(value, float):
-            if value - value != 0:  # infinite, or no number
+            if value - value != 0:  # infinity or NaN
                 raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
             value = int(value)
         if not kind.is_complex and isinstance(value, complex):
@@ -47,12 +47,13 @@ def _cpp_name(kind: dtype) -> str:
         kind.name, kind.name
     )
 
-# Beside 16 bits torch takes the second operand of these, where it is one number, as single precision; numbers elsewhere are rounded.
+# Operations for which torch uses a single second operand in float32 if the first is 16-bit; elsewhere numbers are rounded.
 WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
 def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> TensorBase | Array | None:
-    """Return a number, or a 0-d tensor of another dtype, as float32; None for any other value, or without host memory."""
+    """Return a number, or a 0-d tensor of another dtype than ``kind``, as float32. Return None for any other operand, or unless all
+    ``tensors`` are in host memory."""
     if not in_arrays(*tensors):
         return None
     if not isinstance(second, TensorBase):

@@ -18,7 +18,7 @@ class _OfCuda(ast.Attribute):
 
 
 _DEVICE = re.compile(r"cuda(:\d+)?")
-# Names of torch.cuda that torch.accelerator has for all devices; the others are the device's module's.
+# Names of torch.cuda that torch.accelerator has for all devices; for other names the device's module is used.
 _ACCELERATOR = {
     "is_available": "is_available", "device_count": "device_count", "synchronize": "synchronize", "current_device": "current_device_index",
     "set_device": "set_device_index", "current_stream": "current_stream", "set_stream": "set_stream",
@@ -95,7 +95,7 @@ def _is_of_cuda(node: ast.AST, named: set[str]) -> TypeGuard[_OfCuda]:
 
 
 def _names_the_device(tree: ast.Module, named: set[str]) -> bool:
-    """Return whether a file uses names that only the device's own module has."""
+    """Return True if a file uses names that exist in the device's module but not in ``torch.accelerator``."""
     return any(_is_of_cuda(node, named) and node.attr not in _ACCELERATOR for node in ast.walk(tree))
 
 

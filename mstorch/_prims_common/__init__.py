@@ -41,12 +41,12 @@ _REAL_OF = {kind: real for real, kind in _COMPLEX_OF.items()}
 
 
 def corresponding_complex_dtype(dtype: dtype) -> dtype:
-    """Return the complex dtype whose parts have a floating one."""
+    """Return the complex dtype whose real and imaginary parts have the given floating dtype."""
     return _COMPLEX_OF[dtype]
 
 
 def corresponding_real_dtype(dtype: dtype) -> dtype:
-    """Return the dtype of the parts of a complex one."""
+    """Return the floating dtype of the real and imaginary parts of a complex dtype."""
     return _REAL_OF[dtype]
 
 

@@ -31,7 +31,7 @@ from .tensor import (
     same_quantizer,
 )
 
-# What a tensor says of itself.
+# Queries of metadata.
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed
     is_conj is_neg is_inference is_same_size get_device dim_order is_tensor has_names resolve_conj resolve_neg __len__ __hash__
@@ -41,7 +41,7 @@ _SAYINGS = frozenset("""
     _is_view _base is_npu is_mps is_xla is_mkldnn is_nested is_xpu __setstate__ __setattr__ __class__
 """.split())
 _OF_MEMORY = frozenset("data_ptr untyped_storage share_memory_ is_set_to".split())
-# Views and copies of whole elements: the integers move, the quantizer stays.
+# Views and copies of whole elements: the integers move, the quantizer is the same.
 _MOVING = frozenset("""
     __getitem__ alias as_strided atleast_1d atleast_2d atleast_3d chunk contiguous cpu cuda npu diagonal expand expand_as flatten flip
     index_select movedim moveaxis narrow permute ravel repeat repeat_interleave reshape reshape_as select split split_with_sizes squeeze
@@ -49,7 +49,7 @@ _MOVING = frozenset("""
     pixel_unshuffle channel_shuffle max_pool1d max_pool2d max_pool3d topk sort cummax max min amax amin kthvalue median
     maximum minimum
 """.split())
-# What may leave channels that each have a scale in their place; of other views torch says that strides cannot be set.
+# Views that keep per-channel scales; for other views torch raises an error about strides.
 _KEEPS_ORDER_OF_MEMORY = frozenset("contiguous cpu cuda npu flatten ravel reshape view clone".split())
 _NO_STRIDES = "Setting strides is possible only on uniformly quantized tensor"
 _COMPARED = {"eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge}
@@ -82,7 +82,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     return refuse(name)
 
 
-# What torch computes of quantized tensors, and quantizes as the input is; it refuses the rest by name.
+# Functions that torch computes on quantized tensors, with the input's quantizer; it rejects others by name.
 _POOLED = frozenset(
     "avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d mean upsample_nearest2d upsample_bilinear2d leaky_relu elu hardswish "
     "interpolate upsample clamp clip hardtanh pad masked_fill dropout".split()
@@ -128,7 +128,8 @@ def _integers_beside(first: Any, item: Any) -> Any:
 
 
 def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
-    """Return results of the integer dtype as quantized tensors; indices and the like are returned unchanged."""
+    """Return the results with tensors of the quantized integer dtype converted to quantized tensors, by the quantizer ``own``. Tensors of
+    other dtypes, such as indices, are unchanged."""
     if isinstance(found, TensorBase):
         if found._ms_dtype is not INTEGERS[first._ms_dtype]:
             return found
@@ -136,13 +137,13 @@ def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
         return first if same and found._ms_offset == first._ms_offset else _shown(quantized(found, own), first)
     if hasattr(found, "_fields"):
         return type(found)(*[_again(item, first, own) for item in found])
-    if hasattr(found, "n_sequence_fields"):  # a result with names, torch.return_types
+    if hasattr(found, "n_sequence_fields"):  # a result with named fields, of torch.return_types
         return type(found)([_again(item, first, own) for item in found])
     return type(found)(_again(item, first, own) for item in found)
 
 
 def _shown(found: Any, first: Tensor) -> Any:
-    """Return a quantized tensor, known as a view of another if it shows that one's memory."""
+    """Return a quantized tensor, marked as a view of ``first`` (or of its base) if it shares the memory."""
     if found._ms_storage is first._ms_storage:
         base = None if first._ms_auto is None else first._ms_auto.base
         auto_of(found).base = first if base is None else base
@@ -150,7 +151,7 @@ def _shown(found: Any, first: Tensor) -> Any:
 
 
 def _moved_channels(name: str, function: Callable[..., Any], first: Any, others: list[Any], named: dict[str, Any]) -> Tensor:
-    """Return views of a per-channel quantized tensor that keep the channels as one dimension."""
+    """Return a view (select, slice, transpose, …) of a per-channel quantized tensor; its quantizer's ``axis`` follows the channels."""
     own, rank = first._quantizer, len(first._ms_shape)
     if name in ("select", "__getitem__") and len(others) == (2 if name == "select" else 1) and isinstance(others[-1], int):
         dim = others[0] % rank if name == "select" else 0
@@ -335,7 +336,7 @@ def _new_empty(self: Any, *size: int, **options: Any) -> Tensor:
 
 
 def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
-    """Give a tensor another size, in its own memory or a larger one."""
+    """Resize a per-tensor quantized tensor in place; return the tensor."""
     if self._quantizer.axis is not None:
         raise NotImplementedError("Can only resize quantized tensors with per-tensor schemes!")
     determinism.refuse("quantized_resize_cpu_")

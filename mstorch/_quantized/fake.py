@@ -63,8 +63,8 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
     if by_int64:
         steps = compare.where(compare.ge(steps, _FAR), float(low), steps)
     steps = _clamped(steps, low, high)
-    # The last product is one of single precision, also where the tensor is of double; of double in the kernel by channels, where an
-    # integer times a scale is rounded once in either.
+    # The last product is computed in float32, even for a float64 tensor; in float64 by the per-channel kernel, where an
+    # integer times a scale is rounded once for either dtype.
     last = float64 if floating or (by_int64 and input._ms_dtype is float64) else float32
     found = elementwise.mul(elementwise.sub(_back(steps, last), point), scale)
     return _back(found, input._ms_dtype), inside
@@ -99,7 +99,7 @@ def _check_floating(input: Tensor, kernel: str) -> None:
 
 
 def _single(value: Any) -> Tensor:
-    """Return the only element of a tensor as a 0-d float32 tensor."""
+    """Return a one-element tensor as a 0-d float32 tensor. Raise RuntimeError for more elements."""
     count = prod(value._ms_shape)
     if count != 1:
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
@@ -278,7 +278,10 @@ def _choose_for(low: Tensor, high: Tensor, scale: Tensor, point: Tensor, limits:
 
 
 def _observe(input: Tensor, running_min: Tensor, running_max: Tensor, share: float, axis: int | None, qparams: tuple[Any, Any]) -> None:
-    """Update the running bounds by those of a tensor: over all elements, or for each slice along an axis."""
+    """Move the running bounds towards the minimum and maximum of a tensor by the fraction ``share``; over all elements, or for each slice
+    along ``axis``.
+
+    Infinite bounds are replaced. ``qparams`` (scale and zero point) are resized with the bounds on the first call."""
     own = input._ms_shape
     if axis is None:
         bounds = reduce.aminmax(input)

@@ -33,7 +33,7 @@ from .tensor import (
 )
 
 _EXACT = 256
-"""So many products of two differences of bytes add up in single precision without rounding: 255 * 255 * 256 < 2**24."""
+"""The number of products of two differences of bytes whose sum is exact in float32: 255 * 255 * 256 < 2**24."""
 
 
 def _differences(tensor: Any) -> Tensor:
@@ -136,14 +136,14 @@ def relu6(qx: Any, inplace: bool = False) -> Tensor:
 
 
 def by_any(X: Tensor, packed: ScriptObject, reduce_range: bool) -> Tensor:
-    """Apply a linear layer to a float input, depending on how its weights were packed."""
+    """Apply a linear layer to a float input: ``linear_dynamic``, or ``linear_dynamic_fp16`` for weights in half precision."""
     return linear_dynamic_fp16(X, packed) if is_half(packed) else linear_dynamic(X, packed, reduce_range)
 
 
 def _finished(
     sums: Tensor, scales: Tensor | float, bias: Tensor | None, scale: float, point: int, kind: dtype, positive: bool, shape: list[int]
 ) -> Tensor:
-    """Return integer sums requantized to a result."""
+    """Add the bias to integer sums, and requantize to the scale and zero point of the result; ``positive`` applies ReLU."""
     sums = copying.to(sums, float32)
     if bias is not None:
         sums = elementwise.add(sums, elementwise.div(views.reshape(views.detach(bias), shape), scales))
@@ -248,7 +248,8 @@ def _of_two(name: str, compute: Callable[..., Any], positive: bool) -> Callable[
 
 
 def _add_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
-    """Add a number: where the integers fit they are kept, and only the zero point changes."""
+    """Add a number by shifting the zero point, with the same integers; if the zero point would leave the range, requantize with a larger
+    scale."""
     b = b.item() if isinstance(b, TensorBase) else b
     own, (low, high) = qa._quantizer, RANGES[qa._ms_dtype]
     shift = int(np.rint(float(b) / own.scale))
@@ -266,7 +267,8 @@ def _add_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
 
 
 def _mul_scalar(qa: Any, b: Tensor | float, positive: bool = False) -> Tensor:
-    """Multiply by a number: the integers are kept, or mirrored if the number is negative, and the scale changes."""
+    """Multiply by a number by multiplying the scale, with the same integers; for a negative number the integers are reflected within their
+    range."""
     b = float(b.item() if isinstance(b, TensorBase) else b)
     own, (low, high) = qa._quantizer, RANGES[qa._ms_dtype]
     if b > 0:

@@ -38,7 +38,7 @@ _NEEDS_KIND = "Creation of quantized tensor requires quantized dtype like torch.
 
 
 def refuse(name: str) -> Any:
-    """Raise torch's error for an operation without quantized form."""
+    """Raise torch's NotImplementedError for an operation that has no quantized form."""
     raise NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend. This operation has no form for quantized tensors "
         "here; dequantize() makes a floating tensor of them."
@@ -72,7 +72,7 @@ def _one(input: Tensor, scale: float, point: int, kind: dtype) -> Tensor:
 
 
 def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
-    """Return the integers densely in memory: channels last if the input is, else row-major."""
+    """Return the integers if they are row-major, else a copy that keeps the strides of a dense tensor."""
     return integers if integers._ms_stride is None or integers.is_contiguous() else copying.clone(integers)
 
 
@@ -94,7 +94,8 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: dtype
 
 
 def channel_quantizer(scales: Tensor, zero_points: Tensor, axis: int, shape: Sequence[int]) -> Quantizer:
-    """Return the quantizer of a scale and zero point for each slice along an axis; floating zero points make the parameters floating."""
+    """Return the quantizer with a scale and a zero point for each slice along ``axis``. Both are stored in float32 if the zero points are
+    floating."""
     if len(scales._ms_shape) != 1:
         raise RuntimeError("scale tensor must have dimension 1")
     if len(zero_points._ms_shape) != 1:

@@ -122,7 +122,8 @@ def make_quantized_cell_params_fp16(w_ih: ScriptObject, w_hh: ScriptObject) -> S
 
 
 def cell_parts(params: ScriptObject) -> tuple[Any, Any, bool]:
-    """Return a cell's packed weights for inputs and for states, and whether inputs use one bit less."""
+    """Return a recurrent cell's packed weights for the input and for the state, and whether inputs are quantized to 7 bits
+    (``reduce_range``)."""
     _, _, _, numbers, (w_ih, w_hh) = params._parts
     return w_ih, w_hh, bool(numbers and numbers[0])
 

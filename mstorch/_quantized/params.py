@@ -7,7 +7,7 @@ from .._backend.arrays import Array
 from .._quiet import quiet
 
 SMALL = np.float32(6.1e-5)
-"""The smallest scale: with smaller ones products of scales could no longer be told from zero."""
+"""The smallest scale: products of smaller scales could underflow to zero."""
 
 
 def _cut(value: int) -> int:

@@ -67,7 +67,7 @@ def _through(
     ended: list[Any] = []
     for number in order:
         size = sizes[number]
-        if size > count:  # sequences that end here begin, on the way back
+        if size > count:  # in the backward direction, sequences that end here begin
             current = tuple(join.cat([part, views.narrow(whole, 0, count, size - count)]) for part, whole in zip(current, states))
         elif size < count:
             ended.append(tuple(views.narrow(part, 0, size, count - size) for part in current))

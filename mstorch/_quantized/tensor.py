@@ -63,7 +63,7 @@ class QuantizedTensor(Tensor):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("quantized tensors are made by torch.quantize_per_tensor and the like")
 
-    is_quantized = property(lambda self: True, doc="Whether the elements are quantized.")
+    is_quantized = property(lambda self: True, doc="True if the elements are quantized.")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return _text(self)

@@ -20,7 +20,7 @@ _READS = {
     "allclose": "waits for the device and reads one number", "argwhere": "waits for the device: the result's size is a value",
 }  # fmt: skip
 
-_SELDOM = frozenset(("norm", "matrix_norm", "vector_norm"))  # they ask for a factorisation for few of their arguments
+_SELDOM = frozenset(("norm", "matrix_norm", "vector_norm"))  # functions that need a factorization for a few arguments only
 
 
 @functools.cache

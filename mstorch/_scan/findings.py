@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether the finding keeps the program from working; notes and guarded uses do not."""
+        """True if the finding keeps the program from working; notes and guarded uses do not."""
         return self.kind not in _NOTES and not left_behind.handled(self.state)
 
 
@@ -55,7 +55,7 @@ def scan(sources: list[Source], device: str | None, progress: Progress | None = 
             progress.done = len(walks)
     own = set().union(*(walk.sets for _, walk in walks)) if walks else set()
     ends = {tuple(name.split(".")[-2:]) for name in own}
-    # A method of the program's own classes, or of a container, says that the value is no plain tensor.
+    # A method of the program's own classes, or of a container, implies that the value is not a plain tensor.
     others = OF_CONTAINERS.union(*(walk.methods for _, walk in walks))
     found: dict[Finding, None] = {}
     seen: set[tuple[Path, int, str]] = set()

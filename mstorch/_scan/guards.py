@@ -31,7 +31,8 @@ class Guards:
         return ".".join(self._functions)
 
     def state(self, name: str = "") -> str:
-        """Return the state of a use of a name at this position."""
+        """Return under which condition a name is used here: within a ``try``, after a check for the name, within a function, or at import.
+        """
         if self._tries:
             return IN_TRY
         if any(name in names or _ANY in names for names in (*self._checked, *self._since)):
@@ -39,7 +40,7 @@ class Guards:
         return IN_FUNCTION if self._functions else AT_IMPORT
 
     def depends(self) -> bool:
-        """Return whether this code runs conditionally."""
+        """Return whether this code is in a branch of a condition."""
         return self._branches > 0
 
     @contextmanager
@@ -68,7 +69,7 @@ class Guards:
 
     @contextmanager
     def tried(self, takes: bool) -> Iterator[None]:
-        """Context manager for a ``try`` body; ``takes`` says whether its handlers catch the errors of missing names."""
+        """Context manager for the body of a ``try``; ``takes``: its handlers catch the error of a missing name."""
         self._tries += takes
         try:
             yield
@@ -85,7 +86,7 @@ class Guards:
             self._checked.pop()
 
     def since_checked(self, names: frozenset[str]) -> None:
-        """Mark the rest of the function as executed only if the names exist, because the other branch has returned or raised."""
+        """Mark the rest of the function as running only if the names exist: a check for them returned or raised otherwise."""
         self._since[-1] |= names
 
 

@@ -38,7 +38,7 @@ class Several(NamedTuple):
 
 
 class This(NamedTuple):
-    """Kind of ``self`` in a class's methods."""
+    """Inferred type of ``self`` in a class's methods, with the types of its attributes."""
 
     attributes: tuple[tuple[str, Tensor | Name | Object | None], ...]
 

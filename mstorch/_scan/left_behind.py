@@ -103,5 +103,5 @@ def _texts(walk: Walk) -> Iterator[tuple[str, int]]:
 
 
 def handled(state: str) -> bool:
-    """Return whether the program handles the absence itself."""
+    """Return True if the program handles the absence of a name: it is used in a ``try``, or after a check."""
     return state in (IN_TRY, CHECKED)

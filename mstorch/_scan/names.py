@@ -14,7 +14,7 @@ _OTHER_MAKERS = frozenset("xpu mps hpu mlu musa mtia xla gcu supa sdaa maia priv
 
 
 class Lack(NamedTuple):
-    """Shortest missing prefix of a name. ``importable``: it can be imported, but raises when it is used."""
+    """The shortest prefix of a dotted name that does not exist. ``importable``: it can be imported, but using it raises."""
 
     name: str
     importable: bool
@@ -44,7 +44,7 @@ def _found(dotted: str) -> tuple[Any, Lack | None]:
                 value = importlib.import_module(f"{value.__name__}.{part}")
             except ModuleNotFoundError as error:
                 return None, Lack(path, False) if _is_ours(error) else None
-        except RuntimeError:  # a property of a device that is not here
+        except RuntimeError:  # a property of a device that this machine lacks
             return None, None
         if is_unbuilt(value):
             return None, Lack(path, True)
@@ -58,7 +58,7 @@ def _is_ours(error: ModuleNotFoundError) -> bool:
 
 @functools.cache
 def package_for(dotted: str) -> str | None:
-    """Return the package that a torch module needs and that is not installed, such as tensorboard."""
+    """Return the name of the missing package that a torch module needs (tensorboard, for example); None if nothing is missing."""
     parts = dotted.split(".")
     for number in range(2, len(parts) + 1):
         try:
@@ -69,11 +69,14 @@ def package_for(dotted: str) -> str | None:
 
 
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:
-    """Return the missing part of a name; names of devices other than Huawei's and NVIDIA's are ignored."""
+    """Return the missing part of a dotted name, None if nothing is missing.
+
+        Names of other makers' devices (``torch.xpu``, for example) and of libraries' operators never count as missing; with ``importing``,
+        neither do names that can be imported."""
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):
-        return None  # operators that libraries define as they are loaded
+        return None  # operators that libraries define when they are loaded
     lack = found(dotted)[1]
     return None if lack is not None and lack.importable and importing else lack
 
@@ -82,4 +85,4 @@ def lack_of(dotted: str, importing: bool = False) -> Lack | None:
 def tensor_has(name: str) -> bool:
     """Return whether tensors have an attribute."""
     kind = found("torch.Tensor")[0]
-    return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # sparse ones, too
+    return name in ("grad", "npu", "is_npu") or any(hasattr(one, name) for one in (kind, *kind.__subclasses__()))  # also sparse tensors

@@ -9,7 +9,7 @@ from .kinds import TENSOR, Kind, Name, Object, Tensor, This
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 OF_CONTAINERS = frozenset(name for kind in (str, list, dict, tuple, set, int, bytes) for name in dir(kind)) - {"index_copy", "conjugate"}
-# Methods that tensors and containers share say nothing; those that containers alone have say that the argument is none.
+# Methods that tensors and containers share imply nothing; those that only containers have imply that the argument is not a tensor.
 _OF_TENSORS = frozenset((
     "size shape dim view reshape unsqueeze squeeze permute transpose contiguous flatten expand repeat detach requires_grad device dtype "
     "ndim mean sum std var float half long matmul mm bmm chunk split softmax sigmoid relu tanh exp sqrt pow norm numel new_zeros new_ones "
@@ -18,7 +18,7 @@ _OF_TENSORS = frozenset((
 _NAMES = frozenset((
     "x y z h q k v x1 x2 input inputs image images img features feats query key value hidden hidden_states tensor src tgt logits"
 ).split())  # fmt: skip
-# Tensors and containers share these, so that they say nothing.
+# Tensors and containers share these, so that they imply nothing.
 _STILL_UNKNOWN = frozenset(("copy", "index", "count", "sort", "add", "clear", "real", "imag", "conjugate", "format"))
 
 
@@ -90,7 +90,8 @@ def own_attributes(
 
 
 def _set(node: ast.stmt, first: str) -> Iterable[tuple[str, ast.expr | None]]:
-    """Yield the attributes that a statement sets, with their values; a registered buffer is a tensor, whatever value it was made from."""
+    """Yield the attributes of ``self`` that a statement sets, each with its value's expression; None stands for a registered buffer, which
+    is a tensor."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == first:

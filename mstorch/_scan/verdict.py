@@ -27,7 +27,7 @@ class _Module(NamedTuple):
 
     path: Path
     walk: Walk | None
-    bound: frozenset[str] | None  # None where names may come from anywhere
+    bound: frozenset[str] | None  # None if names may come from anywhere
 
 
 def verdict_on(package: str, place: Path | None = None) -> Verdict:

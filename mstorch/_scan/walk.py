@@ -43,9 +43,9 @@ class Walk:
         self.uses: list[Use] = []
         self.imports: list[Import] = []
         self.sets: set[str] = set()
-        self.methods: set[str] = set()  # what the file's own classes have
-        self.calls: list[tuple[ast.Call, str | None, str]] = []  # all calls: the torch name that is called, and the state
-        self.devices: list[tuple[str, int]] = []  # texts that are bound to a name or are a default, with their lines
+        self.methods: set[str] = set()  # methods of the file's own classes
+        self.calls: list[tuple[ast.Call, str | None, str]] = []  # all calls, each with the dotted torch name and the state
+        self.devices: list[tuple[str, int]] = []  # strings that are bound to a name or are a default, with their lines
         self._guards = Guards()
         self._later: list[tuple[Any, dict[str, Kind], This | None]] = []
         self._loud = True
@@ -220,7 +220,7 @@ class Walk:
         self._loop([*node.body, *node.orelse], named, this)
 
     def _loop(self, body: list[ast.stmt], named: dict[str, Kind], this: This | None) -> None:
-        if self._loud:  # what the body binds otherwise than it was before is not known in the body
+        if self._loud:  # names that the loop's body binds to other values are unknown in the body
             self._loud, after = False, named.copy()
             self._block(body, after, this)
             self._loud = True
@@ -262,7 +262,7 @@ class Walk:
         for case in node.cases:
             self._block(case.body, named, this)
 
-    # Expressions: each is visited once, its uses are written down, and its kind is given
+    # Expressions: each is visited once, its uses are recorded, and its inferred type is returned
 
     def _value(self, node: ast.expr, named: dict[str, Kind]) -> Kind:
         visit = getattr(self, f"_of_{type(node).__name__.lower()}", None)
@@ -359,7 +359,7 @@ class Walk:
     def _of_boolop(self, node: ast.BoolOp, named: dict[str, Kind]) -> Kind:
         guard: frozenset[str] = frozenset()
         inside = named.copy()
-        for value in node.values:  # what an earlier part asks for guards the later ones
+        for value in node.values:  # the tests in earlier operands guard the later ones
             with self._guards.checked(guard):
                 self._value(value, inside)
             guard |= checked_names(value)

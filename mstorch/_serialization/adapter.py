@@ -241,7 +241,7 @@ def build_quantized(integers: Tensor, dtype: str, parts: tuple[Any, ...], requir
     floating = lists[1].dtype.is_floating_point
     own = quantized_base.SCHEMES["per_channel_affine_float_qparams" if floating else "per_channel_affine"]
     kinds = ("float32", "float32") if floating else ("float64", "int64")
-    # Where the bytes come later (the legacy format), they come into the very tensors of the file.
+    # In the legacy format the bytes follow later; they are copied into the tensors that were already made.
     lists = [part.detach().to(dtype_of(kind)) for part, kind in zip(lists, kinds)]
     return quantized_base.quantized(integers, quantized_base.Quantizer(own, lists[0], lists[1], rest[2]), dtype_of(dtype))
 
@@ -266,11 +266,11 @@ def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_own_method(method: Callable[..., Any]) -> bool:
-    """Return whether a method is the tensor class's own, not overridden by a subclass."""
+    """Return True if a function or bound method is the attribute of class Tensor with the same name."""
     return getattr(tensor_class(), method.__name__, None) is method
 
 
-# Out of a tensor
+# From a tensor
 
 
 @dataclass
@@ -285,7 +285,7 @@ class TensorParts:
     requires_grad: bool
     location: str
     array: Callable[[], Array]
-    signs: dict[str, bool]  # "conj" and "neg", where the memory holds the conjugates or negatives
+    signs: dict[str, bool]  # "conj" and "neg", if the memory holds the conjugates or negatives
 
 
 def tensor_parts(tensor: Tensor) -> TensorParts:
@@ -298,7 +298,7 @@ def tensor_parts(tensor: Tensor) -> TensorParts:
         size=tuple(tensor.shape),
         stride=(*tensor.stride(),),
         requires_grad=bool(tensor.requires_grad),
-        # One object for equal texts: the pickle then says it once and refers back, as torch's does.
+        # Equal strings are one object, so that the pickle refers back to the first, as torch's does.
         location=sys.intern(str(tensor.device)),
         array=lambda: cell.memory,
         signs={name: True for name, on in zip(("conj", "neg"), signs_of(tensor)) if on},
@@ -329,7 +329,7 @@ def has_default_reduce(tensor: Any) -> bool:
     return kind.__reduce_ex__ is base.__reduce_ex__
 
 
-# What mstorch keeps in a tensor's __dict__ for itself; gradients and hooks are not saved, as in torch.
+# Attributes that mstorch keeps in a tensor's __dict__; gradients and hooks are not saved, as in torch.
 _OWN_ATTRIBUTES = frozenset({"_grad", "_hooks", "_post_hooks", "_retains_grad", "_inference", "_count", "_node_name", "_hooked"})
 
 
@@ -366,7 +366,7 @@ def build_wrapper(
     )
 
 
-# Into a tensor
+# To a tensor
 
 
 def build_tensor(
@@ -379,7 +379,7 @@ def build_tensor(
     if base is None:
         base = storage.bases[dtype] = _base(storage, dtype, (storage.nbytes() // ITEMSIZE[dtype],))
     tensor = tensor_base.window(base._ms_storage, base._ms_dtype, size, tuple(stride), offset)
-    # As in torch, setting the tensor up counts as a write, and tensors of one storage count apart.
+    # As in torch, the construction counts as one write, and tensors of one storage have separate version counters.
     tensor._ms_counter = Counter(1)
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -417,7 +417,7 @@ def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Tensor:
     """Return a new tensor over all bytes of a storage; on the CPU without a copy."""
     kind = dtype_of(dtype).np
     data = storage.data
-    # Archives of other tools need not align their records.
+    # Archives of other tools may have unaligned records.
     if data.ctypes.data % kind.itemsize or not data.flags.c_contiguous:
         data = data.copy()
     tensor = from_data.made(data[: data.size // kind.itemsize * kind.itemsize].view(kind).reshape(size))
@@ -425,7 +425,7 @@ def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Tensor:
 
 
 def refresh(storage: LoadedStorage) -> None:
-    """Copy bytes that were read later into the tensors already made of a storage."""
+    """Copy the storage's bytes, which have been read since, into the tensors that were already made of the storage."""
     for dtype, base in storage.bases.items():
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 

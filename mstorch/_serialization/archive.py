@@ -35,7 +35,7 @@ class Archive:
         """Write all records."""
         writer = ZipWriter(file, archive_name)
         writer.record("data.pkl", self.pickle)
-        # Version 1 means that storages come in the order of their keys.
+        # Version 1: storages are in the order of their keys.
         writer.record(".format_version", b"1")
         writer.record(".storage_alignment", str(OPTIONS.storage_alignment).encode())
         if self.byteorder_record:

@@ -16,7 +16,7 @@ def _refuse(path: str, error: OSError) -> RuntimeError:
 
 
 def _temporary(folder: str, name: str) -> tuple[IO[bytes], str]:
-    # Bounded, since a name as long as the file system takes could not grow.
+    # Bounded, because a name may already have the file system's maximum length.
     stem = name.encode("utf-8", "surrogateescape")[:100].decode("utf-8", "ignore")
     while True:
         path = os.path.join(folder, f".{stem}.{secrets.token_hex(6)}.tmp")
@@ -60,7 +60,7 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
     ``.name.*.tmp`` may remain beside it. A path that is not a regular file (a pipe, a device), or whose folder does not accept new files,
     is written directly. Other hard links to the old file keep the old content.
     """
-    # A plain open would write through a link, so the link stays and its target is replaced.
+    # A plain open would follow a link, so the link is kept and its target is replaced.
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     if not os.path.isdir(folder):
@@ -108,6 +108,6 @@ def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
         try:
             os.fchown(handle, old.st_uid, old.st_gid)
         except PermissionError:
-            # Only root may give files away; the mode below still lets the same people in.
+            # Only root may change a file's owner; the mode below gives the same users access.
             pass
     os.fchmod(handle, stat.S_IMODE(old.st_mode))

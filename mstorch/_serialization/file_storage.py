@@ -10,7 +10,7 @@ from mstorch._serialization.loaded import ITEMSIZE, TypedRef
 from .._backend.arrays import Array
 from ..storage import TypedStorage
 
-# torch's class names for the dtypes that had one before such classes were given up.
+# torch's storage classes for the dtypes that had one before torch stopped adding such classes.
 STORAGE_CLASSES = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -31,7 +31,7 @@ STORAGE_CLASSES = {
     "QUInt2x4Storage": "quint2x4",
 }
 CLASS_OF_DTYPE = {dtype: name for name, dtype in STORAGE_CLASSES.items()}
-# Dtypes without a class of their own are saved as untyped bytes, the dtype beside them.
+# Dtypes without a storage class are saved as untyped bytes, with the dtype next to them.
 UNTYPED_DTYPES = (
     "uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
     "float8_e8m0fnu", "float4_e2m1fn_x2",
@@ -58,9 +58,8 @@ class StorageType:
 
 
 def handed_out(ref: TypedRef) -> TypedRef | TypedStorage:
-    """Return the object for a storage in a loaded object graph: an mstorch storage over the referenced bytes if they are on the CPU, else
-    the reference.
-    """
+    """Return the object that stands for a storage in the loaded objects: a storage of mstorch over the file's bytes if they belong on the
+    CPU, else ``ref``."""
     if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
         return ref
     made = adapter.public_storage(ref.storage, ref.dtype_name)

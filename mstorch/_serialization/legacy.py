@@ -121,7 +121,7 @@ def load(file: Any, map_location: Any, pickle_module: ModuleType, weights_only: 
             return Unpickler(file, encoding=options.get("encoding", "utf-8")).load()
         return pickle_module.load(file, **options)
 
-    # Before that, files were tar archives; their first record is called so.
+    # Older files were tar archives; their first record has this name.
     if file.tell() == 0 and _is_tar(file):
         raise RuntimeError(
             "mstorch: the .tar format of torch 0.1 cannot be loaded; save the file again with a newer torch"
@@ -182,7 +182,7 @@ def _is_tar(file: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    # With encoding="bytes", files of Python 2 hold their own keywords as bytes.
+    # With encoding="bytes", the keywords in files of Python 2 are bytes.
     return value.decode("ascii") if isinstance(value, bytes) else str(value)
 
 

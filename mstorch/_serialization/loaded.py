@@ -28,7 +28,7 @@ class _Brief(reprlib.Repr):
 
 
 brief = _Brief().repr
-"""A text of 200 characters about at most, whatever an object holds."""
+"""Return a short repr of any object, of about 200 characters at most."""
 
 
 class LoadedStorage:

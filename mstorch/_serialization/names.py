@@ -15,7 +15,7 @@ from mstorch._core.naming import is_torch
 from mstorch._serialization import rebuild
 from mstorch.storage import _load_from_bytes
 
-# The module of each nn class is part of torch's file format: pickles name it.
+# The module of each nn class is part of torch's file format: pickles contain it.
 _NN_HOMES = {
     "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
     "MultiheadAttention PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink "
@@ -53,12 +53,12 @@ _NN_HOMES = {
 _HOME_OF = {name: f"torch.nn.modules.{home}" for home, names in _NN_HOMES.items() for name in names.split()}
 _HOME_OF.update(dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"),
                               "torch.nn.parameter"))  # fmt: skip
-# Packages here that are one file in torch, and private files whose names are torch's own.
-_MOVED = {"mstorch.init": "mstorch.nn.init"}  # a module that torch has elsewhere
+# Packages that are a single file in torch, and private files with torch's names.
+_MOVED = {"mstorch.init": "mstorch.nn.init"}  # a module with another name in torch
 _FILES = {f"mstorch.optim.{name}": f"torch.optim.{name}" for name in ("lr_scheduler", "_adafactor", "_muon")}
 _CORE = ("Tensor", "Size", "device", "dtype", "layout", "memory_format", "Generator")
 _RENAMED = {
-    # https://github.com/pytorch/pytorch/pull/51633 moved the module; old files name the old one.
+    # https://github.com/pytorch/pytorch/pull/51633 moved the module; old files contain the old name.
     "torch.tensor": "torch._tensor",
     "torch._C": "torch",
     "torch._C._nn": "torch.nn.functional",
@@ -93,12 +93,12 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
             return torchs, name
     parts = module.split(".")[1:]
     if any(part.startswith("_") for part in parts):
-        # A private module is no part of torch's layout; its names are public in the room it belongs to, or at the top.
+        # Torch has no such private module; public names are in the package that contains it, or at the top.
         public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
         room = sys.modules.get(".".join(["mstorch", *public]))
         if head in getattr(room, "__all__", ()):
             return ".".join(["torch", *public]), name
-        # What torch has not goes by its own name: a file that names nothing could not be read again.
+        # An object that torch lacks keeps its own name: a file with a name that does not exist could not be loaded.
         return ("torch", name) if head in vars(sys.modules["mstorch"]) else None
     return ".".join(["torch", *parts]), name
 
@@ -118,7 +118,7 @@ def find(module: str, name: str) -> Any:
     if name in rebuild.OF_NPU.get(module, ()):
         return rebuild.OF_NPU[module][name]
     parts = module.split(".")[1:]
-    # From the exact module upwards: our files need not be cut as torch's are, but public names are the same.
+    # From the exact module upwards: mstorch may be divided into other files than torch, but public names are the same.
     for count in range(len(parts), -1, -1):
         home = _import(".".join(["mstorch", *parts[:count]]))
         found = home
@@ -138,14 +138,14 @@ def _import(module: str) -> ModuleType | None:
         raise
 
 
-# What classes, functions and modules say of themselves where `import torch` gets mstorch
+# Names that classes, functions and modules report if `import torch` imports mstorch
 
 _Names = tuple[str, str, str]  # module, qualified name, name
-_KINDS = (type, FunctionType, type(cache(len)))  # what is called by a name, as pickles know it
+_KINDS = (type, FunctionType, type(cache(len)))  # types of objects that pickles refer to by name
 _REBUILT = {
     function: (rebuild.HOMES.get(name, "torch._utils").replace("torch", "mstorch", 1), name) for name, function in rebuild.FUNCTIONS.items()
 } | {_load_from_bytes: ("mstorch.storage", "_load_from_bytes")}
-_own: dict[Any, _Names] = {}  # what goes by names of torch's, and its own
+_own: dict[Any, _Names] = {}  # renamed objects, with their own names
 _searched: set[str] = set()
 
 
@@ -163,7 +163,7 @@ def name_classes(package: str) -> None:
     if not _searched:
         for function, (home, name) in _REBUILT.items():
             _say(function, _of_torch(home), name)
-        # torch's pickles look there for it, and so do those of subclasses that Python's own pickle writes.
+        # torch's pickles look it up there, and so do pickles of subclasses that Python's own pickler writes.
         sys.modules["mstorch._tensor"]._rebuild_from_type_v2 = rebuild.FUNCTIONS["_rebuild_from_type_v2"]  # type: ignore[attr-defined]
     for key in [key for key in sys.modules if key.startswith("mstorch") and key not in _searched]:
         module: Any = sys.modules[key]

@@ -39,8 +39,8 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.skip_data: bool = False
         self.map_location: Any = None
-        self.progress: Progress | None = None  # of the file that is read
-        self.values_later: bool = False  # while a format is read that has the values at its end
+        self.progress: Progress | None = None  # progress of the file that is being read
+        self.values_later: bool = False  # True while reading a format with the values at its end
 
 
 LOCAL = _Local()

@@ -102,7 +102,7 @@ class _Rules:
             named = self.named("torch", CLASS_OF_DTYPE[kind])
             count = adapter.cell_nbytes(obj.cell) // ITEMSIZE[kind]
         found = ("storage", named, obj.key, obj.location, count)
-        # Storages that were views of storages ended before the zip format; the legacy format keeps their place.
+        # Storages that view other storages were removed from torch before the zip format; the legacy format keeps the field.
         return (*found, None) if self.legacy else found
 
     def reduced(self, obj: Any) -> tuple[Any, ...]:
@@ -158,7 +158,7 @@ class _Rules:
 
     def _plain(self, tensor: Tensor, hooks: OrderedDict[Any, Any]) -> tuple[_Global | Callable[..., Any], tuple[Any, ...]]:
         if tensor.is_meta:
-            # Each a tuple of its own, as in torch: what is the same object becomes a reference in the pickle.
+            # Separate tuples, as in torch: the same object would become a reference in the pickle.
             shape = tuple(tensor.shape), (*tensor.stride(),)
             return self.named("torch._utils", "_rebuild_meta_tensor_no_storage"), (tensor.dtype, *shape, tensor.requires_grad)
         if adapter.keeps_elsewhere(tensor):
@@ -179,8 +179,8 @@ class _Rules:
 def dump(obj: Any, pickle_module: ModuleType | type[Any], protocol: int, table: StorageTable, legacy: bool = False) -> bytes:
     """Return the pickle of ``obj``, with its storages added to ``table``."""
     if pickle_module.Pickler is pickle.Pickler and protocol < 4:
-        # C's pickler is many times faster. It cannot be told another name for a class of ours, so a graph that holds
-        # one is written once more, by the pickler in Python.
+        # The C pickler is many times faster. It cannot write another name for an mstorch class, so a graph that contains
+        # one is pickled again by the Python pickler.
         try:
             return _dump_fast(obj, pickle_module.Pickler, protocol, table, legacy)
         except _NeedsTorchNames:
@@ -200,9 +200,8 @@ def dump(obj: Any, pickle_module: ModuleType | type[Any], protocol: int, table: 
 
 
 def _is_misnamed(obj: Any) -> bool:
-    """Return whether a pickler that reads names off objects would write another name than torch's; under the import hook the objects have
-    torch's names.
-    """
+    """Return whether an ordinary pickler would write another name for an object than torch's. (Where ``import torch`` imports mstorch, the
+    objects have torch's names.)"""
     if adapter.is_dtype(obj):
         return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
     if isinstance(obj, adapter.qscheme_class()):
@@ -215,9 +214,8 @@ def _is_misnamed(obj: Any) -> bool:
 def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy: bool) -> bytes:
     """Pickle by the C pickler, which looks up every global before it writes the name.
 
-    It therefore finds them in short-lived modules whose names are torch's behind a random token, and the token is removed from the result.
-    128 random bits cannot occur in the user's own data.
-    """
+    The lookup succeeds because temporary modules exist whose names are torch's, preceded by a random token; the token is then removed from
+    the result. 128 random bits cannot occur in the user's own data."""
     token = "t" + secrets.token_hex(16)
     rules = _Rules(table, legacy)
     modules: dict[str, types.ModuleType] = {}
@@ -225,7 +223,7 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
     def reducer_override(self: Pickler, obj: Any) -> str | tuple[Any, ...]:
         if type(obj) is _Global:
             module = token + obj.torch_module
-            # An import of a dotted name asks for its first part as well.
+            # An import of a dotted name also looks up its first part.
             for needed in (module.split(".", 1)[0], module):
                 if needed not in modules:
                     modules[needed] = sys.modules[needed] = types.ModuleType(needed)
@@ -240,7 +238,7 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
             return inherited(self, obj) if inherited is not None else NotImplemented
         return found
 
-    # A class body cannot see the function above without a name of its own, so the class is made by call.
+    # A class body cannot refer to the function above by the same name, so the class is made by a call.
     methods = {"persistent_id": lambda self, obj: rules.persistent_id(obj), "reducer_override": reducer_override}
     buffer = io.BytesIO()
     try:
@@ -252,9 +250,8 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
 
 
 def _table_of(base: type[Any]) -> dict[type, Any]:
-    """Return the pickler's dispatch table, without the entries that dill, which MindSpore imports, adds to Python's own: files that name
-    dill cannot be read with ``weights_only``, nor without dill.
-    """
+    """Return the pickler's dispatch table without dill's entries. MindSpore imports dill, which adds them to Python's pickler; files that
+    name dill need dill to load, and cannot be loaded with ``weights_only``."""
     if base is not pickle._Pickler:
         return dict(base.dispatch)
     own = {kind: save for kind, save in base.dispatch.items() if not str(getattr(save, "__module__", "")).startswith("dill")}
@@ -264,7 +261,7 @@ def _table_of(base: type[Any]) -> dict[type, Any]:
 
 
 def _dump_named(obj: Any, base: type[Any], protocol: int, table: StorageTable, legacy: bool) -> bytes:
-    """Pickle by Python's own pickler, which writes any name of a class or function that it is given."""
+    """Pickle by Python's pickler, which writes the name of a class or function without looking it up."""
     rules = _Rules(table, legacy)
     table_of_base = _table_of(base)
 

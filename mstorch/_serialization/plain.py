@@ -21,7 +21,7 @@ from .._tensor import Tensor
 
 
 class _Stored:
-    """Represents a storage in a pickle."""
+    """Wrapper that pickles a storage as ``reduced_storage`` does."""
 
     __slots__ = ("storage",)
 
@@ -43,7 +43,7 @@ class _Storages(StorageTable):
 
 
 class _PlainRules(_Rules):
-    """The rules of files, with functions in place of their names."""
+    """The pickling rules of files, but with the rebuild functions themselves instead of their names."""
 
     def named(self, module: str, name: str) -> Callable[..., Any]:
         return names.find(module, name)

@@ -12,7 +12,7 @@ from mstorch._serialization.options import LOCAL
 
 from .._tensor import Tensor
 
-# The bytes that an expanded tensor of a file may take.
+# Maximum number of bytes of an expanded tensor of a file.
 _MAX_EXPANDED = 1 << 32
 
 
@@ -25,7 +25,8 @@ def _integers(values: tuple[int, ...], what: str) -> tuple[int, ...]:
 def _check(
     ref: TypedRef, dtype_name: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Raise for a tensor that would reach outside its storage, since these numbers come from a file."""
+    """Return size and stride as tuples of ints. Raise RuntimeError unless they are valid and the tensor lies within its storage: the
+    numbers come from a file."""
     if type(ref) is not TypedRef:
         raise RuntimeError(f"a tensor in the file has no storage but {type(ref)}")
     size, stride = _integers(size, "size"), _integers(stride, "stride")
@@ -39,7 +40,7 @@ def _check(
     last = -1 if 0 in size else offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
     if (last + 1) * itemsize > ref.storage.nbytes():
         raise beyond_storage(size, stride, offset, itemsize, ref.storage.nbytes())
-    # Stride 0 lets a few bytes claim any size. torch need not hold those elements one by one, but MindSpore does.
+    # With stride 0 a small file can claim any size. torch does not allocate those elements, but MindSpore does.
     if math.prod(size) * itemsize > max(ref.storage.nbytes(), _MAX_EXPANDED):
         raise RuntimeError(
             f"numel: integer multiplication overflow, or more than mstorch holds: sizes {list(size)}, strides {list(stride)} "
@@ -63,7 +64,7 @@ def _make(
     try:
         made = adapter.build_tensor(ref.storage, dtype_name, offset, size, stride, bool(requires_grad))
     except (TypeError, ValueError) as error:
-        # The file is sound here, so this must not pass for a malformed pickle.
+        # The file is valid here, so that this must not be reported as a malformed pickle.
         raise RuntimeError(f"a tensor of torch.{dtype_name} with size {list(size)} and stride {list(stride)} cannot be "
                            f"made on {ref.storage.device_text}: {error}") from error  # fmt: skip
     return adapter.build_signed(made, bool(metadata.get("conj")), bool(metadata.get("neg"))) if metadata else made
@@ -109,7 +110,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 def _rebuild_from_type_v2(func, new_type, args, state):
     """Rebuild a tensor subclass, or a tensor with user attributes."""
     if func is _rebuild_njt or func is adapter.jagged_maker():
-        return func(*args)  # its attributes are what it is made of
+        return func(*args)  # its attributes are the constructor's arguments
     if func not in FUNCTIONS.values():
         raise RuntimeError(f"a tensor in the file is made by {brief(func)}, which makes no tensors")
     return _set_state(adapter.as_class(func(*args), new_type), state)
@@ -125,7 +126,7 @@ def _set_state(tensor: Tensor, state: Any) -> Tensor:
         raise RuntimeError(f"Invalid serialized state: {brief(state)}")
     for attributes in parts:
         for name, value in (attributes or {}).items():
-            # The layout of a tensor lies in attributes too; a file that sets those could read any memory.
+            # A tensor's geometry is in attributes too; a file that sets them could read any memory.
             if not isinstance(name, str) or adapter.is_reserved(name):
                 raise RuntimeError(f"Invalid serialized state: a tensor's attribute cannot be named {brief(name)}")
             setattr(tensor, name, value)
@@ -205,9 +206,9 @@ class DimRange:
 
 _NESTED = "torch.nested._internal.nested_tensor"
 HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
-"""The modules that torch has functions in, where it is not ``torch._utils``."""
+"""torch's modules of the functions that are not in ``torch._utils``."""
 CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
-"""Functions that return the classes named by files of tensors."""
+"""Functions that return a class, by the class's name in a file."""
 
 
 FUNCTIONS = {
@@ -229,6 +230,6 @@ FUNCTIONS = {
         _rebuild_wrapper_subclass,
     )
 }
-# Files of torch_npu's name it; the last argument is a format of memory, which stays with the kernels.
+# Files of torch_npu contain it; the last argument is a memory format, which the kernels choose.
 OF_NPU = {"torch_npu.utils.storage": {"_rebuild_npu_tensor": _rebuild_npu_tensor}}
 FUNCTIONS["_rebuild_xla_tensor"] = _rebuild_device_tensor_from_numpy

@@ -15,7 +15,7 @@ from mstorch._serialization.file_storage import STORAGE_CLASSES, UNTYPED_DTYPES,
 from .._core.formats import layout
 from .._leaving import Block
 
-# Never allowed, even if the user lists something of theirs.
+# Never allowed, even if the user adds something in them.
 BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})
 
 Entry = "Callable | tuple[Callable, str]"
@@ -66,7 +66,7 @@ def user_globals() -> dict[str, Any]:
             found[entry[1]] = entry[0]
         else:
             found[f"{entry.__module__}.{entry.__qualname__}"] = entry
-            # Files name our classes as torch does.
+            # Files have torch's names for mstorch's classes.
             target = names.torch_name(entry)
             if target is not None:
                 found[".".join(target)] = entry
@@ -74,19 +74,19 @@ def user_globals() -> dict[str, Any]:
 
 
 def _encode(text: str, encoding: str = "latin1") -> bytes:
-    # Pickles of protocol 2 write bytes as latin1 text. Another codec would be code of the file's choice.
+    # Pickles of protocol 2 write bytes as latin1 text. Another codec would be code selected by the file.
     if type(text) is not str or encoding not in ("latin1", "latin-1", "iso-8859-1"):
         raise UnpicklingError(f"_codecs.encode may only turn latin1 text into bytes, but got encoding {encoding!r}")
     return encode(text, "latin1")
 
 
 def _empty_bytes() -> bytes:
-    # Protocol 2 writes b"" as a call without arguments; torch refuses that, though it is as harmless as b"a".
+    # Protocol 2 writes b"" as a call without arguments; torch rejects that, although it is harmless.
     return b""
 
 
 def _bytearray(*args: Any) -> bytearray:
-    # A number would let a few bytes of file reserve any amount of memory.
+    # An int argument would let a small file allocate any amount of memory.
     if args and not isinstance(args[0], (bytes, str, list)):
         raise UnpicklingError(f"builtins.bytearray may only be made of bytes, but got {type(args[0])}")
     return bytearray(*args)

@@ -49,7 +49,8 @@ def load(path: str, map_location: Any) -> dict[str, Any]:
 
 
 def _check_places(header: dict[str, Any], size: int) -> None:
-    """Raise ValueError unless the tensors are contiguous and do not overlap, which would need more memory than the file's size."""
+    """Raise ValueError unless the tensors' byte ranges follow one another without gaps or overlap and fill the file: overlapping ones could
+    need more memory than the file's size."""
     end = 0
     for begin, after in sorted(tuple(entry["data_offsets"]) for entry in header.values()):
         if begin != end or after < begin:
@@ -62,7 +63,7 @@ def _check_places(header: dict[str, Any], size: int) -> None:
 def _tensor(values: Array, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Tensor:
     name = _DTYPES[dtype]
     begin, end = data_offsets
-    if dtype == "F4" and shape and type(shape[-1]) is int:  # the file counts the halves of bytes
+    if dtype == "F4" and shape and type(shape[-1]) is int:  # the file's shape counts 4-bit numbers
         shape = [*shape[:-1], -(-shape[-1] // 2)]
     if len(shape) > 64:
         raise ValueError(f"{len(shape)} dimensions")
@@ -70,6 +71,6 @@ def _tensor(values: Array, where: str, dtype: str, shape: list[int], data_offset
         raise ValueError(f"shape {shape} or offsets {data_offsets} are no sizes")
     if end > values.size or end - begin != math.prod(shape) * ITEMSIZE[name]:
         raise ValueError(f"a tensor of {dtype} {shape} does not fit the bytes {begin} to {end}")
-    # Each tensor has memory of its own: one that the caller drops is then freed.
+    # Each tensor has its own memory, so that it is freed when the caller drops it.
     storage = default_restore_location(LoadedStorage(values[begin:end].copy()), where)
     return adapter.build_tensor(storage, name, 0, shape, adapter.contiguous_stride(shape), False)

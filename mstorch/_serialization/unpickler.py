@@ -24,16 +24,16 @@ from mstorch._serialization.safe_globals import (
 )
 
 _OPCODES = {opcode.code.encode("latin1")[0]: opcode.name for opcode in pickletools.opcodes}
-# What a damaged or hostile file can make the reader itself or an allowed function raise.
+# Errors that a damaged or malicious file can cause in the reader or in an allowed function.
 _MALFORMED = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, AssertionError, struct.error)
 
 
 class NotAllowed(UnpicklingError):
-    """A pickle names a class or function that nobody allowed."""
+    """Raised for a pickle that names a class or function which is not on the allow-list."""
 
 
 def _python3_name(module: str, name: str) -> tuple[str, str]:
-    # Protocol 2 writes Python 2's names.
+    # Protocol 2 has Python 2's names.
     if (module, name) in NAME_MAPPING:
         return NAME_MAPPING[module, name]
     return IMPORT_MAPPING.get(module, module), name
@@ -103,7 +103,7 @@ class Unpickler:
         return data
 
     def _line(self) -> str:
-        # A name is short; an endless line would otherwise be read whole.
+        # Names are short; an endless line would otherwise be read completely.
         data = self._file.readline(4096)
         if data[-1:] != b"\n":
             raise UnpicklingError("pickle data was truncated")
@@ -113,7 +113,7 @@ class Unpickler:
         return struct.unpack(form, self._read(struct.calcsize(form)))[0]
 
     def _sized(self, form: str) -> bytes:
-        # Read in pieces, so that a length which the file does not hold reserves no memory.
+        # Read in pieces, so that a length larger than the file allocates no memory.
         left = self._ms_number(form)
         if left < 0:
             raise UnpicklingError("a string in the pickle has a negative length")
@@ -140,7 +140,7 @@ class Unpickler:
             raise UnpicklingError("pickle data pops an empty stack")
         self._stack[-count:] = [tuple(self._stack[-count:])]
 
-    # Globals and what may be done with them
+    # Globals and the operations allowed on them
 
     def _global(self, module: str, name: str) -> None:
         if type(module) is not str or type(name) is not str:
@@ -265,7 +265,7 @@ class Unpickler:
 
 def _pushes(read: Callable[..., Any]) -> Callable[..., Any]:
     def handler(self: Unpickler) -> None:
-        # Read first: reading to a mark puts another list in the place of the stack.
+        # Read first: reading up to a mark replaces the stack by another list.
         value = read(self)
         self._stack.append(value)
 

@@ -27,7 +27,7 @@ _CORRUPT = (
     "is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
     "modified after saving."
 )
-# The version record of archives that torch writes, and the highest that it reads.
+# The version record of archives that torch writes, and the highest version that it reads.
 _WRITTEN_VERSION, _MAX_VERSION = b"3\n", 10
 
 
@@ -140,7 +140,7 @@ class ZipReader:
         except (zipfile.BadZipFile, zipfile.LargeZipFile, ValueError, struct.error, NotImplementedError) as error:
             raise _failed(f"reading zip archive: failed finding central directory ({error})") from error
         except OSError as error:
-            # A damaged directory can send the reader to a negative address.
+            # A damaged directory can contain a negative address.
             if error.errno not in (errno.EINVAL, None):
                 raise
             raise _failed(f"reading zip archive: failed finding central directory ({error})") from error
@@ -235,7 +235,7 @@ class ZipReader:
             _fill(self._file, data, name)
         else:
             data = self._inflated(entry, name)
-        # A checksum of zero says that the writer was told not to compute any.
+        # A checksum of zero means that none was computed.
         if entry.CRC != 0 and zlib.crc32(data) != entry.CRC:
             raise _failed(f"reading file {name}: checksum mismatch, the bytes are not those that were written")
         return data

@@ -106,10 +106,10 @@ class SparseTensor(Tensor):
         """The layout, such as torch.sparse_coo."""
         return self._layout
 
-    is_sparse = property(lambda self: self._layout is sparse_coo, doc="Whether the layout is sparse COO.")
-    is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
+    is_sparse = property(lambda self: self._layout is sparse_coo, doc="True if the layout is sparse COO.")
+    is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="True if the layout is sparse CSR.")
 
-    is_meta = property(lambda self: is_meta(self._kept), doc="Whether the tensor is on the meta device.")
+    is_meta = property(lambda self: is_meta(self._kept), doc="True if the tensor is on the meta device.")
 
     def stride(self, dim: int | None = None) -> Any:
         """Return zeros for COO. Raise RuntimeError for other layouts."""
@@ -133,7 +133,7 @@ class SparseTensor(Tensor):
 
     __hash__ = Tensor.__hash__
 
-    # What there is no memory for
+    # Methods that need dense memory
 
     def data_ptr(self) -> int:
         """Raise RuntimeError: a sparse tensor has no dense memory."""
@@ -256,7 +256,7 @@ class SparseTensor(Tensor):
         if id(self) not in memo:
             copied = like(self.detach(), self._kept.clone(), tuple(part.clone() for part in self._index))
             memo[id(self)] = copied.requires_grad_(self.requires_grad)
-            copied.__dict__.update(copy.deepcopy(self.__dict__, memo))  # whether it is a parameter, and what the user set
+            copied.__dict__.update(copy.deepcopy(self.__dict__, memo))  # such as whether it is a Parameter, and the user's attributes
             if self.grad is not None:
                 copied.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]
@@ -296,13 +296,13 @@ def sparse(kind: layout, index: Sequence[Any], values: Tensor, size: Sequence[in
     tensor._ms_stride = (0,) * len(size)
     tensor._ms_offset = 0
     tensor._layout = kind
-    # Indices are where the values are; a device keeps what they were made of, so that reading them waits for nothing.
+    # Indices are on the values' device, which keeps the host array that they were made of, so that reading them does not wait.
     beside = not ON_CPU and values._ms_storage.__class__ is DeviceMemory or is_meta(values)
     tensor._index = tuple(part.to(values.device) if beside and part._ms_storage.__class__ is Storage else part for part in index)
     tensor._size = tuple(int(length) for length in size)
     if math.prod(tensor._size) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
-    # One element alone is in order.
+    # A single element is in order.
     tensor._coalesced = coalesced or (kind is sparse_coo and values.shape[0] < 2)
     if modes.grad and is_tracked(values):
         above.sparse_gradients.follow_values(tensor, values)

@@ -18,7 +18,7 @@ from .._tensor import Tensor
 from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf
 
-# The parts' names: compressed, plain.
+# Names of the compressed and the plain indices.
 
 
 def sparse_compressed_tensor(

@@ -22,16 +22,16 @@ from .._tensor import Tensor
 from .base import host, index_tensor, layout_word, sparse
 from .nodes import record
 
-_checking: list[bool | None] = [None]  # None while the program has not said
+_checking: list[bool | None] = [None]  # None if no global setting was made
 
 
 def is_checking() -> bool:
-    """Return whether the program asked for checks of all new sparse tensors."""
+    """Return whether the invariants of all new sparse tensors are checked."""
     return bool(_checking[0])
 
 
 def invariants_checked(asked: bool | None) -> bool:
-    """Return whether a new tensor's invariants are checked. Warn once if nobody said, neither in the call nor for all tensors."""
+    """Return whether to check the invariants of a new tensor. Warn once if neither the call nor a global setting says so."""
     if asked is not None:
         return bool(asked)
     if _checking[0] is None:
@@ -44,7 +44,8 @@ def invariants_checked(asked: bool | None) -> bool:
 
 
 def part(data: Any, kind: dtype | None = None, device: device | str | int | None = None) -> Any:
-    """Convert user data to the indices or the values of a sparse tensor; a tensor is used as it is, so that gradients flow to it."""
+    """Return indices or values that the user gives as a tensor. A tensor is not copied, except to another dtype or device, so that
+    gradients flow to it."""
     if isinstance(data, TensorBase):
         there = data if device is None else data.to(device)
         return there if kind is None or there._ms_dtype is kind else there.to(kind)
@@ -52,7 +53,7 @@ def part(data: Any, kind: dtype | None = None, device: device | str | int | None
 
 
 def with_leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """Return the new tensor, made a leaf if ``requires_grad``."""
+    """Return the tensor; if ``requires_grad``, detached and as a leaf that requires grad."""
     if not requires_grad:
         return tensor
     if tensor._ms_dtype.is_integral:
@@ -166,7 +167,7 @@ def added(values: Tensor, group: Array, count: int) -> Tensor:
 
 
 def taken(values: Tensor, rows: Array) -> Tensor:
-    """Return the selected rows of values."""
+    """Return the rows ``rows`` (positions) of ``values``."""
     if not rows.size:
         return values.new_zeros((0, *values.shape[1:]))
     return index_select(values, 0, index_tensor(rows, values))

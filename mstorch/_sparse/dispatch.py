@@ -43,7 +43,7 @@ _UNARY = _unary_forms()
 def _empty_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, requires_grad: bool = False, **options: Any
 ) -> Tensor:
-    """Return a tensor of the same size and layout, whose values nobody filled."""
+    """Return a sparse tensor of the same size and layout; a compressed one keeps the indices, with uninitialized values."""
     place = options.get("device")
     if place is not None and is_meta_device(place) and layout in (None, input._layout):
         if input._layout is sparse_coo:
@@ -55,7 +55,7 @@ def _empty_like(
     return pieces.empty_like_compressed(input, dtype or input._ms_dtype, layout, requires_grad)
 
 
-# The sparse forms of functions, and of methods of the same name.
+# Sparse implementations of functions, and of methods of the same name.
 FORMS: dict[str, Function] = {
     **_UNARY,
     "add": elementwise.add, "sub": elementwise.sub, "subtract": elementwise.sub, "mul": elementwise.mul,
@@ -68,7 +68,7 @@ FORMS: dict[str, Function] = {
     "t": shape.t, "adjoint": shape.adjoint, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
     "unbind": shape.unbind, "narrow_copy": pieces.narrow_copy, "triangular_solve": pieces.triangular_solve,
 }  # fmt: skip
-# Those of functions only, and of methods only.
+# Those of functions only, and those of methods only.
 FUNCTION_FORMS: dict[str, Function] = {
     "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
     "empty_like": _empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
@@ -82,12 +82,12 @@ METHOD_FORMS: dict[str, Function] = {
     )},
     "copy_": elementwise.copy_, "zero_": shape.zero_, "t_": pieces.t_, "transpose_": pieces.transpose_,
 }  # fmt: skip
-# Those of torch.nn.functional.
+# Those of functions of torch.nn.functional.
 FUNCTIONAL_FORMS: dict[str, Function] = {
     "linear": products.linear, "relu": lambda input, inplace=False: input.relu_() if inplace else input.relu(),
 }
 
-# Methods that strided tensors have as well; they raise torch's errors there.
+# Methods that strided tensors have too; they raise torch's errors for them.
 COMMON: dict[str, Function] = {
     "to_dense": convert.to_dense, "to_sparse": convert.to_sparse, "to_sparse_coo": convert.to_sparse_coo,
     "to_sparse_csr": convert.to_sparse_csr, "to_sparse_csc": convert.to_sparse_csc, "to_sparse_bsr": convert.to_sparse_bsr,
@@ -99,10 +99,10 @@ COMMON: dict[str, Function] = {
 
 
 def _of_sparse(name: str, function: Function) -> Function:
-    """Return a method for sparse tensors only."""
+    """Return a method that raises NotImplementedError unless one of its first arguments is sparse."""
 
     def method(*args: Any, **kwargs: Any) -> Tensor:
-        if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # an old order begins with a number
+        if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # a deprecated order of arguments begins with a number
             raise NotImplementedError(
                 f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. It takes a sparse tensor."
             )
@@ -146,7 +146,7 @@ hspmm = hsmm = _of_sparse("hspmm", products.hspmm)
 
 
 def aware(function: Function, form: Function) -> Function:
-    """Wrap ``function`` to run its sparse form if it meets a sparse tensor."""
+    """Wrap ``function`` to call ``form`` instead if it raises SparseOperand because an argument is sparse."""
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...] | None:
@@ -207,7 +207,7 @@ def _is_nonzero(self: Tensor) -> bool:
 
 
 def _named(kind: str) -> dtype:
-    """Return the dtype given as a dtype, a type or a type's name."""
+    """Return a dtype given as a dtype, a tensor type or a type's name; "torch.sparse." counts as "torch."."""
     return as_dtype(kind.replace("torch.sparse.", "torch.") if isinstance(kind, str) else kind)
 
 
@@ -227,7 +227,7 @@ def _new(self: Tensor, *args: Any, device: device | str | int | None = None) -> 
 
 
 def _kept_methods() -> dict[str, Function]:
-    """Return the methods of sparse tensors that are derived from their values."""
+    """Return, by name, the methods that sparse tensors have in place of those of strided ones: conversions, new tensors, resizing."""
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
     kept.update({name: elementwise.conversion(name) for name in ("cpu", "cuda", "npu")}, to=elementwise.to)
     kept["type_as"] = lambda self, other: self.to(other._ms_dtype)
@@ -249,7 +249,7 @@ def _kept_methods() -> dict[str, Function]:
 
 
 _KEPT = _kept_methods()
-# Methods of strided tensors that take a sparse operand, also as the first where they are called by the class.
+# Methods of strided tensors that accept a sparse operand, also as the first if they are called through the class.
 STRIDED_METHOD_FORMS: dict[str, Function] = {**FORMS, **METHOD_FORMS, **_KEPT, "detach": lambda self: self.detach()}
 
 
@@ -293,7 +293,7 @@ def _edge(tensor: Tensor, who: str) -> Tensor | graph.GradientEdge:
 
 
 def _roots(outputs: Tensor | Sequence[Tensor], gradients: Any) -> tuple[list[Any], list[Any]]:
-    """Return the roots, sparse ones as edges, and their gradients."""
+    """Return the outputs, with sparse ones replaced by their gradient edges, and the gradients, which are checked for sparse outputs."""
     roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
     for number, (root, gradient) in enumerate(zip(roots, gradients)):

@@ -37,7 +37,7 @@ def _takes_coalesced(name: str) -> bool:
     function = functions().get(name)
     if function is None or not record_of(function).keeps_zero or name in _LINEAR:
         return False
-    return name != "square" and not name.startswith(("is", "signbit"))  # whose results are no numbers, or that is made of others
+    return name != "square" and not name.startswith(("is", "signbit"))  # operations with bool results, and a composed one
 
 
 def stored(found: Tensor, out: Tensor | None, checked: bool = True) -> Any:
@@ -93,7 +93,8 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_it_was(tensor: Any) -> Tensor:
-    """Return a tensor that keeps an operation's result, before that is overwritten in place."""
+    """Return an alias of a sparse tensor with its autograd node, which keeps a result for backward before the tensor is modified in place.
+    """
     if not is_sparse(tensor) or tensor._ms_node is None:
         return tensor
     kept = tensor.detach()
@@ -125,12 +126,12 @@ def _sum(label: str, input: Tensor, other: Tensor, alpha: complex, out: Tensor |
 def _added(input: Any, other: Any, alpha: Number) -> Tensor:
     if not is_sparse(other):
         if input._layout is not sparse_coo and isinstance(other, TensorBase):
-            # As in torch, it is the sparse operand that is scaled.
+            # As in torch, the sparse operand is multiplied by alpha.
             return to_dense(input) * alpha + other
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if alpha.__class__ is int and alpha == 1:
         scaled = other
-    else:  # in the dtype of the sum, in which a narrow one does not overflow
+    else:  # in the sum's dtype, so that a narrow dtype does not overflow
         kind = result_dtype_of(input, other)
         if kind is bool_ and is_sparse(input):
             raise not_for("cadd_sparse", "bool")
@@ -207,7 +208,7 @@ def _union(input: Any, other: Any, kind: dtype) -> Tensor:
         return sparse(sparse_coo, input._index, input._values_part.to(kind) + other._values_part.to(kind), input._size)
     if not ((np.diff(mine) >= 0).all() and (np.diff(theirs) >= 0).all()):
         return both
-    # torch merges what is in order: the first of a place here with the first of it there, the second with the second.
+    # torch merges sorted operands: the n-th of equal indices in one with the n-th in the other.
     turns = np.concatenate([np.arange(part.size) - np.searchsorted(part, part) for part in (mine, theirs)])
     keys = places * (turns.max(initial=0) + 1) + turns
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -256,7 +257,7 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def _check_layouts(input: Any, other: Any) -> None:
-    """Raise torch's error for factors of different layouts, which only a first factor in CSR allows."""
+    """Raise torch's error for a product of two layouts, unless the first factor is CSR."""
     if input._layout is not other._layout and input._layout is not sparse_csr:
         raise RuntimeError("Expected result Tensor to be of format CSR")
 
@@ -274,8 +275,8 @@ def _conjugated(value: Tensor | complex) -> Tensor | Number:
 
 
 def _operands(input: Tensor, other: Tensor | float) -> tuple[Any, ...]:
-    """Return the operands that the gradient rule of a product or quotient with a number needs; the tensor only if the number requires grad.
-    """
+    """Return the operands that the gradient of a product or quotient with a 0-d tensor ``other`` needs; the sparse tensor only if ``other``
+    requires grad. None for a Python number."""
     if not isinstance(other, TensorBase):
         return ()
     return (other, input) if is_tracked(other) else (other,)
@@ -294,7 +295,7 @@ def _multiplied(input: Any, other: Any) -> Tensor:
     if input._layout is not sparse_coo:
         both = _multiplied(coalesce(to_sparse_coo(input)), coalesce(to_sparse_coo(other)))
         return both.to_sparse(layout=input._layout)
-    if not (input._coalesced and other._coalesced):  # as in torch, one that is in no order keeps its places
+    if not (input._coalesced and other._coalesced):  # as in torch, the result has the indices of an uncoalesced operand
         loose, settled = (input, other) if other._coalesced else (other, coalesce(input))
         return like(loose, loose._values_part * values_at(settled, loose))
     first, second = input, other
@@ -305,7 +306,8 @@ def _multiplied(input: Any, other: Any) -> Tensor:
 
 
 def _mul_spread(input: Any, dense: Tensor) -> Tensor:
-    """Return the product with a dense factor that is broadcast."""
+    """Return the product with a dense tensor that broadcasts with ``input``. Raise if ``input`` would have to be broadcast and is not COO.
+    """
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
         if input._layout is not sparse_coo:
@@ -361,7 +363,7 @@ def pow(input: Any, exponent: Number, *, out: Tensor | None = None) -> Tensor:
 
 
 def _same_places(label: str, input: Tensor, values: Tensor, index: tuple[Tensor, ...] | None = None) -> Tensor:
-    """Return the tensor with other values, with an identity gradient."""
+    """Return a sparse tensor of ``values`` at the indices of ``input`` (or at ``index``); the gradient is passed on unchanged."""
     return record(label, (input,), lambda: like(input, values, index), lambda gradient: (gradient,))
 
 
@@ -374,7 +376,8 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _without_elements(input: Any, values: Tensor) -> Tensor:
-    """Return a tensor of the meta device, which has no specified elements, as torch's."""
+    """Return a sparse tensor of the same size without specified elements, on the device of ``values``: the result of a move to the meta
+    device."""
     coo = input._layout is sparse_coo
     batch = 0 if coo else input._index[0].dim() - 1
     *first, last = input._index
@@ -408,11 +411,11 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
             f"{_type(src)}"
         )
     if layout_word(self) in _COMPRESSED:
-        # As in torch, it keeps its own size.
+        # As in torch, the target keeps its size.
         index = tuple(part.clone() for part in src._index)
         return replace(self, sparse(self._layout, index, src._values_part.to(self._ms_dtype).clone(), self._size, True))
     if self._size != src._size:
-        self.sparse_resize_(src._size, src.sparse_dim(), src.dense_dim())  # raises where it may not become of that size
+        self.sparse_resize_(src._size, src.sparse_dim(), src.dense_dim())  # raises if the target cannot be resized to this
     return replace(self, clone(src) if src._ms_dtype is self._ms_dtype else clone(src).to(self._ms_dtype))
 
 

@@ -67,14 +67,15 @@ def masked_gradient(leaf: Any, gradient: Tensor) -> Tensor:
 
 
 class _Places(Node):
-    """The node between a sparse tensor and its values."""
+    """Autograd node between a sparse tensor and its values; ``function(tensor, gradient)`` converts the gradient of one to that of the
+    other."""
 
     __slots__ = ("tensor", "function")
     tensor: Any
     function: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradient of the values, or of the sparse tensor, that this node connects."""
+        """Return the converted gradient: of the values for that of the tensor, or the reverse."""
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 
@@ -85,13 +86,13 @@ def _places(label: str, tensor: Tensor, edge: Any, function: Callable[..., Any])
 
 
 def follow_values(tensor: Any, values: Tensor) -> None:
-    """Record a new tensor so that its gradient flows to the values from which it was constructed."""
+    """Set the node of a new sparse tensor so that its gradient, taken at its indices, flows to the values from which it was made."""
     label = "SparseCooTensorWithDimsAndTensors" if tensor._layout is sparse_coo else "SparseCompressedTensor"
     tensor._ms_node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
 
 
 def recorded_values(tensor: Any) -> TensorBase:
-    """Return the values of a sparse tensor that autograd tracks, so that gradients of the values flow to the tensor."""
+    """Return an alias of a sparse tensor's values whose gradient flows to the sparse tensor."""
     values = bare_twin(tensor._kept)
     values._ms_node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
     return values
@@ -110,7 +111,7 @@ class SparseAccumulate(Accumulate):
         auto = tensor._ms_auto
         held = auto.grad
         if held is None:
-            auto.grad = gradient.clone()  # which may be another leaf's as well
+            auto.grad = gradient.clone()  # cloned, because the gradient may also belong to another leaf
         elif recorded or (is_sparse(held) and not is_sparse(gradient)):
             auto.grad = engine.add(held, gradient)
         else:
@@ -121,7 +122,8 @@ class SparseAccumulate(Accumulate):
 
 
 class End:
-    """Finds the accumulation node of a sparse leaf, as ``Auto.accumulator`` does for strided ones."""
+    """Replacement for the weak reference ``Auto.accumulator`` of a sparse leaf. A call returns the leaf's accumulation node, and makes a
+    new node if the old one has been freed."""
 
     __slots__ = ("tensor", "node")
 

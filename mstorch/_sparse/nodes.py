@@ -70,7 +70,8 @@ class _Operation(Node):
 
 
 def _fitted(node: Node, place: int, gradient: Any, kind: dtype, layout: layout, inner: bool) -> Any:
-    """Return a gradient cast to its tensor's dtype; strided for the rules of strided operations (``inner``)."""
+    """Return a gradient cast to the operand's dtype, converted to strided if ``inner``. Raise torch's error for a gradient of another
+    sparse layout."""
     if is_sparse(gradient):
         if gradient._layout is not sparse_coo and gradient._layout is not layout:
             raise RuntimeError(

@@ -70,7 +70,7 @@ def transpose_(self: Any, dim0: int, dim1: int) -> Tensor:
 
 
 def t_(self: Any) -> Tensor:
-    """Turn a COO matrix, in place."""
+    """Transpose a COO matrix in place; return the tensor."""
     if self._layout is not sparse_coo:
         return transpose_(self, 0, 1)
     return replace(self, t(self)) if self.dim() == 2 else self
@@ -79,7 +79,7 @@ def t_(self: Any) -> Tensor:
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:
-    """Return ``X`` with ``A X = b`` for a triangular CSR or BSR matrix, of which the other triangle is not looked at."""
+    """Return the X of ``A @ X = b`` for a CSR or BSR matrix; only one triangle of the matrix is read."""
     if not is_sparse(A):
         raise RuntimeError("triangular_solve: b must have a strided layout")
     if A._layout is sparse_coo:
@@ -98,7 +98,7 @@ def triangular_solve(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {A._size[-2]} by {A._size[-1]} but each b matrix is "
             f"{b.shape[-2]} by {b.shape[-1]}"
         )
-    if not A._nnz():  # as in torch, also where the diagonal is taken as ones
+    if not A._nnz():  # as in torch, even if the diagonal counts as ones
         found = zeros(tuple(b.shape), dtype=b.dtype).fill_(float("nan"))
         return return_types.triangular_solve((found, zeros(0, dtype=b.dtype)))
     found = linalg_torch.triangular_solve(b, to_dense(A), upper, transpose, unitriangular)[0]
@@ -109,7 +109,7 @@ def triangular_solve(
 
 
 def empty_like_compressed(input: Any, kind: Any, layout: Layout | None, requires_grad: bool) -> Tensor:
-    """Return a compressed tensor with the same places, whose values nobody filled."""
+    """Return a compressed tensor with the same indices and uninitialized values (in mstorch, zeros)."""
     if layout is not None and layout is not input._layout:
         word = {"torch.strided": "Strided", "torch.sparse_coo": "Sparse"}.get(str(layout)) or WORDS[layout]
         raise RuntimeError(
@@ -138,7 +138,7 @@ def sparse_compressed_tensor_with_dims(
     device: int | str | device | None = None,
     pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a compressed tensor with room for ``nnz`` values, whose indices and values nobody filled."""
+    """Return a compressed tensor with room for ``nnz`` values, whose indices and values are uninitialized."""
     if layout not in COMPRESSED:
         word = "Strided" if layout is None or str(layout) == "torch.strided" else WORDS[layout]
         raise RuntimeError(f"sparse_compressed_tensor_with_dims expected sparse compressed tensor layout but got {word}")

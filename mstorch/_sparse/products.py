@@ -43,11 +43,11 @@ def _times_dense(input: Any, dense: Tensor) -> Tensor:
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {input._size[1]}, got {dense.shape[0]}")
     expect_dtype(input._ms_dtype, dense)
     where, values = where_of(input)
-    flat(where, input._size)  # refuses indices outside
+    flat(where, input._size)  # raises for indices out of range
     if not where.shape[1]:
         return (dense[:0].sum(0, keepdim=True) * 0).expand(input._size[0], dense.shape[1]).clone()
     kind = dense._ms_dtype
-    if kind in (float16, bfloat16):  # many small terms: added up in float32, as torch does, backward too
+    if kind in (float16, bfloat16):  # many small terms: summed in float32, as in torch, in backward too
         dense, values = dense.to(float32), values.to(float32)
     rows = index_select(dense, 0, index_tensor(where[1]))
     found = added(values.unsqueeze(1) * rows, where[0], input._size[0])
@@ -167,7 +167,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: complex 
         return stored(product * alpha if beta == 0 else add(input * beta, product * alpha), out)
     if is_sparse(mat1) and mat1._layout is not sparse_coo:
         input = views.expand(input, tuple(product.shape))
-    # With ``beta`` 0 the input is not even looked at.
+    # With ``beta`` 0 the input is ignored.
     return finish(product * alpha if beta == 0 else input * beta + product * alpha, out)
 
 
@@ -200,7 +200,7 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
         if is_sparse(mat1) and is_sparse(mat2) and mat1._layout is mat2._layout is COMPRESSED[1]:
             return mm(mat1, mat2).to_sparse(layout=COMPRESSED[1])
         if is_sparse(mat2) and not is_sparse(mat1) and mat1.dim() == 2:
-            return mm(transpose(mat2, 0, 1), mat1.t()).t()  # torch computes the transposed product, and so are the result's strides
+            return mm(transpose(mat2, 0, 1), mat1.t()).t()  # torch computes the transposed product, which determines the result's strides
         return mm(mat1, mat2)
     if is_taken(mat1, mat2) and reduce in ("sum", "mean"):
         return above.torch.ops.aten._sparse_mm_reduce_impl.default(mat1, mat2, reduce)[0]

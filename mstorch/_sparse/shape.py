@@ -87,7 +87,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 
 
 def shown(found: Any, input: Any) -> Any:
-    """Return a tensor over another's indices and values, known as a view of it."""
+    """Return ``found``, marked as a view of ``input`` (or of its base), whose indices and values it shares."""
     base = input._ms_auto.base
     found._ms_auto.base = input if base is None else base
     return found
@@ -119,7 +119,7 @@ def t(input: Any) -> Tensor:
 
 
 def adjoint(input: Any, name: str = "adjoint()") -> Any:
-    """Transpose the last two dimensions, and conjugate; ``name`` stands in the error for a vector."""
+    """Return the conjugate transpose of the last two dimensions. Raise torch's error, which mentions ``name``, for a vector."""
     if input.dim() < 2:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {input.dim()}-D tensor.")
     found = transpose(input, -2, -1)
@@ -127,7 +127,7 @@ def adjoint(input: Any, name: str = "adjoint()") -> Any:
 
 
 def turned(input: Any) -> Any:
-    """Return the conjugate transpose of a matrix, ``tensor.H``."""
+    """Return the conjugate transpose of a matrix, ``tensor.H``. Raise torch's error for another number of dimensions."""
     rank = input.dim()
     if rank == 2:
         return adjoint(input)
@@ -136,8 +136,8 @@ def turned(input: Any) -> Any:
 
 
 def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], back: Callable[[Any], tuple[Any, ...]]) -> Tensor:
-    """Run ``compute()``, whose strided gradient ``back`` maps to the inputs; a sparse gradient results in gradients of the inputs' layouts.
-    """
+    """Run ``compute()`` as one autograd node; ``back`` maps a strided gradient to the gradients of the inputs. For a sparse gradient, these
+    are converted to the inputs' layouts."""
 
     def rule(gradient: Tensor) -> tuple[Any, ...]:
         found = back(to_dense(gradient))
@@ -172,9 +172,8 @@ def _unsqueezed(input: Tensor, dim: int) -> Tensor:
 
 
 def broadcast_to(self: Any, size: Any) -> Tensor:
-    """``torch._sparse_broadcast_to``: repeat the specified elements of a COO tensor along dimensions of length 1 and along new leading
-    dimensions.
-    """
+    """Broadcast a COO tensor to ``size`` (``torch._sparse_broadcast_to``): its elements are repeated along dimensions of length 1 and along
+    new leading dimensions."""
     if not is_sparse(self) or self._layout is not sparse_coo:
         word = f"{layout_word(self)}CPU" if is_sparse(self) else "CPU"
         raise NotImplementedError(f"Could not run 'aten::_sparse_broadcast_to' with arguments from the '{word}' backend.")
@@ -440,7 +439,7 @@ def zeros_like(
 
 
 def coalesced(input: Any) -> Any:
-    """Return the COO tensor, coalesced."""
+    """Convert to the COO layout, and coalesce."""
     return coalesce(to_sparse_coo(input))
 
 
@@ -474,7 +473,7 @@ def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Ten
     values = self._values_part
     if size[sparse_dim:] != self._size[sparse_dim:]:
         grown = values.new_zeros((values.shape[0], *size[sparse_dim:]))
-        grown.view(-1)[: values.numel()] = values.reshape(-1)  # as in torch, the values lie one after the other as before
+        grown.view(-1)[: values.numel()] = values.reshape(-1)  # as in torch, the values keep their order in memory
         values = grown
     return replace(self, sparse(sparse_coo, self._index, values, size, self._coalesced))
 

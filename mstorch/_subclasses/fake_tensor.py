@@ -122,7 +122,7 @@ def _tensors(value: Any) -> Iterator[Any]:
         yield from _tensors(tuple(value.values()))
 
 
-# Operators that torch makes of others, of which one reads a value.
+# Composite operators that read a value.
 _READS = ("is_nonzero", "_is_all_true", "_is_any_true")
 
 
@@ -200,7 +200,7 @@ class FakeTensorMode(TorchDispatchMode):
                 return value
             own = held.get(id(value))
             if own is not None:
-                own.constant = None  # it was written to
+                own.constant = None  # it was modified in place
             if own is None:
                 return FakeTensor(self, value if value.is_meta else value.detach().to("meta"), device)
             return own
@@ -208,7 +208,8 @@ class FakeTensorMode(TorchDispatchMode):
         return tree_map(wrapped, found)
 
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
-        """Return a fake tensor of numbers in the program. A single number stays known, so that ``torch.tensor(3).item()`` works."""
+        """Return a fake tensor for a tensor made from Python numbers. The value of a one-element tensor is kept, so that ``item()`` works.
+        """
         return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: ops.OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Tensor | float:
@@ -227,7 +228,7 @@ class FakeTensorMode(TorchDispatchMode):
         if reads_values(name) or name in _READS:
             raise DataDependentOutputException(func)
         if name == "one_hot":
-            if len(args) < 2 or args[1] == -1:  # torch counts the classes
+            if len(args) < 2 or args[1] == -1:  # torch infers the number of classes
                 raise DataDependentOutputException(ops.aten._local_scalar_dense.default)
             return
         masks = [value for value in _tensors(args[1:2]) if value.dtype is bool_] if name in ("index", "index_put") else ()

@@ -21,7 +21,7 @@ from .fake_tensor import (
 )
 
 aten = ops.aten
-_NOT_COMPARED = (  # what is made of numbers, read, or left to the kernel
+_NOT_COMPARED = (  # operators that make tensors of numbers, that read values, or whose result depends on the kernel
     aten.lift_fresh.default, aten.lift_fresh_copy.default, aten._local_scalar_dense.default, aten.set_.source_Storage_storage_offset,
 )  # fmt: skip
 

@@ -59,7 +59,7 @@ class Applied(Node):
     shapes: Any
     needs: Any
     kind: Any
-    results: Any  # how many, where they are several
+    results: Any  # the number of results if there are several
 
     @property
     def width(self) -> int:
@@ -68,13 +68,13 @@ class Applied(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Call the gradient rule; inputs for which it returns no gradient get None."""
-        if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
+        if self.results and len(gradients) < self.results:  # unused outputs at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
         if recorded and not modes.grad and without_values(gradients):
             return [None if edge is None else meta_tensor(shape, self.kind) for edge, shape in zip(self.edges, self.shapes)]
         try:
             found = self.rule(self, gradients if self.results else gradients[0])
-        except ValueError as error:  # NumPy's: what was saved got another shape since (``.data =``, ``set_``)
+        except ValueError as error:  # raised by NumPy: a saved tensor has another shape now (``.data =``, ``set_``)
             raise does_not_fit(self, error) from error
         return found if found.__class__ is tuple else (found,)
 
@@ -184,7 +184,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             followed = followed or item._ms_node is not None or (item._ms_auto is not None and is_tracked(item))
             continue
         alone = False
-        if item.__class__ is np.ndarray or item is None:  # None: a bias that is not there
+        if item.__class__ is np.ndarray or item is None:  # None: a missing bias
             arrays.append(item)
         elif item.__class__ is list and all(isinstance(part, TensorBase) and part._ms_storage.__class__ is Storage for part in item):
             arrays.append(tuple([array_of(part) for part in item]))
@@ -215,7 +215,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     return result
 
 
-_ELSEWHERE = (...,)  # neither an array nor a missing one
+_ELSEWHERE = (...,)  # stands for an input that is neither a NumPy array nor None
 
 
 def _watch_arguments(result: TensorBase, args: Sequence[Any]) -> None:
@@ -265,13 +265,14 @@ def _computed_elsewhere(
 
 
 def _refuse_codes(kind: dtype, inputs: Sequence[Any]) -> None:
-    """Raise for a gradient of a dtype that MindSpore has not: a device's values are MindSpore's, which are the integers that hold it."""
+    """Raise NotImplementedError if the operation or an input has a dtype that MindSpore lacks: gradients in such a dtype are computed on
+    the CPU only."""
     for own in (kind, *(item._ms_dtype for item in inputs if isinstance(item, TensorBase))):
         if own.ms is None:
             raise NotImplementedError(f"mstorch: gradients of torch.{own.name} are computed on the CPU, and not on a device")
 
 
-pushed: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with a result
+pushed: list[Callable[..., None]] = []  # forward mode's function for an operation's result, set by ``forward.py``
 
 
 def apply_one(op: Kernel, kind: dtype, x: TensorBase) -> TensorBase:
@@ -327,7 +328,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     if derivative is None:
         attach_native(backward_name(op.op), op, kind, inputs, args, (result,))
         return
-    node: Any = _new(derivative.node)  # Node(…) written out, as in `_host`
+    node: Any = _new(derivative.node)  # Node(…) inlined, as in `_host`
     node.edges = edges = [edge_of(item) for item in inputs]
     node.sequence = next_number()
     node.rule = derivative.rule

@@ -26,12 +26,12 @@ from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Crossing(Node):
-    """Node of a tensor that came from MindSpore; MindSpore's autograd computes its gradient."""
+    """Node of a tensor that was made from a MindSpore tensor. MindSpore's autograd computes its gradient."""
 
     __slots__ = ("raw", "ends", "hosts")
     raw: Any
     ends: Any
-    hosts: Any  # whether the tensor of each end is in the host's memory
+    hosts: Any  # whether each end's tensor is in host memory
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Return the gradients of the leaves of MindSpore's tape."""
@@ -65,7 +65,7 @@ def to_mindspore(tensor: TensorBase) -> Raw:
         if ends:
             return _as_native_node(tensor, ends)
         if storage.__class__ is DeviceMemory:
-            raw = tape.detached(raw)  # the same memory: its base is what all kernels get, and no leaf of MindSpore's
+            raw = tape.detached(raw)  # an alias: kernels use its base, which is not a leaf of MindSpore's autograd
         tape.mark_leaf(raw)
         tape.start_recording()
         ENDS.add(raw, tensor)
@@ -77,7 +77,7 @@ _HELD: Any = frozenset((Storage, DeviceMemory))
 
 
 def _keep_forward(ctx: tape.Function, raw: Raw) -> Raw:
-    ctx.end = raw  # lives as long as the node, and the tensor with it
+    ctx.end = raw  # lives as long as the node, and keeps the tensor alive
     return tape.detached(raw)
 
 

@@ -34,7 +34,7 @@ class Composite(Node):
 
 
     def release(self) -> None:
-        """Free the saved tensors; backward may run again if there are none."""
+        """Free the saved tensors, so that another backward raises. A node that saved no tensors is unchanged: backward may run again."""
         if self.rest or self.saved is USED_UP or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
             self.saved = None
 
@@ -101,10 +101,9 @@ def record(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Connect results that autograd does not track to ``inputs``, with ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
 
-    ``needed`` lists the outputs that ``backward`` needs, if not all; it gets None for the others. ``kept`` does so for the inputs: of the
-    others ``backward`` gets only the shape and dtype, so that they may be modified in place and are not kept alive. ``forward(tangents,
-    outputs, inputs)`` returns the tangents of the results if they cannot be found by transposing ``backward``.
-    """
+    ``needed`` lists the outputs that ``backward`` needs (default: all); it gets None for the others. ``kept`` lists the inputs whose values
+    it needs; of other inputs it gets only shape and dtype, so that they may be modified in place and are not kept alive.
+    ``forward(tangents, outputs, inputs)`` returns the tangents of the results if they cannot be found by transposing ``backward``."""
     results = tuple(results)
     if modes.grad and modes.native is None and any(is_tracked(item) for item in inputs):
         _attach(label, backward, inputs, results, rest, range(len(results)) if needed is None else needed, kept)

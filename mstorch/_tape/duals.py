@@ -13,7 +13,7 @@ from .._core.writable import check_history
 if TYPE_CHECKING:
     from .operands import Operand
 
-# What stands above this file, filled in there: the same view of another base, a copy in given strides, a write, zeros like another.
+# Functions of higher modules, set there: the same view of another base, a copy in given strides, a write, zeros like a tensor.
 same_view: list[Callable[[Any, Any], Any]] = []
 relaid: list[Callable[[Any, Any], Any]] = []
 write_into: list[Callable[[Any, Any], None]] = []

@@ -69,7 +69,7 @@ class Pass:
         self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
-        """Return whether the pass executes a node, as torch reports it; False for a root that is the only one."""
+        """Return True if the pass executes the node. As in torch, return False for a root if it is the only one."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
         return node in (self.order() if self.needed is None else self.needed)
@@ -88,7 +88,7 @@ class Pass:
 
 
 _numbers, _gradient = itertools.count().__next__, operator.itemgetter(1)
-# Of nodes that were made as late, leaves above all, the one that was ready first runs first.
+# Of nodes with the same sequence number, such as leaves, the one that was ready first runs first.
 _turn = itertools.count().__next__
 running = _Running()
 
@@ -100,7 +100,7 @@ class _Watch(threading.local):
 
 
 watch = _Watch()
-# How nodes run while a mode below autograd sees calls, and the gradient to begin with: given by the room of those calls.
+# How nodes run while a mode sees the calls below autograd, and the initial gradient; set by ``_aten``.
 watchers: list[Callable[[Node, Sequence[Any], bool], Sequence[Any]]] = []
 beginnings: list[Callable[[Any], Any]] = []
 
@@ -111,12 +111,12 @@ def is_watched() -> bool:
 
 
 def add(first: Any, second: Any) -> Any:
-    """Return the sum of two gradients of one tensor, which lies as torch's does, like the first; NumPy takes rows where the two differ."""
+    """Return the sum of two gradients of one tensor, in the memory order of the first if their strides differ, as in torch."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
         if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
             return _add.host[NAME_OF_NP[first.dtype]](first, second)
         alike = first.strides == second.strides or first.dtype != second.dtype or first.shape != second.shape or 0 in first.strides
-        found = silent.add(first, second, out=None if alike else np.empty_like(first))  # in the order in memory of the sum so far
+        found = silent.add(first, second, out=None if alike else np.empty_like(first))  # in the memory order of the sum so far
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
         name = NAME_OF[first.dtype]
@@ -233,7 +233,7 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
                 if node.saved is None:
                     raise RuntimeError(FREED)
                 found = node.run(gradients, tensors)
-                if node.marks is not None and node.hooks is not None:  # what was saved put some on it while it was unpacked
+                if node.marks is not None and node.hooks is not None:  # unpacking saved tensors may have added hooks
                     found = _hooked(node, found, gradients, tensors)
             else:
                 found = _run_marked(node, gradients, tensors, check)
@@ -257,7 +257,7 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
             left = counts[below] = counts[below] - 1
             if not left:
                 if alone is None and not ready:
-                    alone = below  # in a chain nothing else waits
+                    alone = below  # in a chain no other node waits
                     continue
                 if alone is not None:
                     _push(ready, alone)
@@ -284,16 +284,16 @@ def run(
     catching, needed = _targets(first, wanted, only)
     mode, this = modes.grad, Pass(keep, first, needed)
     inference, hooks, depth = modes.inference, list(modes.saved_hooks), len(running.passes)
-    try:  # before anything is set: an interrupt comes anywhere
+    try:  # before anything is set, because an interrupt may come anywhere
         running.accumulates.append(wanted is None and only is None)
         running.passes.append(this)
         modes.grad = recorded
         caught = _walk(this, buffers, catching, recorded, tensors)
     finally:
-        modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave, or left what they did not enter
+        modes.grad, modes.inference = mode, inference  # hooks may have changed modes without restoring them
         modes.saved_hooks[:] = hooks
         try:
-            while len(running.accumulates) == 1 and running.callbacks:  # one may add another
+            while len(running.accumulates) == 1 and running.callbacks:  # a callback may add another one
                 running.callbacks.pop(0)()
         finally:
             del running.accumulates[depth:], running.passes[depth:]
@@ -319,7 +319,7 @@ def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Callable
 
 
 def _catch(node: Node, gradients: list[Any], numbers: list[int], caught: dict[Edge, Any], needed: Any) -> bool:
-    """Store the wanted gradients of a node's outputs; return whether one of the nodes that it leads to has to run."""
+    """Store the wanted gradients of a node's outputs; return whether a node that one of its edges leads to has to run too."""
     _fit(node, gradients)
     for number in numbers:
         caught[node, number] = gradients[number] if number < len(gradients) else None
@@ -367,7 +367,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-    """Run the hooks of a node; return the node's gradients, as the hooks have replaced them."""
+    """Run the hooks of a node; return the node's gradients, with those that a hook returned in place of the computed ones."""
     made = tuple(dressed(gradient) for gradient in found)
     given = tuple(dressed(gradient) for gradient in gradients)
     for hook in list((node.hooks or {}).values()):
@@ -396,7 +396,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     tensor = node.tensor
     auto = tensor._ms_auto
     if not auto.leaf and not is_tracked(tensor):
-        return  # it was detached in place since
+        return  # it was detached in place in the meantime
     gradient = to_meta(tensor) if tensor._ms_storage.__class__ is not Storage and is_meta(tensor) else gradient
     if node.marks is not None and node.before:
         given = (dressed(gradient),)
@@ -412,7 +412,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             gradient = bare_of(tensor_of(gradient).sum_to_size(node.shape), False)
             steps = zip(node.shape, contiguous_strides(node.shape), strides_of(tensor))
             if auto.grad is None and any(length != 1 and step != own for length, step, own in steps):
-                gradient = np.array(np.broadcast_to(gradient, tensor._ms_shape))  # torch copies it into the leaf's order, and size
+                gradient = np.array(np.broadcast_to(gradient, tensor._ms_shape))  # torch copies it to the leaf's memory order and size
         elif gradient.shape != tensor._ms_shape and auto.grad is None:
             gradient = _in_leafs_order(gradient, tensor)
     elif isinstance(gradient, TensorBase):
@@ -432,10 +432,10 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 
 
 def _in_leafs_order(gradient: Array, leaf: TensorBase) -> Array:
-    """Return the gradient of a leaf whose shape has changed since forward, copied if its strides differ from the leaf's."""
+    """Return the gradient with the leaf's strides. Raise RuntimeError if it does not broadcast to the leaf's (changed) shape."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
     own = strides_of(leaf)
-    if dense_order(leaf._ms_shape, own) is None:  # beside gaps or shared places only rows will do
+    if dense_order(leaf._ms_shape, own) is None:  # if the leaf has gaps or overlaps, use row-major strides
         own = contiguous_strides(gradient.shape)
     steps = zip(gradient.shape, given, own)
     if all(length == 1 or step == wanted for length, step, wanted in steps):
@@ -467,7 +467,7 @@ def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
 
 
 def _maker(end: Node) -> str:
-    """Return the node that made a gradient (the first to run if there are several) and the number of its output."""
+    """Return the text "Function NAME returned an invalid gradient at index N" for the first node to run whose edge N leads to ``end``."""
     waiting = list(running.passes[-1].first)
     seen, makers = set(waiting), []
     while waiting:
@@ -484,9 +484,9 @@ def _maker(end: Node) -> str:
     return f"Function {name} returned an invalid gradient at index {place}"
 
 
-# Two threads may add to one leaf. What adding calls may run a backward pass of its own: the lock can be taken again.
+# Two threads may add to one leaf. Adding calls code that may run a backward pass, so the lock is reentrant.
 _accumulating = threading.RLock()
-if hasattr(os, "register_at_fork"):  # another thread that held it is not here
+if hasattr(os, "register_at_fork"):  # the thread that held it does not exist in the child
     os.register_at_fork(after_in_child=_accumulating._at_fork_reinit)  # type: ignore[attr-defined]
 
 
@@ -495,30 +495,30 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
     if gradient is None:
         return
     if held is None:
-        if gradient.__class__ is np.ndarray:  # nobody else may write to what the leaf is given: an array that others hold is copied
+        if gradient.__class__ is np.ndarray:  # the leaf's gradient must not be shared: an array with other references is copied
             auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
-            # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
+            # A sparse gradient is replaced, not modified, when more is added, so that another object over the same parts suffices.
             kept = gradient.clone() if recorded or not gradient._ms_sparse else gradient.detach()
             auto.grad = _in_order_of(kept, tensor) if recorded and not gradient._ms_sparse else kept
             if LEVELS and not recorded and auto.grad is not gradient:
-                auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
+                auto.grad = auto.grad.detach()  # as in torch, an untracked gradient has no tangents
         else:
             auto.grad = _own_on_device(gradient, tensor)
     elif not recorded and is_sparse(gradient):
-        held.add_(gradient)  # the same tensor goes on, be it sparse or not
+        held.add_(gradient)  # the same tensor is kept, sparse or not
     elif not recorded and gradient.__class__ is Raw and not held._ms_sparse and (
         tuple(gradient.shape) != held._ms_shape or gradient.dtype != held._ms_dtype.ms
     ):
-        held.add_(dressed(gradient))  # which raises, or casts
+        held.add_(dressed(gradient))  # which raises or casts
     elif recorded or held._ms_sparse or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
         if not (recorded or held._ms_sparse) and held._ms_storage.__class__ in NATIVE and held._ms_auto is held._ms_node is None:
-            put_raw(held, value_of(total), True)  # the same tensor goes on
+            put_raw(held, value_of(total), True)  # the same tensor is kept
         else:
             auto.grad = total
     elif held._ms_auto is held._ms_node is None and held._ms_storage.__class__ is Storage and (
-        gradient.dtype == held._ms_dtype.np and gradient.shape == held._ms_shape  # a leaf that changed shape meanwhile gets torch's error
+        gradient.dtype == held._ms_dtype.np and gradient.shape == held._ms_shape  # else torch's error for a leaf whose shape has changed
     ):
         array = array_of(held)
         if array.dtype == BFLOAT16:
@@ -559,10 +559,10 @@ def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
 
 
 def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
-    """Return a gradient on a device, given as a raw array, as a tensor that owns its memory, in the memory order of the leaf ``tensor``."""
+    """Return a MindSpore gradient as a tensor with its own memory, except in a MindSpore block, and the strides of ``tensor`` if dense."""
     if modes.native is not None:
         return dressed(gradient)
-    if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # the callers' names and the argument here
+    if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # references by the callers and by this argument
         gradient = _clone[NAME_OF[gradient.dtype]](gradient)
     return wrap(gradient, tensor._ms_stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._ms_shape else None)
 
@@ -571,12 +571,12 @@ def _is_dense(leaf: TensorBase) -> bool:
     return leaf._ms_stride is not None and dense_order(leaf._ms_shape, leaf._ms_stride) is not None
 
 
-# The references that a call adds to what it is given, besides the parameter: Python 3.10 keeps one with the caller.
+# References that a call adds to an argument, besides the parameter: Python 3.10 keeps one in the caller.
 _PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
 
 
 def _alone(gradient: Array, tensor: TensorBase) -> bool:
-    """Return whether the array has no other references (besides three of the callers and this argument) and the leaf's memory order."""
+    """Return whether nothing else refers to the array or its memory (the callers' references aside), and it has the leaf's strides."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base

@@ -43,7 +43,7 @@ from .operands import Operand, as_raw
 from .vocabulary import conj
 from .windows import linear
 
-SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there
+SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; no gradient is ever sent to it
 
 
 class Held:
@@ -66,7 +66,7 @@ class Held:
 
 
 class Call:
-    """An executed operation as its forward-mode rule sees it: the values and tangents are all raw arrays (``plain``) or all tensors."""
+    """An executed operation, as passed to its forward-mode rule. Values and tangents are all raw arrays if ``plain``, else all tensors."""
 
     def __init__(
         self, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: tuple[TensorBase, ...],
@@ -263,10 +263,10 @@ def push(
     inputs: Sequence[Any], results: Sequence[Any], make: Callable[[list[Any], list[Any]], Any],
     direct: Callable[..., Sequence[Any]] | None = None, written: bool = False,
 ) -> None:  # fmt: skip
-    """Set the tangents of results: by ``direct(tangents, results, inputs)`` if given, else by the node that ``make(edges, saved)`` returns.
+    """Set the tangents of results: by ``direct(tangents, results, inputs)`` if given, else by transposing the node that ``make(edges,
+    saved)`` returns.
 
-    The node saves its inputs or, if its gradient is ``written`` in terms of tensors, its results and inputs.
-    """
+    The node saves its inputs or, if its gradient is ``written`` in terms of tensors, its results and inputs."""
     levels = levels_of_all(inputs)
     if not levels or not any(_inexact(item) for item in results):
         return
@@ -297,7 +297,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
         node = item._ms_node if isinstance(item, TensorBase) else None
         for kept in (node.saved or ()) if node is not None else ():
             if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._ms_number:
-                carry(item, kept.tensor)  # what backward keeps of the result is another tensor
+                carry(item, kept.tensor)  # a saved result is another tensor object
 
 
 def _inexact(item: TensorBase) -> bool:
@@ -343,7 +343,7 @@ def transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], prob
     try:
         return _transposed(node, tangents, results, probe)
     except (RuntimeError, TypeError) as error:
-        # MindSpore has no second derivative of some kernels, and says so in words of its own.
+        # MindSpore has no second derivative of some kernels, and its message does not explain that.
         raise NotImplementedError(
             f"Trying to use forward AD with {node.name()} that does not support it because it has not been implemented yet."
         ) from error
@@ -423,7 +423,7 @@ def _seed(result: TensorBase, probe: bool) -> TensorBase:
     return seed
 
 
-# What the lower files need of this one
+# Functions that lower modules call
 
 
 def _zeros_for(like: TensorBase) -> TensorBase:
@@ -468,7 +468,8 @@ _COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """Return a tangent as large as the tensor's whole storage, at the same offset, because views may exceed the tensor."""
+    """Return the tangent as a view of a new storage that is as large as the tensor's, at the tensor's offset and strides. The rest of the
+    storage is zero; later views of the tensor may reach it."""
     whole = tensor_of(np.zeros(like._ms_storage.nbytes // like._ms_dtype.itemsize, tangent._ms_dtype.np))
     made = window(whole._ms_storage, tangent._ms_dtype, like._ms_shape, like._ms_stride, like._ms_offset)
     write_into[0](made, tangent)

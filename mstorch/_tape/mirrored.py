@@ -21,7 +21,7 @@ from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, stri
 from .node import node_of
 from .windows import linear_node, view
 
-CLASSES: list[Any] = []  # of plain tensors, and of those over a mirror
+CLASSES: list[Any] = []  # class of plain tensors, class of tensors over a mirror
 
 
 def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
@@ -69,7 +69,7 @@ def resolved(tensor: Any) -> Any:
             made._ms_node, made._ms_number = node, tensor._ms_number
         else:
             made._ms_node = linear_node(tensor, np.asarray, np.asarray, "CloneBackward0")
-    made._ms_counter = tensor._ms_counter  # writes to the memory are writes to what backward keeps of it
+    made._ms_counter = tensor._ms_counter  # writes to the memory count as writes to a saved tensor
     return made
 
 
@@ -93,7 +93,8 @@ def _resolved(value: TensorBase | float) -> Any:
 
 
 def seen_alike(found: TensorBase | tuple[TensorBase, TensorBase], source: TensorBase, lying: TensorBase) -> Any:
-    """Return views that a function made of ``lying`` (``source`` without its bits) with the bits of ``source``; None for copies."""
+    """Set the conjugate and negative bits of ``source`` on the views that a function returned for ``lying``, the alias of ``source``
+    without bits; return the views, or None if the function returned a copy."""
     if found is lying:
         return source
     if isinstance(found, (tuple, list)):

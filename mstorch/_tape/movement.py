@@ -76,14 +76,15 @@ def casting(name: str) -> OnRaw:
 
 
 def conversion(name: str, source: str = "") -> Move:
-    """Return a map that casts arrays to a dtype by torch's rules; ``source`` is the dtype of numbers that MindSpore holds as bytes."""
+    """Return the Move that casts to a dtype by torch's rules. ``source``: the dtype of the elements, for dtypes that MindSpore stores as
+    bytes."""
     if name in STORED or source in STORED:
         return Move(partial(numpy_cast, target=NP_DTYPE[name]), lambda raw: _of_codes(raw, name, source))
     return Move(partial(numpy_cast, target=NP_DTYPE[name]), casting(name))
 
 
 def _of_codes(raw: Raw, name: str, source: str) -> Raw:
-    """Cast on the host from or to a dtype that MindSpore holds as bytes."""
+    """Cast on the host, from or to a dtype whose elements MindSpore holds as integers."""
     array = raw.asnumpy()
     array = array.view(NP_DTYPE[source]) if source in STORED else array
     return from_numpy(np.asarray(numpy_cast(array, NP_DTYPE[name]), order="C"))
@@ -92,7 +93,7 @@ def _of_codes(raw: Raw, name: str, source: str) -> Raw:
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
     """Return the value reshaped."""
     wanted = tuple(map(int, shape))
-    if raw.__class__ is np.ndarray:  # positions that are made of sizes
+    if raw.__class__ is np.ndarray:  # positions computed from sizes
         raw = constant_of(raw)
     return raw if tuple(raw.shape) == wanted else _reshape[NAME_OF[raw.dtype]](raw, wanted)
 
@@ -189,7 +190,7 @@ def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
     counts = [len(range(span.start, span.stop, span.step)) for span in spans]
     raw = flipped(raw if _is_of_slices(key) else reshaped(raw, counts), turned)
     for dim, span in enumerate(spans):
-        if span.step > 1:  # zeros behind each element, in a dimension of its own
+        if span.step > 1:  # append zeros to each element, along an extra dimension
             raw = reshaped(raw, (*raw.shape[: dim + 1], 1, *raw.shape[dim + 1 :]))
             raw = _pads(raw, [(0, span.step - 1) if d == dim + 1 else (0, 0) for d in range(len(raw.shape))])
             counts[dim] *= span.step
@@ -267,12 +268,13 @@ def _memory_of(own: Geometry, other: Geometry) -> tuple[int, int]:
 
 
 def _covers(own: Geometry, low: int, high: int) -> bool:
-    """Return whether a tensor's elements in row-major order are the memory from ``low`` to ``high``."""
+    """Return whether a tensor is row-major and its elements are exactly those from ``low`` to ``high`` in the storage."""
     return own[2] == low and _end(*own) == high and tuple(own[1]) == contiguous_strides(own[0])
 
 
 def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
-    """Return a strided view ``other`` of the memory of which ``raw`` holds the view ``own``; elements that are not in ``own`` are zeros."""
+    """Return the elements of the strided view ``other``. ``raw`` has the elements of the view ``own`` of the same memory; elements of
+    ``other`` outside of ``own`` are zero."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
     name = NAME_OF[raw.dtype]
@@ -292,7 +294,7 @@ def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
     if _covers(own, low, high):
         return reshaped(flat, own[0])
     found = _window[name](flat, *own[:2], own[2] - low)
-    if may_overlap(*own[:2]):  # elements in one place share what comes there
+    if may_overlap(*own[:2]):  # overlapping elements share the sum
         ones = full(tuple(own[0]), 1, name)
         counts = _window[name](_window_placed[name](ones, high - low, *own[:2], own[2] - low, True), *own[:2], own[2] - low)
         found = _div[name](found, counts)
@@ -310,7 +312,8 @@ def unfolding(
 
 
 def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
-    """Return the value with zeros where ``back`` places a part of the given shape."""
+    """Return ``raw`` with zeros at the positions to which ``back`` writes: ``back`` writes a value of ``shape`` into zeros of the shape of
+    ``raw``."""
     name = NAME_OF[raw.dtype]
     zero = zeros((), name)
     outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)

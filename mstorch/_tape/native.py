@@ -27,7 +27,7 @@ from .node import Node, dressed, edge_of, named, saved_input
 from .operands import Operand, as_raw, compute
 from .places import without_values
 
-pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
+pushed_native: list[Callable[..., None]] = []  # forward mode's function for the results, set by ``forward.py``
 pushed_gradient: list[Callable[..., None]] = []
 
 
@@ -92,7 +92,8 @@ def _raw(item: Operand) -> Raw:
 
 
 def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
-    """Return gradients as an operation that MindSpore's autograd can differentiate again."""
+    """Return the gradients that ``function`` computes, one per input; autograd tracks them, and MindSpore's autograd differentiates
+    ``function`` in turn."""
     missing: list[int] = []
 
     def whole(*raws: Raw) -> tuple[Raw, ...]:

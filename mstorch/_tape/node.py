@@ -75,7 +75,7 @@ def _mark(name: str) -> Any:
     return property(get, put)
 
 
-# The nodes that are torch's engine's own, by the names that it gives them.
+# torch's names of the engine's own nodes.
 _OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")}
 
 
@@ -89,16 +89,16 @@ class Node:
     __slots__ = ("edges", "sequence", "saved", "marks", "__dict__", "__weakref__")
 
     label = "Node"
-    # What few nodes have: the engine asks for all of it at once.
+    # Rare attributes: one check by the engine covers all of them.
     pre = _mark("pre")  # hooks of tensors, by output
-    retained = _mark("retained")  # where gradients are kept for tensors, after those hooks
+    retained = _mark("retained")  # receivers of gradients for ``retain_grad``, called after those hooks
     hooks = _mark("hooks")  # hooks of the node, after it ran
     before = _mark("before")  # hooks of the node, before it runs
-    watched = _mark("watched")  # what may not be written before it runs, although the gradient does not read it
+    watched = _mark("watched")  # tensors that must not be modified in place before the node runs, although the gradient does not read them
     _metadata: dict[Any, Any] | None = None
-    in_the_open = False  # whether its gradient is made of public calls, which modes below autograd see
-    width = 1  # how many outputs the operation has
-    likes_of: dict[int, tuple[Any, Any]] | None = None  # shape and dtype of outputs that edges were asked for
+    in_the_open = False  # whether its gradient consists of public calls, which modes below autograd see
+    width = 1  # the number of the operation's outputs
+    likes_of: dict[int, tuple[Any, Any]] | None = None  # shape and dtype of the outputs for which there are GradientEdges
 
     def __init__(self, edges: Sequence[Edge | None]) -> None:
         self.edges = edges
@@ -186,7 +186,7 @@ class Accumulate(Node):
     def __init__(self, tensor: Any) -> None:
         super().__init__(())
         self.tensor = tensor
-        # Which gradients must fit for as long as this node lives.
+        # The shape that gradients must have, for the lifetime of this node.
         self.shape = tuple(tensor.shape) if tensor._ms_sparse else tensor._ms_shape
         self.sequence = _LAST
 
@@ -237,7 +237,7 @@ def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
         made = _cut_off(tensor, base, pending[0])
     else:
         made = _look[0](tensor)
-    if auto.hooked is not None:  # what ``retain_grad`` asked for
+    if auto.hooked is not None:  # set by ``retain_grad``
         if tensor._ms_node is not None and tensor._ms_node.retained:
             tensor._ms_node.retained.pop(tensor._ms_number, None)
         made._ms_node.retained = {**(made._ms_node.retained or {}), made._ms_number: auto.hooked}
@@ -246,7 +246,9 @@ def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
 
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
-    """Return an alias of a view with the node of its last write, if the base has been detached since then, which versions do not show."""
+    """Return the recomputed view, whose graph leads to ``node``, the node that the base had after a write and before it was detached.
+    Version
+        counters do not record the detaching."""
     base._ms_node, base._ms_number = node, 0
     try:
         return _look[0](tensor)
@@ -254,7 +256,7 @@ def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
         base._ms_node = None
 
 
-_look: list[Callable[[Any], Any]] = []  # filled by the room of windows, which stands above
+_look: list[Callable[[Any], Any]] = []  # set by ``windows.py``
 
 
 _INFERENCE = (
@@ -271,7 +273,7 @@ _CUT = (
 
 
 class Passed(Node):
-    """Node that passes gradients through unchanged, for a tensor that replaces another one."""
+    """Node that passes gradients through unchanged; node of a tensor that takes the place of another one."""
 
     __slots__ = ()
 
@@ -308,7 +310,7 @@ class SavedInput:
         return array if array is not None and not tensor._ms_storage.moved else bare(tensor)
 
 
-USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes through once
+USED_UP = (None,)  # stands for saved tensors if there are none, but backward may run only once
 
 
 class Watched:
@@ -332,11 +334,10 @@ class Watched:
 
 
 def watch(result: TensorBase, *tensors: TensorBase | float | None) -> TensorBase:
-    """Return the result; backward through its node will raise if one of ``tensors`` (or the result itself, if it is among them) is modified
-    in place.
-    """
+    """Return the result. From now on, backward through its node raises if one of ``tensors`` was modified in place; these may include the
+    result."""
     node = result._ms_node
-    if node is not None and modes.grad:  # else it is the node that an ``out=`` had
+    if node is not None and modes.grad:  # otherwise the node is the old one of ``out``
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
         node.watched = [*(node.watched or ()), *found]
         if node.saved == ():
@@ -354,7 +355,8 @@ class SavedWindow(SavedInput):
         self.storage, self.array, self.counter = tensor._ms_storage, bare(tensor), tensor._ms_counter
 
     def value(self, node: Applied, recorded: bool) -> Operand:
-        """Return the value as it was saved, from the old memory if the tensor has other memory now."""
+        """Return the saved value: from the old memory if the tensor's storage was replaced since. Raise RuntimeError if the value was
+        modified in place."""
         tensor = self.tensor
         if tensor._ms_storage is self.storage:
             return super().value(node, recorded)
@@ -379,7 +381,7 @@ class Saved:
     tensor: Any
 
     def __init__(self, tensor: TensorBase, output: bool = False) -> None:
-        # An output refers to its node; a twin without one keeps the two from keeping each other alive.
+        # An output refers to its node; a detached twin avoids a reference cycle.
         self.output = output
         self.number = tensor._ms_number if output else 0
         self.version = tensor._ms_counter.version
@@ -398,7 +400,7 @@ class Saved:
 
     @property
     def changed(self) -> bool:
-        """Whether the tensor was modified in place after it was saved."""
+        """True if the tensor was modified in place after it was saved."""
         return self.unpack is None and self.tensor._ms_counter.version != self.version
 
     def value(self, node: Node | None, recorded: bool) -> Operand:
@@ -513,9 +515,9 @@ def repeats(array: Array) -> bool:
     """Return whether an array is expanded (has strides of 0)."""
     if array.size > 1:
         return 0 in array.strides
-    if array.size:  # a new axis has a stride of zero too, and may be written to; the strides of what is reshaped say nothing
+    if array.size:  # a new axis has stride 0 too, but is writable; after reshape strides are arbitrary
         return not array.flags.writeable
-    # So have NumPy's own empty arrays, but nothing lies below them.
+    # NumPy's own empty arrays have stride 0 as well, but no base of one element.
     return isinstance(array.base, np.ndarray) and array.base.size == 1
 
 
@@ -537,7 +539,7 @@ def _expanded_raw(raw: Any) -> TensorBase:
     steps, shape = tuple(raw.stride()), tuple(raw.shape)
     if 0 not in steps:
         return wrap(raw, steps if raw.size > 1 and dense_order(shape, steps) is not None else None)
-    if raw.size < 2:  # of nothing MindSpore tells other strides: torch's are those of what was one number
+    if raw.size < 2:  # MindSpore reports other strides for empty tensors; torch has 0 if a single number was expanded
         below = getattr(raw, "_shown", None)
         if below is None or below.size != 1:
             return wrap(raw)
@@ -549,11 +551,12 @@ def _expanded_raw(raw: Any) -> TensorBase:
 
 
 def bare_of(value: TensorBase | None, recorded: bool) -> Any:
-    """Return the raw array of a tensor that a hook or the user gave; the tensor itself if ``recorded``."""
+    """Return the raw array of a gradient. Return the tensor itself if ``recorded``, if it is sparse or a meta tensor, or if its class
+    handles operators."""
     if recorded or not isinstance(value, TensorBase) or value._ms_sparse or is_meta(value):
-        return value  # a sparse gradient stays a tensor, and one without memory
+        return value  # a sparse gradient, or one without memory, stays a tensor
     if type(value) not in PLAIN and dispatches(type(value)):
-        return value  # and one whose class computes
+        return value  # so does one whose class handles operators
     return bare(value)
 
 

@@ -131,7 +131,7 @@ def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) 
         array = np.asarray(item)
         return constant_of(array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(order)) if array.ndim else constant_of(array)
     lead = rank - len(item._ms_shape)
-    if lead == rank or item._ms_storage.__class__ is not DeviceMemory:  # a number, of the CPU perhaps
+    if lead == rank or item._ms_storage.__class__ is not DeviceMemory:  # a 0-d tensor, possibly on the CPU
         return value_of(item)
     shape, steps = (1,) * lead + item._ms_shape, (0,) * lead + strides_of(item)
     return item._ms_storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._ms_offset)
@@ -199,13 +199,13 @@ def compute_on_device(
     else:
         given = tuple(map(as_raw, args))
         found = op[name](*raws, *given)
-        args = tuple(map(_without_tensors, args, given)) if modes.grad or LEVELS else args  # a node is told of them
+        args = tuple(map(_without_tensors, args, given)) if modes.grad or LEVELS else args  # as the node saves them
     result = on_device(found, strides) if found.__class__ is Raw else wrapped(found, strides)
     return (_of_bytes(result, by_name(name)) if name in STORED else result), args
 
 
 def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> Any:
-    """Return kernel results with each tensor of the integers that hold a dtype seen as that dtype."""
+    """Return the kernel's results, with their dtype set to ``kind`` if it is the integer dtype in which MindSpore stores ``kind``."""
     if isinstance(value, (tuple, list)):
         return tuple(_of_bytes(item, kind) for item in value)
     if isinstance(value, TensorBase) and value._ms_dtype.name == HELD[kind.name]:
@@ -214,7 +214,7 @@ def _of_bytes(value: TensorBase | list[Any] | tuple[Any, ...], kind: dtype) -> A
 
 
 def _codes_by_host(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any) -> tuple[Any, Any]:
-    """Compute on the host for device tensors whose dtype is held as bytes; return the results on the device."""
+    """Compute on the host for device tensors whose dtype MindSpore stores as bytes. Return the results on the device, and the arguments."""
     for told in on_fallback:
         told(op.op)
     found = op.host[name](*map(as_array, inputs), *map(as_array, args))

@@ -26,7 +26,7 @@ def kind_among(inputs: Sequence[Any]) -> str:
             continue
         if kind == "absent" or kind == "mirrored":
             return kind
-        if kind == "device" or (kind == "captured" and found == "host"):  # a value that is left of a block is MindSpore's, too
+        if kind == "device" or (kind == "captured" and found == "host"):  # a value that outlives its block is a MindSpore tensor too
             found = kind
     return found
 
@@ -57,7 +57,7 @@ def without_values(gradients: Iterable[Any]) -> bool:
     return False
 
 
-# Kernels whose shape torch gives without a look at the other operands' devices: no schema and no tag says which.
+# Kernels whose output shape torch computes without checking the operands' devices; neither schemas nor tags show which.
 _LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
 
 

@@ -88,7 +88,7 @@ def factor(number: float, like: Operand) -> Any:
 
 
 def _wrapped_number(array: Array) -> TensorBase:
-    made = tensor_of(array)  # a number of the CPU, which any device takes
+    made = tensor_of(array)  # a 0-d tensor on the CPU, which any device accepts
     made.__dict__["_wrapped_number"] = True
     return made
 

@@ -11,7 +11,7 @@ from .node import FREED, Saved, dressed
 if TYPE_CHECKING:
     from .apply import Applied
 
-# Names of inputs where they are not "self" and "other", by the start of the node's name.
+# Names of inputs that are not "self" and "other", by the beginning of the node's name.
 _INPUTS = {
     "Mm": ("self", "mat2"), "Bmm": ("self", "mat2"), "Addmm": ("mat1", "mat2", "self"), "Where": ("condition",),
     "Convolution": ("input", "weight"), "NativeLayerNorm": ("input", "weight"), "NativeBatchNorm": ("input", "weight"),

@@ -42,7 +42,7 @@ eq, ne = _eq, Primitive("ne")
 
 
 by_gradient = partial(ways, at=1)
-"""``ways`` of a rule, whose second argument is the gradient."""
+"""``ways`` for gradient rules: dispatched on the second argument, the gradient."""
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
@@ -116,7 +116,7 @@ def spread(value: Operand, shape: tuple[int, ...]) -> Any:
 
 
 def alias(value: Operand) -> Operand:
-    """Return a view of a 0-d value, as torch's ``expand`` to the same shape does."""
+    """Return a view of a 0-d value; the node is ExpandBackward0, because torch calls ``expand`` even to the same shape."""
     if value.__class__ is np.ndarray:
         return expanded(value, value.shape)
     return mapped(value, np.ndarray.view, np.asarray, "ExpandBackward0", movement.same, movement.same)
@@ -217,7 +217,8 @@ def sum_of(first: Operand | None, second: Operand | None) -> Operand:
 
 
 def _part_maps(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the map that indexes an array with a key; its transpose scatters into zeros of a shape."""
+    """Return two functions of arrays: one indexes an array with a key; the other, its transpose, writes an array at the key into zeros of
+    ``shape``."""
 
     def part(array: Array) -> Array:
         return array[key]
@@ -254,12 +255,12 @@ def zeros_beside(shape: Sequence[int], value: TensorBase | Raw) -> Raw:
 
 
 def tensor_beside(array: Array, like: TensorBase) -> TensorBase:
-    """Return an array as a constant tensor on the device of ``like``."""
+    """Return a NumPy array as a constant tensor on the device of ``like``."""
     return on_device(from_numpy(np.array(array, order="C"))) if like._ms_storage.__class__ in NATIVE else tensor_of(array)
 
 
 _scatter, _index_write, placed_at = Primitive("scatter"), Primitive("index_write"), Primitive("index_placed")
-"""``placed_at(value, shape, *key)``: zeros of the shape with the value added where index tensors point (the arguments of ``index``)."""
+"""``placed_at(value, shape, *key)`` returns zeros with ``value`` added at index tensors; ``key`` are the arguments of ``index``."""
 
 
 def scattered(value: Raw, shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
@@ -278,7 +279,7 @@ flip, pad = Primitive("flip"), Primitive("pad")
 
 
 def like(array: Array, value: Operand) -> Any:
-    """Return a raw array as a constant beside ``value``: on the same device, and as a tensor if ``value`` is a tensor."""
+    """Return a raw array as a constant on the device of ``value``; as a tensor if ``value`` is a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
     if array.dtype == np.float32 and dtype_name(value) == "bfloat16":  # host_array has widened it
@@ -439,7 +440,8 @@ def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a rule like ``wide_where_bare``, but round once on tensors too, as torch's own kernels do."""
+    """Decorate a rule like ``wide_where_bare``, but compute half-precision tensors in float32 too and round once, as torch's fused kernels
+    do."""
     in_one_step = wide_where_bare(function)
 
     def computed(*values: Any) -> Any:
@@ -452,7 +454,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_values(found: TensorBase, values: Array) -> TensorBase:
-    """Replace the values of a composition's results by ``values``, computed in one step; gradients still follow the composition."""
+    """Overwrite the values of tensors composed of several operations by ``values``, which one kernel computed; the autograd graph stays."""
     for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
         if isinstance(result, TensorBase):
             array_of(result)[...] = value
@@ -504,9 +506,8 @@ def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def flat_in(found: Operand, value: Any) -> Any:
-    """Return the gradient ``found``, whose derivative in ``value`` is zero almost everywhere, with a node that depends on ``value``, as in
-    torch.
-    """
+    """Return the gradient ``found`` plus zeros that depend on ``value`` in the autograd graph: torch's gradient depends on ``value`` in its
+    graph, although the derivative is zero."""
     if not isinstance(found, TensorBase) or not is_tracked(value):
         return found
     shape, name = value._ms_shape, value._ms_dtype.name

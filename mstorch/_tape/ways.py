@@ -27,11 +27,10 @@ def ways(
     *, at: int = 0, array: Function | None = None, raw: Function | None = None, native: Function | None = None,
     host: Function | None = None, device: Function | None = None, captured: Function | None = None, absent: Function | None = None,
 ) -> Callable[[Function], Function]:  # fmt: skip
-    """Declare a function's implementations, dispatched on the storage of operand number ``at`` (the first item of a list).
+    """Declare a function's implementations, dispatched on the storage of operand number ``at`` (or on its first item, if that is a list).
 
     For raw arrays: ``array`` for NumPy arrays, ``raw`` for MindSpore tensors. For tensors, by storage: ``host``, ``device``, ``captured``,
-    ``absent``. ``native``: everything that MindSpore holds, raw array or tensor.
-    """
+    ``absent``. ``native`` is the default of ``raw``, ``device`` and ``captured``."""
     bare: dict[type, Function | None] = {np.ndarray: array, Raw: raw or native}
     kinds = {"host": host, "device": device or native, "captured": captured or native, "absent": absent}
     of_tensors = any(kinds.values())

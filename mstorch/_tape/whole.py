@@ -55,11 +55,10 @@ class _Whole(Node):
 
 
 def apart(tensor: TensorBase, edge: Edge | None) -> TensorBase:
-    """Return a detached alias of the tensor, with a node of its own in front of ``edge`` if there is one.
+    """Return a detached alias of the tensor. If ``edge`` is given, the alias has a new node that passes gradients on to ``edge``.
 
-    A nested backward pass ends there: hooks of the inputs wait for the outer pass, and inputs that coincide or depend on each other get
-    separate gradients.
-    """
+    A nested backward pass stops at this node: hooks of the inputs run only in the outer pass, and inputs that coincide or depend on each
+    other get separate gradients."""
     made = bare_twin(tensor)
     if edge is not None:
         made._ms_node = Passed((edge,))

@@ -1,4 +1,4 @@
-"""Histories of views: as linear maps forward and back, which can be differentiated any number of times."""
+"""Gradients of views: each view is a linear map with a transpose, so that it can be differentiated any number of times."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -61,15 +61,15 @@ class Linear(Node):
             except ValueError as error:
                 raise does_not_fit(self, error) from error
         if not gradient.numel() and type(self).label == "AsStridedBackward0":
-            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._ms_dtype.np)),)  # torch's lead nowhere
+            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._ms_dtype.np)),)  # torch's are arbitrary here
         if type(self).label in _PASSING and on_host(gradient):
             value = array_of(gradient)
             if np.shape(self.back(value)) == value.shape:
-                return (gradient,)  # itself, no view of it
+                return (gradient,)  # the gradient itself, not a view of it
         return (linear(gradient, self.back, self.forward, type(self).label),)
 
 
-_PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradient as it is
+_PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that return the gradient unchanged if possible
 
 
 def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBase:
@@ -86,9 +86,9 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
     if made.__class__ is np.ndarray and _owner(made) is _owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
         if made.size == 1 and tensor._ms_stride is not None and not any(tensor._ms_stride):
-            strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
+            strides = (0,) * made.ndim  # NumPy's strides of a single element are arbitrary
         elif not made.size and label == "ViewBackward0" and made.shape != value.shape:
-            strides = contiguous_strides(made.shape)  # nor of those of what is empty and reshaped
+            strides = contiguous_strides(made.shape)  # so are those of empty reshaped arrays
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._ms_offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
@@ -96,7 +96,7 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
         made = np.array(made, order="C")
     result = dressed(made)
     if label == "ToCopyBackward0" and value.size < 2 and tensor._ms_stride is not None and value.__class__ is np.ndarray:
-        result._ms_stride, result._ms_array = tensor._ms_stride, None  # a conversion keeps them, where they say nothing, too
+        result._ms_stride, result._ms_array = tensor._ms_stride, None  # a cast keeps the strides, even of a single element
     if modes.grad and is_tracked(tensor):
         result._ms_node = linear_node(tensor, forward, back, label)
     if LEVELS:
@@ -105,7 +105,7 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
 
 
 def _owner(array: Array) -> Array:
-    """Return the base array that owns the memory of a view."""
+    """Return the array that owns the memory of an array: follow ``.base`` to the end."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -187,7 +187,7 @@ def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int
 
 
 def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a basic-indexing key selects the whole array, new dimensions aside; a lone slice counts as partial, as in torch."""
+    """Return True if a basic-indexing key selects all elements; it may insert dimensions. As in torch, return False for a lone slice."""
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
@@ -202,7 +202,7 @@ def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:
     raise NotImplementedError("mstorch: this view is of memory, not of a value")
 
 
-# What basic indexing makes of host memory, by NumPy's key.
+# Views by basic indexing of host memory, with NumPy's key.
 PART = Sort(_no_value, _part_maps, lambda raw, own, key: movement.placed(raw, key, own))
 
 
@@ -251,7 +251,7 @@ def _window_again(made: TensorBase) -> Callable[[Any], Any]:
 
 
 def _same_view(tensor: Any, base: TensorBase) -> TensorBase:
-    """Return the view of ``base`` that ``tensor`` is of its own base; both bases have the same strides."""
+    """Return a view of ``base`` with the shape, strides and relative offset that the view ``tensor`` has on its own base."""
     own = tensor._ms_auto.base
     if base._ms_offset == own._ms_offset:
         return (tensor._ms_auto.again or _window_again(tensor))(base)
@@ -265,7 +265,8 @@ same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> TensorBase:
-    """Return a new view of the modified base of a view, whose autograd node replaces the view's."""
+    """Return the same view as ``tensor``, made anew of its base, which was modified in place since; the new view's node becomes the
+    ``grad_fn``."""
     base = tensor._ms_auto.base
     with grad_set_to(not tensor._ms_dtype.is_integral and not base._ms_dtype.is_integral):
         made = (tensor._ms_auto.again or _window_again(tensor))(base)
@@ -284,7 +285,8 @@ _look.append(look_again)
 def window_on(
     base: TensorBase, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> TensorBase:  # fmt: skip
-    """Return a view of the tensor's storage with any geometry; gradients reach the tensor by ``maps``, by default through the storage."""
+    """Return a strided view of the storage of ``base``. Its gradient is mapped to ``base`` by ``maps`` (forward, transpose), by default
+    those of ``window_maps``."""
     forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
@@ -297,7 +299,7 @@ _gather = kernel("storage_gather")
 
 
 def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Array:
-    """Return the positions of a strided view's elements among those of a tensor, in row-major order."""
+    """Return, for each element of a strided view, the index of the same element among the elements of ``base`` in row-major order."""
     wanted = flat_index(shape, strides, offset)
     if base._ms_stride is None:
         return np.ascontiguousarray(wanted - base._ms_offset)
@@ -337,7 +339,7 @@ def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offs
             places = part(np.arange(low, max(high, low + 1)), own_shape, own_strides, own_offset) - low
             np.add.at(counts, places, 1)
             found = found / counts[places].astype(found.dtype)
-        return np.array(found, order="K")  # as torch's, in the order of the tensor's own memory
+        return np.array(found, order="K")  # as in torch, in the tensor's memory order
 
     if base._ms_storage.__class__ in NATIVE:
         own, other = (own_shape, own_strides, own_offset), (shape, strides, offset)
@@ -355,7 +357,8 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def no_view(tensor: Any) -> Any:
-    """Clear the base of a composition's result: it is a view, but only of memory that nothing else refers to. Return the result."""
+    """Clear the base of a tensor and return the tensor: it is a view of a temporary that nothing else refers to, and torch shows no base.
+    """
     auto = tensor._ms_auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
@@ -363,7 +366,7 @@ def no_view(tensor: Any) -> Any:
 
 
 def view_of_hidden(tensor: TensorBase) -> TensorBase:
-    """Mark the tensor as a view, made in no-grad mode, of a hidden base, as torch's expanded gradients are; return the tensor."""
+    """Mark a tensor as a view of an unnamed base, made in no-grad mode, like torch's expanded gradients; return the tensor."""
     auto = auto_of(tensor)
     auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._ms_counter.version
     return tensor
@@ -387,7 +390,7 @@ class Parts(Node):
 
 
 def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
-    """Return zeros with the parts written in their places; autograd tracks the result if the parts are tensors."""
+    """Return zeros of ``shape`` with each part of ``given`` written at its key. Autograd tracks the result if the parts are tensors."""
     first = next(iter(given.values()))
     if isinstance(first, TensorBase) and is_meta(first) and not modes.grad:
         return meta_tensor(tuple(shape), first._ms_dtype)
@@ -435,7 +438,7 @@ class _Collected(Node):
 
 
 def _part_move(key: tuple[int | slice, ...], own: bool) -> Move:
-    """Return the map that indexes with a key; with ``own``, its results are copies."""
+    """Return the Move ``x[key]``; with ``own``, it copies arrays."""
     return Move(
         (lambda array: np.array(array[key], order="C")) if own else (lambda array: array[key]), lambda raw: movement.part(raw, key)
     )

@@ -85,7 +85,7 @@ class CopySlices(Node):
         return map_bare(forward, gradient)
 
     def _outside(self, array: Array) -> Array:
-        if not self.same:  # a real part of complex numbers: half of an element
+        if not self.same:  # the view is a real or imaginary part: half of an element
             return array - self.back(self.forward(array))
         inside = self.back(np.ones(self.shape, array.dtype))
         return np.where(inside.astype(bool), np.zeros((), array.dtype), array)
@@ -108,7 +108,7 @@ def _zeros_like(gradient: Array) -> Array:
 
 
 class Copied(Node):
-    """Node of a tensor that was overwritten by another one: the other one gets the gradient, the old value gets zeros."""
+    """Node of a tensor that was overwritten by another tensor: that tensor gets the gradient, the old value gets zeros."""
 
     __slots__ = ()
 
@@ -148,12 +148,13 @@ def change(target: TensorBase, op: str, *args: Any) -> bool:
 
 
 def snapshot(target: TensorBase) -> TensorBase:
-    """Return an alias of a write's target, as the operation's input; the alias keeps the old value if the target gets new memory."""
+    """Return an alias of the tensor that an operation will write to, to serve as the operation's input; it keeps the old value if the
+    tensor gets new memory."""
     if modes.grad:
         node_of(target)
     made = twin(target)
     if target._ms_node is not None and modes.grad and target._ms_auto is not None and target._ms_auto.base is not None and _marked(target):
-        # A written view's history goes from its base to the part that was written, past the view and what users hang on it.
+        # The node of a written view is attached to the base's, bypassing the view's own node and the user's hooks on it.
         seen = look_again(target)
         made._ms_node, made._ms_number = seen._ms_node, seen._ms_number
     if made._ms_node is None and target._ms_auto is not None and target._ms_auto.leaf:
@@ -162,10 +163,10 @@ def snapshot(target: TensorBase) -> TensorBase:
         for level in levels_of(target):
             with below(level):
                 tangent = tangent_of(target, level)
-                # What backward keeps of a tangent must not see that it is written, too.
+                # The saved tangent must not change when the tangent is written to.
                 keep(auto_of(made), level, linear(tangent, _COPY, _COPY, "CloneBackward0") if modes.grad else tangent)
     if modes.saved_hooks and modes.grad:
-        detach_snapshot(made)  # hooks are given what is saved before the target is written
+        detach_snapshot(made)  # pack hooks receive a copy made before the target is written to
     return made
 
 
@@ -195,10 +196,9 @@ def detach_snapshot(made: TensorBase) -> None:
 
 
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
-    """Write ``made``, a tensor of the target's shape and dtype, into ``target``, which takes over its place in the autograd graph.
+    """Write ``made``, a tensor of the target's shape and dtype, into ``target``, and continue the target's autograd graph with it.
 
-    ``given``: ``made`` is shared with others, so that a target outside host memory gets a copy.
-    """
+    ``given``: ``made`` has other owners, so that a target outside host memory gets a copy."""
     if target._ms_auto is not None and target._ms_auto.origin != DEFAULT and modes.grad and is_tracked(made):
         check_view(target)
     if is_meta(target):
@@ -219,7 +219,7 @@ def _has_memory_alone(made: TensorBase) -> bool:
     """Return whether no other tensor shares the memory of the device tensor."""
     storage = made._ms_storage
     held = 1 + (made._ms_counter is storage) + (made._ms_at is not None and made._ms_at[0] is storage)
-    return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
+    return not on_host(made) and sys.getrefcount(storage) <= held + 2  # two references: the name here, and the argument of getrefcount
 
 
 def _own_value(made: TensorBase) -> Raw:
@@ -236,7 +236,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
     none if a constant was written (``made`` is None).
     """
     if modes.native is not None:
-        return  # MindSpore's tape sees to it
+        return  # MindSpore's autograd tracks the write
     edge = None if made is None else edge_of(made)
     auto = target._ms_auto
     base = None if auto is None else auto.base
@@ -269,7 +269,8 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
 
 
 def review(target: TensorBase, view: TensorBase) -> None:
-    """Turn a tensor into a view of itself, in place: its ``grad_fn`` becomes the node of ``view``, which follows the old one."""
+    """Replace a tensor, in place, by ``view``, a view of its old value: its ``grad_fn`` becomes the view's node, which leads to the old
+    node."""
     node, number = view._ms_node, view._ms_number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     shape, kind = target._ms_shape, target._ms_dtype
@@ -278,7 +279,7 @@ def review(target: TensorBase, view: TensorBase) -> None:
         keep(auto_of(target), level, tangent)
     auto = target._ms_auto
     if auto is not None and auto.base is not None:
-        auto.seen = target._ms_counter.version if modes.grad else -1  # what autograd did not see, it looks up
+        auto.seen = target._ms_counter.version if modes.grad else -1  # an unseen write: ``grad_fn`` is recomputed when it is read
     elif node is not None:
         _move_hooks(target, node, number)
     if node is not None:
@@ -288,13 +289,13 @@ def review(target: TensorBase, view: TensorBase) -> None:
 
 
 def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
-    """Do what ``window_maps`` does if a real base is viewed as complex, or a complex base as real."""
+    """Return the two maps that ``window_maps`` returns, for a real base that is viewed as complex, or a complex base viewed as real."""
     own, kind = base._ms_dtype.np, target._ms_dtype.np
     size, shape = kind.itemsize, target._ms_shape
     offset, steps = target._ms_offset * size, [step * size for step in strides_of(target)]
     own_shape, own_steps, own_offset = base._ms_shape, [step * own.itemsize for step in strides_of(base)], base._ms_offset * own.itemsize
     total = base._ms_storage.nbytes
-    if 0 in shape or 0 in own_shape:  # whose offsets and strides say nothing
+    if 0 in shape or 0 in own_shape:  # offsets and strides of empty tensors are arbitrary
         return lambda array: np.zeros(shape, kind), lambda array: np.zeros(own_shape, own)
 
     def forward(array: Array) -> Array:
@@ -311,7 +312,7 @@ def _maps_by_bytes(base: TensorBase, target: TensorBase) -> tuple[Map, Map]:
 
 
 def _move_hooks(tensor: TensorBase, node: Node, number: int) -> None:
-    """Move ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
+    """Move the hook of ``retain_grad`` to the tensor's new node; all other hooks stay on the old node."""
     auto = tensor._ms_auto
     if auto is None or auto.hooked is None:
         return

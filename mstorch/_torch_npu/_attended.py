@@ -9,14 +9,14 @@ import mstorch as torch
 
 from ..nn._functional.fused_attention import attention_with_sums, fits
 
-_WIDTH = 8  # so often the kernel repeats the figures of a row
+_WIDTH = 8  # the kernel repeats each row's numbers this often
 
 
 def attended(
     query: Any, key: Any, value: Any, hidden: Any, causal: bool, scale: float, pse: Any = None, inside: bool = True, keep: float = 1.0
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the result, and each row's maximum score and sum of exponentials, repeated 8 times. With ``inside``, ``pse`` is scaled, too.
-    """
+    """Return attention, and each row's maximum score and sum of exponentials, both repeated 8 times. With ``inside``, ``pse`` is added
+    before the scores are scaled, else after."""
     heads, kept = query.shape[1], key.shape[1]
     if kept == 0 or heads % kept:
         raise RuntimeError(f"the {kept} heads of key and value must divide the {heads} of the query")
@@ -25,7 +25,7 @@ def attended(
         found, top, total = attention_with_sums(query, key, value, allowed, causal, scale)
         return found, top.detach(), total.detach()
     kind = query.dtype
-    if kind in (torch.float16, torch.bfloat16):  # scores and weights are not rounded on the way
+    if kind in (torch.float16, torch.bfloat16):  # scores and weights are not rounded to half precision
         query, key, value = query.float(), key.float(), value.float()
     if kept != heads:
         key, value = (item.repeat_interleave(heads // kept, 1) for item in (key, value))
@@ -42,7 +42,7 @@ def attended(
     top = scores.detach().amax(-1, keepdim=True)
     weights = (scores - top.masked_fill(top == float("-inf"), 0.0)).exp()
     total = weights.sum(-1, keepdim=True)
-    weights = weights / total.masked_fill(total == 0, 1.0)  # a row that may attend to nothing gives zeros
+    weights = weights / total.masked_fill(total == 0, 1.0)  # a fully masked row gives zeros
     if keep < 1.0:
         weights = torch.nn.functional.dropout(weights, 1.0 - keep, True)
     wide = (*top.shape[:-1], _WIDTH)

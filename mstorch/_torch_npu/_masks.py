@@ -5,20 +5,20 @@ from typing import Any
 
 import mstorch as torch
 
-SIDE = 2048  # of the mask that stands for one of any size in the modes 2 to 4
+SIDE = 2048  # side of the compressed mask, which represents a mask of any size in modes 2 to 4
 MODES = "0 (a whole mask), 1 (all of a mask), 2 (causal from the top left), 3 (causal from the bottom right), 4 (a band)"
 
 
 def band(queries: int, keys: int, before: int, after: int, shift: int, device: int | str | torch.device) -> Any:
-    """Return a mask that is True where a key is more than ``before`` behind, or more than ``after`` ahead of a query at position i +
-    ``shift``.
-    """
+    """Return a (queries, keys) mask that is True for keys outside of the band from i + ``shift`` - ``before`` to i + ``shift`` + ``after``
+    of query i."""
     distance = torch.arange(keys, device=device)[None, :] - torch.arange(queries, device=device)[:, None] - shift
     return (distance < -before) | (distance > after)
 
 
 def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: int | str | torch.device) -> tuple[Any, bool]:
-    """Return the attention mask, True where a key is masked out (None: nowhere), and whether it is a plain causal mask instead."""
+    """Return (mask, False), where the mask is True for keys that are masked out, or None if no key is; or (None, True) if the causal mask
+    of the kernel does."""
     queries, keys = shape
     if mode == 0 or mode == 1:
         if mask is None:

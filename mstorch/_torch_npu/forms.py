@@ -6,7 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
-_ND = 2  # ACL's number of the format that keeps elements in the order of their indices
+_ND = 2  # ACL's number of the row-major format
 
 
 def npu_format_cast(self: Any, acl_format: Any, customize_dtype: Any = None) -> Any:

@@ -69,7 +69,7 @@ def names() -> dict[str, dict[str, str]]:
             home[word.removesuffix("()")] = "function" if word.endswith("()") else "class"
     for module in [*found, *elsewhere()]:
         found.setdefault(module, {})
-        while "." in module:  # each package on the way is there, too
+        while "." in module:  # and each parent package
             module, _, last = module.rpartition(".")
             found.setdefault(module, {}).setdefault(last, "module")
     return found

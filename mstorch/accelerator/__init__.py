@@ -168,5 +168,5 @@ __all__ = [
     "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("graphs", "memory"))

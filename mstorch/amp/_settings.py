@@ -16,7 +16,7 @@ def device_name(device_type: str, function: str) -> str:
     """Return the device type that a string names. Raise RuntimeError for an unknown one."""
     if not isinstance(device_type, str):
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
-    return device(device_type).type  # raises for what names no device
+    return device(device_type).type  # raises for an unknown device type
 
 
 def _with_autocast(device_type: str, function: str) -> str:

@@ -34,7 +34,7 @@ class autocast(Block):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         device_type = cuda_names.meant(device_type)
-        if device_type == "npu" and not is_autocast_available(device_type):  # a ported script, on a machine without one
+        if device_type == "npu" and not is_autocast_available(device_type):  # a script for Ascend, on a machine without one
             if enabled:
                 warn("NPU is not available. Disabling autocast.")
             device_type, enabled = "privateuseone", False

@@ -59,7 +59,7 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._scale: Any = None  # made at the first call of scale(), as is the tracker
+        self._scale: Any = None  # made by the first call of scale(), as is the growth tracker
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
@@ -103,7 +103,8 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale_grads_(self, optimizer: Optimizer, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Any]:
-        """Multiply the gradients by ``inv_scale``; return a dict from device to 1 or 0: whether one is inf or NaN."""
+        """Multiply the gradients by ``inv_scale`` in place. Return a dict from device to a 0-d tensor: 1 if a gradient there has an inf or
+        NaN."""
         found: dict[Any, Any] = {}
         many: dict[Any, list[Any]] = {}
         with no_grad():

@@ -9,9 +9,8 @@ _HOME = __name__.partition(".")[0]
 
 
 def of(old: str, without: Sequence[str] = ()) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` for the deprecated module of this name; ``without``: names that only the new one
-    lists.
-    """
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a deprecated module, which forward to the module under ``ao``. Names in
+    ``without`` are left out."""
     new = importlib.import_module(old.replace(_HOME, f"{_HOME}.ao", 1))
     names = [name for name in new.__all__ if name not in without]
 

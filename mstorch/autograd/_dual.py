@@ -13,11 +13,11 @@ from .._tape.node import named
 from .._tape.windows import Linear, view
 from .._tensor import Tensor
 
-MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, which stands above this room, enters its own
+MAPPED: list[Any] = []  # ``joined`` and ``apart`` for use in ``vmap``, set by torch.func
 
 
 def _same(tensor: Tensor) -> Any:
-    """Return a view of all elements."""
+    """Return a view of the whole tensor."""
     return view(tensor, "ViewBackward0", tensor._ms_shape, strides_of(tensor), tensor._ms_offset, same, SAME, SAME)
 
 
@@ -43,11 +43,11 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
 
 
 def _alike(primal: Tensor, tangent: Tensor) -> bool:
-    """Return whether two tensors have the same layout, in storages of the same length."""
+    """Return whether a tangent has the primal's strides and offset, in a storage of as many elements, so that it need not be copied."""
     if 0 in primal._ms_shape:
         return True
     if primal._ms_offset != tangent._ms_offset or primal._ms_stride != tangent._ms_stride:
-        return primal._ms_stride is not None and 0 in primal._ms_stride  # what is expanded is refused further on
+        return primal._ms_stride is not None and 0 in primal._ms_stride  # an expanded primal is rejected later
     return bool(primal._ms_storage.nbytes // primal._ms_dtype.itemsize == tangent._ms_storage.nbytes // tangent._ms_dtype.itemsize)
 
 

@@ -65,7 +65,7 @@ def _check(position: int, tangent: Tensor | int) -> None:
 
 def _give(item: Tensor, level: int, tangent: Tensor, versions: dict[int, int], dirty: bool) -> None:
     if dirty:
-        if versions.get(id(tangent)) in (None, tangent._version):  # not among the given ones, or as it was
+        if versions.get(id(tangent)) in (None, tangent._version):  # a new tensor, or an unmodified one
             raise RuntimeError(
                 "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
                 "inplace, then the jvp function must modify the corresponding gradient inplace."

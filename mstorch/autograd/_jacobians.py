@@ -56,35 +56,34 @@ def array(tensor: Tensor) -> Array:
     return np.array(tensor.resolve_conj().resolve_neg().cpu().numpy()).reshape(-1)
 
 
-# By differences
+# Finite differences
 
 
 def values(tensor: Tensor) -> Any:
-    """Return the tensor's elements as a tensor that can be written without autograd's knowledge; for a sparse tensor, the specified
-    elements.
-    """
+    """Return the elements that gradcheck varies, as a tensor over the same memory without a graph: all of a strided tensor, the specified
+    ones of a sparse one."""
     if tensor.layout == strided:
         return tensor.data
     return (tensor._values() if tensor.layout == sparse_coo else tensor.values()).data
 
 
 def _elements(tensor: Tensor) -> Iterator[tuple[tuple[int, ...], int, Any]]:
-    """Yield, for each element that can be changed, its index among the values, its flat index in the tensor, and a view of it."""
+    """Yield for each element that gradcheck varies its index in ``values(tensor)``, its flat index in the tensor, and a view of it."""
     memory = values(tensor)
     for place, number in zip(itertools.product(*map(range, memory.shape)), numbers_of(tensor)):
         yield place, int(number), memory[place]
 
 
 def numbers_of(tensor: Tensor) -> Array:
-    """Return the flat index in the tensor of each element that can be changed."""
+    """Return the flat index in the tensor of each element of ``values(tensor)``."""
     memory = values(tensor)
     if tensor.layout == strided:
         numbers = np.arange(memory.numel())
-    elif tensor.layout == sparse_coo:  # which may have a place several times
+    elif tensor.layout == sparse_coo:  # uncoalesced tensors may have repeated indices
         whole = np.arange(tensor.numel()).reshape(tuple(tensor.shape))
         numbers = whole[tuple(tensor._indices().numpy())].reshape(-1)
     else:
-        # Ones at the specified elements of a sparse tensor tell in which order its values stand.
+        # Ones at the specified elements of a sparse tensor show the order of its values.
         marked = tensor.detach().clone()
         values(marked).copy_(made(np.arange(1, memory.numel() + 1, dtype=np.float64).reshape(tuple(memory.shape))))
         order = array(marked).real
@@ -94,7 +93,8 @@ def numbers_of(tensor: Tensor) -> Array:
 
 
 def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, step: float, eps: float, where: str) -> list[Array]:
-    """Return the central differences of the outputs when some elements move by a step."""
+    """Return the central difference quotient of each output, as flat arrays, when ``entry`` (a view of some input elements) moves by
+    ``step``, a multiple of ``eps``."""
     before = entry.clone()
     ends = []
     for moved in (before - step, before + step):
@@ -114,7 +114,8 @@ def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, st
 def slopes(
     fn: Callable[..., Any], inputs: Sequence[Any], entry: Tensor, steps: Sequence[Any], eps: float, forward: bool, where: str = ""
 ) -> list[Array]:
-    """Return the slopes along a real step, or along a real and an imaginary one, combined by torch's convention for complex gradients."""
+    """Return the difference quotients of the outputs along a step; for complex inputs along a real and an imaginary step, combined as ``dx
+    + 1j * dy``, torch's convention."""
     real = _difference(fn, inputs, entry, steps[0], eps, where)
     if len(steps) == 1:
         if not forward and any(np.iscomplexobj(slope) for slope in real):
@@ -141,11 +142,12 @@ def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps
     return found
 
 
-# By backward
+# Backward
 
 
 def _rows(output: Tensor, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[Array], bool, bool]:
-    """Return each leaf's gradients for each seed, and whether they have the leaves' dtypes and shapes."""
+    """Return for each leaf the matrix of its gradients, one column per seed, and whether all gradients have the leaf's dtype, and its
+    shape."""
     found = [np.zeros((leaf.numel(), count), complex if leaf.is_complex() else float) for leaf in leaves]
     types_ok = sizes_ok = True
     for number, seed in enumerate(seeds):
@@ -199,7 +201,7 @@ def analytical(
     return found
 
 
-# By forward mode
+# Forward mode
 
 
 def forward_slopes(

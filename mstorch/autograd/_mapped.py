@@ -13,7 +13,7 @@ from .._tensor import Tensor
 from . import forward_ad
 from ._jacobians import GradcheckError, array, as_tuple, is_like, watched
 
-VMAP: list[Callable[..., Any]] = []  # torch.func, which stands above this room, enters its own
+VMAP: list[Callable[..., Any]] = []  # set by torch.func
 
 
 def check_batched_tangents(func: Callable[..., Any], inputs: Sequence[Any]) -> None:

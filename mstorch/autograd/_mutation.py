@@ -21,7 +21,7 @@ class _Handle:
 
 
 class _AllowedMutations:
-    """Tensors saved within a block, by handle: the tensor itself, or a copy once its memory was written."""
+    """Tensors saved for backward within a block, by handle: the tensor itself, or a clone made before its memory was written to."""
 
     def __init__(self) -> None:
         self.cloned: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -55,7 +55,7 @@ class _AllowedMutations:
         return found
 
     def keep(self, tensor: Tensor) -> None:
-        """Copy the saved tensors whose memory a tensor is about to write."""
+        """Clone the saved tensors that share memory with ``tensor``, which is about to be written to."""
         for key in self.sid_to_tid.get(_place(tensor), ()):
             handle = self.tid_to_weakhandle.get(key)
             if handle is not None and handle not in self.cloned:

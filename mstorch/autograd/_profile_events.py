@@ -92,7 +92,7 @@ class FunctionEvent(_Times):
 
 
 class FunctionEventAvg(_Times):
-    """The sum of all calls of one name."""
+    """The sums of the times of all calls with one name, and their number."""
 
     def __init__(self, key: str | None = None) -> None:
         self.key = key

@@ -16,7 +16,7 @@ from .._leaving import each, length_again
 from ._profile_events import EventList, FunctionEvent
 
 _ROOMS = ("_ops", "_namespace", "nn._functional")
-_recorders: list[Recorder] = []  # those that run, the newest last
+_recorders: list[Recorder] = []  # the active recorders, the newest last
 
 
 @functools.cache
@@ -89,7 +89,7 @@ class Recorder:
     def start(self) -> None:
         """Start recording."""
         self._begin, self._thread = time.perf_counter(), threading.get_ident()
-        if sys.getprofile() is None:  # the interpreter lets go of a profiler that an interrupt came in
+        if sys.getprofile() is None:  # the interpreter removes a profiler in which an interrupt was raised
             _recorders[:] = [one for one in _recorders if not one._operations or one._thread != self._thread]
         _recorders.append(self)
         if self._operations:

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 
 class _Checkpoints:
-    """Whether the running backward accumulates into all leaves, which ``torch.utils.checkpoint`` requires."""
+    """Tells ``torch.utils.checkpoint``, through ``valid``, whether the running backward accumulates into all leaves, as it requires."""
 
     @property
     def valid(self) -> bool:
-        """Whether every running backward accumulates into all leaves; True outside a backward pass."""
+        """True if every running backward accumulates into all leaves, or if none is running."""
         return all(engine.running.accumulates)
 
 
@@ -111,14 +111,15 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
 
 
 def _plain_start(root: Tensor, gradient: Tensor | None) -> tuple[Any, Any] | None:
-    """Return where backward starts in the usual case, one tensor whose gradient has the tensor's dtype and device; else None."""
+    """Return the edge and the gradient (an array) where backward starts, in the usual case: one plain tensor, and a gradient of its dtype,
+    device and shape or None. Return None in any other case."""
     if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
         return None
     shape, kind, place = root._ms_shape, root._ms_dtype, root._ms_storage.__class__
     if (place is not Storage and place is not DeviceMemory) or shape is None or not is_tracked(root):
         return None
     edge = edge_of(root)
-    if edge is None:  # a view of a leaf that has no history
+    if edge is None:  # a view of a leaf without a node
         return None
     if gradient is None:
         if not kind.is_floating_point or math.prod(shape) != 1:
@@ -145,7 +146,7 @@ above.backward_from_one = from_one
 
 
 def _like_at(root: Tensor | GradientEdge) -> tuple[Any, Any]:
-    """Return the shape and dtype of a root; (None, None) for an edge whose node does not know them."""
+    """Return the shape and dtype of a root; (None, None) for an edge whose node has not recorded them."""
     if isinstance(root, GradientEdge):
         return (root.node.likes_of or {}).get(root.output_nr, (None, None))
     return root.shape, root._ms_dtype
@@ -287,24 +288,26 @@ def grad(
 
 
 def _strided_edge(tensor: Tensor) -> Any:
-    """Return the edge of a strided tensor's gradient; for a sparse one ``_ms_shape`` raises, so that its own implementation takes over."""
+    """Return a tensor's gradient edge. For a sparse tensor reading ``_ms_shape`` raises SparseOperand, so that the sparse form of the
+    function runs."""
     return edge_of(tensor) if tensor._ms_shape is not None else None
 
 
 def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
-    """Return a gradient as a tensor that shares memory with no other result."""
+    """Return a gradient as a tensor. It is copied if it shares memory with another result or with a given gradient, unless it is expanded.
+    """
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
     if shared and not repeats(gradient):
-        copy = np.array(gradient, order="K")  # in the order of the view that it came through
+        copy = np.array(gradient, order="K")  # in the memory order of the view that it passed through
         return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
     if shared and not gradient.flags.writeable:
         return view_of_hidden(dressed(gradient))
     made = dressed(gradient)
     if made._ms_storage.__class__ not in NATIVE:
         return made
-    alone = made._ms_shape == (1,) and getattr(gradient, "_shown", None) is not None  # one number, seen with a dimension
+    alone = made._ms_shape == (1,) and getattr(gradient, "_shown", None) is not None  # a single number, viewed as 1-d
     return view_of_hidden(made) if alone or (made._ms_stride is not None and 0 in made._ms_stride) else made
 
 

@@ -21,13 +21,13 @@ from .._tape.duals import tangent_of
 from . import _dual
 from .grad_mode import _Mode
 
-# Tensors know a level by a number that no other level ever has; users see 0.
+# Tensors store a level by a unique number; users see 0.
 _current_level = -1
 _entered: list[int] = []
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A primal and its tangent, None if it has none."""
+    """A primal and its tangent; ``tangent`` is None for a tensor without tangent."""
 
     primal: Any
     tangent: Any

@@ -33,7 +33,7 @@ class FunctionCtx:
 
     saved_for_forward: tuple[Any, ...] = ()
     _forward_now = False
-    if TYPE_CHECKING:  # programs keep what they like on a context
+    if TYPE_CHECKING:  # programs set any attributes on a context
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -285,7 +285,7 @@ class Function:
         given = zip(tensors, needs) if record else ()
         edges = [edge_of(tensor) if needed else None for tensor, needed in given if tensor is not None]
         levels = levels_of_all(tensors) if LEVELS else []
-        forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
+        forward, modes.forward = modes.forward, False  # operations inside have no tangents; the Function has its own ``jvp``
         try:
             with no_grad():
                 if apart:
@@ -358,12 +358,12 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
         node.width = len(shapes)
     ctx._saved = [_kept(tensor, outputs, None if id(tensor) in given else replaced.get(id(tensor))) for tensor in ctx._to_save]
     ctx._to_save = ()
-    node.saved = (True,)  # what ``release`` takes away
+    node.saved = (True,)  # cleared by ``release``
     return outputs[0] if single else tuple(outputs)
 
 
 def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | None:
-    """Return a saved tensor, marked as an output of the node if ``number`` is given."""
+    """Return a tensor saved for backward; ``number`` is its output number if it is an output of the node itself."""
     if tensor is None:
         return None
     if number is None:
@@ -374,7 +374,7 @@ def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | Non
 
 
 def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set[int]:
-    """Return the ids of the tensors marked dirty, which have to be outputs."""
+    """Return the ids of the tensors that were marked dirty. Warn if one is not an input; raise RuntimeError if one is not an output."""
     dirty = {id(tensor) for tensor in ctx._dirty}
     if dirty - given:
         warn(
@@ -402,7 +402,7 @@ def _made_outputs(
             continue
         first = replaced.get(id(item))
         replaced[id(item)] = position
-        if first is not None and id(item) not in dirty:  # one tensor returned twice is one tensor
+        if first is not None and id(item) not in dirty:  # one tensor returned twice stays one tensor
             outputs[position] = outputs[first]
             outputs[position]._ms_number = position
             shapes.append((item._ms_shape, item._ms_dtype))
@@ -424,7 +424,8 @@ def _made_outputs(
 
 
 def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, count: int) -> Tensor:
-    """Turn a tensor into output ``position`` of a node: the tensor itself, a view of it, or a new tensor over its memory."""
+    """Make ``item`` output number ``position`` of the node, and return it. The result is ``item`` if it was modified in place (``dirty``),
+    a view of it if it is an input (``given``), an alias if it has a node or is a leaf, else ``item``."""
     if dirty:
         check_history(item)
         if item._ms_auto is not None and item._ms_auto.base is not None and count > 1:
@@ -448,7 +449,7 @@ def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, cou
 
 
 class InplaceFunction(Function):
-    """The base of in-place operations from before static methods."""
+    """The base class of old-style functions (without static methods) that may work in place."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -456,7 +457,7 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """The base of operations from before static methods: as in torch, it can no longer be called."""
+    """The base class of old-style functions (without static methods) of nested inputs; as in torch, it can no longer be called."""
 
     def forward_extended(self, *input: Any) -> None:
         """Compute the result; defined by each subclass."""

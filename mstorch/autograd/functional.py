@@ -39,9 +39,8 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
 
 
 def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> Tensors:
-    """Return new tensors over the same values, with respect to which the function is differentiated; the originals, if captured by a
-    closure, count as constants.
-    """
+    """Return aliases of the tensors with respect to which the function is differentiated. (The function may refer to the original tensors
+    as well; these are constants.)"""
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
     )
@@ -70,7 +69,8 @@ def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
 
 
 def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool, missing: str) -> Tensors:
-    """Return the vector as a tuple; if it is None, ``like`` has to be a single element."""
+    """Return the vector ``v`` as a tuple of tensors. If it is None, return (None,), or raise RuntimeError unless ``like`` has a single
+    element."""
     if v is None:
         if len(like) != 1 or like[0].nelement() != 1:
             raise RuntimeError(missing)
@@ -123,7 +123,7 @@ def _gradients(
     )  # fmt: skip
 
 
-# What is wrong with a missing gradient, and the order of the derivative, by the pass that it is missing from.
+# The error for a missing gradient, and the order of the derivative, by the pass in which it is missing.
 _MISSING = {
     "back": ("The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.", "jacobian"),
     "back_trick": (
@@ -256,7 +256,7 @@ def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> 
         blocks.append([
             part.permute((*range(1, part.dim()), 0)).reshape((*value.shape, *tensor.shape)) for part, tensor in zip(parts, inputs)
         ])  # fmt: skip
-    # As in torch, lists where there are several inputs.
+    # As in torch, lists if there are several inputs.
     if many_inputs:
         return blocks if many else blocks[0]
     return _single(tuple(block[0] for block in blocks), many)
@@ -307,7 +307,7 @@ def jacobian(
 
 
 def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Tensor:
-    """Return the function's result, which must be a one-element tensor."""
+    """Return the function's result. Raise RuntimeError unless it is a single tensor with one element."""
     many, outputs = _run(func, inputs, function, strict)
     if many:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
@@ -329,7 +329,7 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def first(*tensors: Tensor) -> Any:
-        if outer_jacobian_strategy == "forward-mode":  # a leaf that needs no gradient would leave its tangent behind
+        if outer_jacobian_strategy == "forward-mode":  # an input that does not require grad would keep its tangent
             tensors = tuple(tensor.requires_grad_() for tensor in tensors)
         found = jacobian(lambda *inner: _one_number(func, inner, "hessian", strict).squeeze(), tensors, create_graph=True)
         _check_dependent(found, "jacobian", strict)

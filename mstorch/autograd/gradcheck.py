@@ -170,7 +170,7 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
         )
 
 
-# Complex outputs are checked by their real and their imaginary part, and for forward mode complex inputs are
+# Complex outputs are checked by their real and imaginary parts, in forward mode also complex inputs.
 
 
 def _backward_parts(
@@ -198,7 +198,7 @@ def _forward_parts(func: Callable[..., Any], inputs: tuple[Any, ...]) -> Iterato
         def whole(*given: Any, name: str = name) -> Any:
             joined = list(given)
             for i in places:
-                # The other part keeps its value, so that the function gets an input that it is made for.
+                # The other part keeps its value, so that the function gets complex inputs.
                 joined[i] = given[i] + inputs[i].imag * 1j if name == "real" else inputs[i].real + given[i] * 1j
             return func(*joined)
 
@@ -289,7 +289,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
 
 
 def _projected(leaf: Tensor, gradient: Array, direction: _Direction) -> Any:
-    """Return a gradient's product with a direction; the real and the imaginary part have separate directions."""
+    """Return the product of a leaf's flat gradient with a direction; the real and the imaginary part have a direction each."""
     if leaf.layout != strided:
         gradient = gradient[numbers_of(leaf)]
     if np.iscomplexobj(gradient):
@@ -298,7 +298,7 @@ def _projected(leaf: Tensor, gradient: Array, direction: _Direction) -> Any:
 
 
 def _in_full(part: _Part, output: Any, place: int, position: int, settings: _Settings) -> str:
-    """Return slow mode's comparison of a Jacobian that fast mode found wrong."""
+    """Return the comparison of the full Jacobians, as text, for an output and input for which fast mode found a difference."""
     index = watched(part.inputs)[position]
     want = numerical(part.fn, part.inputs, part.inputs[index], settings.eps, part.forward)[place]
     if part.forward:
@@ -350,7 +350,7 @@ def _check_undefined_tangents(part: _Part) -> None:
                     )  # fmt: skip
 
 
-# What backward does with gradients that are batched, zero or undefined
+# Backward with batched, zero or undefined gradients
 
 
 def _check_batched(inputs: Sequence[Any], output: Any, number: int) -> None:
@@ -467,7 +467,7 @@ def gradgradcheck(
     leaves, starts = set(watched(given)), set(watched(seeds))
 
     def first(*arguments: Any) -> tuple[Any, ...]:
-        # Differences and forward mode hand over tensors that have forgotten whether they require gradients.
+        # Finite differences and forward mode pass tensors that do not require grad.
         own = [x.requires_grad_() if i in leaves else x for i, x in enumerate(arguments[:count])]
         outputs = _differentiable(func(*own))
         ends = [x.requires_grad_() if i in starts else x for i, x in enumerate(arguments[count:])]
@@ -492,7 +492,7 @@ def _seed(output: Tensor, scattered: bool) -> Tensor:
     return drawn.detach().requires_grad_()
 
 
-# Names from before gradcheck
+# Functions that are older than gradcheck
 
 
 def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Any]:
@@ -521,7 +521,7 @@ def _get_numerical_jacobian(
 
 
 def _old(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function to warn that torch will remove it."""
+    """Decorate a function to warn that torch deprecates it."""
 
     @functools.wraps(function)
     def warned(*args: Any, **kwargs: Any) -> tuple[Tensor | bool | tuple[Tensor, Tensor], ...]:

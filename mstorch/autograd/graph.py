@@ -22,13 +22,13 @@ _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
 def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
-    """Return the hooks that run when a tensor's gradient is complete."""
+    """Return the dict of hooks that run when a tensor's gradient is complete, created if necessary."""
     edge = edge_of(tensor)
     if edge is None:
         return OrderedDict()
     node, number = edge
     if tensor._ms_node is None:
-        # The end of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
+        # The node of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
         auto = auto_of(tensor)
         auto.hooks = OrderedDict() if auto.hooks is None else auto.hooks
         node.pre = {0: auto.hooks}
@@ -39,7 +39,7 @@ def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
 
 
 def hooks_of(tensor: Tensor) -> OrderedDict[int, Callable[..., Any]] | None:
-    """Return the hooks at a tensor, None where there were never any."""
+    """Return the dict of hooks that ``register_hook`` has registered on a tensor; None if it never was called."""
     node, number = node_of(tensor), tensor._ms_number
     if node is None:
         return None if tensor._ms_auto is None else tensor._ms_auto.hooks
@@ -152,9 +152,8 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(values_set_to):
-    """A context manager in which ``saved_tensors_hooks`` raises RuntimeError with this message; entering it within such hooks raises at
-    once.
-    """
+    """Context manager in which ``saved_tensors_hooks`` raises RuntimeError with the given message. Entering the context raises the same
+    error if such hooks are active."""
 
     def __init__(self, error_message: str) -> None:
         super().__init__(modes, saved_hooks_refused=error_message)
@@ -212,7 +211,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Increment the version counter, for a write of which autograd does not know."""
+    """Increment the version counter, after a write that autograd did not see."""
     tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
     for item in tensors:
         item._ms_counter.version += 1

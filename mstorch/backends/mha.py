@@ -8,8 +8,7 @@ __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
 
 def get_fastpath_enabled() -> bool:
-    """Return whether the fast path is enabled: as in torch, results in inference are contiguous, but mstorch computes them like all others.
-    """
+    """Return True if the inference fast path is enabled. As in torch, its results are contiguous; mstorch computes them as without it."""
     return FASTPATH["fastpath"]
 
 

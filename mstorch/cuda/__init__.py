@@ -140,12 +140,12 @@ def max_memory_allocated(device: int | str | _device | None = None) -> int:
     return runtime.max_memory_allocated() if _is_there() else 0
 
 
-# What only says that there is no GPU, or that MindSpore keeps it to itself
+# Functions that only report that there is no GPU, or that MindSpore does not expose a feature
 globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
 
 
-def __getattr__(name: str) -> Any:  # for type checkers also the names of the table
-    if name == "_initialized":  # what copies of torch's checkpoint ask in place of ``is_initialized``
+def __getattr__(name: str) -> Any:  # for type checkers also the names in the table
+    if name == "_initialized":  # torch.utils.checkpoint and copies of it read it instead of ``is_initialized``
         return is_initialized()
     raise _missing_attribute("mstorch.cuda", name)
 

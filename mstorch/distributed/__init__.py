@@ -24,7 +24,7 @@ _rank_not_in_group = distributed_c10d._rank_not_in_group
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: E402 - they use the names above
 from .nn import batch_statistics as _batch_statistics  # noqa: E402, F401 - enters itself
 
-# As in torch, the function stands in the place of its module.
+# As in torch, the function replaces its module.
 rendezvous = _meeting.rendezvous
 register_rendezvous_handler = _meeting.register_rendezvous_handler
 
@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 if distributed_c10d.hccl_is_there():
-    is_hccl_available = distributed_c10d.is_hccl_available  # as torch_npu enters it
+    is_hccl_available = distributed_c10d.is_hccl_available  # torch_npu adds it in torch
 
 __getattr__ = _missing(
     __name__,

@@ -17,10 +17,10 @@ from typing import IO, Any
 from ._tcp_store import TCPStore
 from .elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-LAUNCHED = "MSTORCH_LAUNCHED"  # tells `python -m mstorch` to end with the launcher
-_GRACE = 10.0  # seconds between asking a process to end and killing it
+LAUNCHED = "MSTORCH_LAUNCHED"  # makes `python -m mstorch` end with the launcher
+_GRACE = 10.0  # seconds between terminating a process and killing it
 _OUT, _ERR = 1, 2
-_LINE = 1 << 16  # bytes of a process's output that are kept until its line ends
+_LINE = 1 << 16  # bytes of a process's output that are buffered until the end of the line
 
 
 @dataclasses.dataclass
@@ -199,7 +199,7 @@ class Agent:
                 process.wait(max(deadline - time.monotonic(), 0.05))
             except subprocess.TimeoutExpired:
                 pass
-            _signal(process, signal.SIGKILL)  # what the process started and left
+            _signal(process, signal.SIGKILL)  # processes that the process left behind
             process.wait()
         for thread in self.copying:
             thread.join(1)

@@ -106,7 +106,7 @@ def asks(count: int = 1) -> Callable[[Function], Function]:
 
 
 ASKING: list[Function] = []
-"""The functions that ``asks`` returned."""
+"""The functions decorated by ``asks``, whose calls ``__torch_function__`` can override."""
 
 
 def _ended(work: Work, async_op: bool) -> Any:
@@ -202,7 +202,7 @@ def all_gather_coalesced(
     output_tensor_lists: Sequence[list[Tensor]], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None,
     async_op: bool = False
 ) -> Any:
-    """``all_gather`` several tensors into a list for each rank; return a future with ``async_op``. Deprecated."""
+    """Run ``all_gather`` for several tensors, into a list for each rank; return a future with ``async_op``. Deprecated."""
     warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
     if outside(group):
         return warn_outside("all_gather_coalesced")

@@ -32,7 +32,7 @@ def _shown(call: dict[str, Any]) -> str:
     return f"CollectiveFingerPrint({', '.join(f'{title}={value}' for title, value in said.items())})"
 
 
-# What differs between two calls, as torch calls it. The root is ours: torch's members wait for one another until their time is up.
+# Aspects in which two calls may differ, in torch's words. "Root" is mstorch's: in torch, ranks wait for one another until a timeout.
 _ASPECTS = {"op": "Op type", "shapes": "Tensor shapes", "dtypes": "Tensor dtypes", "devices": "Tensor devices", "root": "Root"}
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAMES = {"nccl": "NCCL", "hccl": "HCCL", "xccl": "XCCL", "ucc": "UCC"}
 PLAYED = bool(runtime.FAKE_DEVICE)
-"""Whether the host's transport plays HCCL."""
+"""True if the host's transport emulates HCCL."""
 
 if current().type == "npu":
     from .._backend import collectives
@@ -25,7 +25,7 @@ if current().type == "npu":
     native: Any = PlayedHccl() if PLAYED else collectives.distributed
     communication = collectives.Communication(native)
 
-# What HCCL carries, and what it combines (torch_npu's lists); truth values go as uint8. No complex numbers.
+# Dtypes that HCCL transfers, and that it reduces (torch_npu's lists); bool is transferred as uint8. Complex numbers are not supported.
 _CARRIED = frozenset(("float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"))
 _COMBINED = _CARRIED - {"float64", "uint8", "bool"}
 _COMBINING = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_single"))
@@ -45,7 +45,7 @@ def check_carried(what: str, tensor: Tensor) -> None:
 
 
 _carriers: dict[str, Any] = {}
-# Groups that join with their first tensor of a device: their processes, and the group of all.
+# Groups that create their communicator with their first device tensor: their ranks, and the group of all ranks.
 _later: dict[str, tuple[Sequence[int], Any]] = {}
 
 
@@ -136,8 +136,8 @@ def leave_devices(group: ProcessGroup) -> None:
         communication.end(None)
 
 
-_meetings: list[str] = []  # where they met, each time
-_met: list[Any] = []  # the group of all processes whose devices have met
+_meetings: list[str] = []  # ids of the rendezvous, one per start
+_met: list[Any] = []  # the group of all ranks whose devices are connected
 
 
 def available(name: str) -> Any:

@@ -20,7 +20,7 @@ from ._work import Work
 
 
 class _Row:
-    """Flat elements of a device tensor. It is its own ``flat``, and the carrier may replace its memory."""
+    """The elements of a device tensor as a flat array, ``raw``, which operations may replace."""
 
     def __init__(self, raw: Raw) -> None:
         self.raw = raw
@@ -288,9 +288,8 @@ class Carrier:
         begun.after(handle, partial(self._cut, output, 0, taken))
 
     def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
-        """Split ``row`` into chunks for the ranks, and concatenate the received chunks in ``output``; ``taken`` and ``given`` are the chunk
-        lengths.
-        """
+        """Split ``row`` into chunks of lengths ``given``, one for each rank, and write the received chunks, of lengths ``taken``, to
+                ``output`` one after another."""
         outputs = self._pieces(output, taken)
         self.all_to_all(begun, outputs, self._pieces(row, given))
         if output.size:
@@ -327,14 +326,14 @@ class Carrier:
 
 
 class Alone:
-    """The operations of a group of one rank: copies, or nothing."""
+    """The collective operations of a group with one rank: they copy, or do nothing."""
 
     def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
-        """Run an operation at once."""
+        """Run an operation immediately."""
         return _begin(None, work, outputs, put, True, source)
 
     def all_reduce(self, begun: Begun, row: _Row, op: ReduceOp) -> None:
-        """Check the reduction; a row is its own reduction."""
+        """Raise if HCCL lacks the reduction; the row is left unchanged."""
         _checked(op)
 
     def broadcast(self, begun: Begun, row: _Row, root: int) -> None:
@@ -354,16 +353,16 @@ class Alone:
             output.raw = row.raw
 
     def reduce_scatter_pieces(self, begun: Begun, into: Sequence[_Row], given: Sequence[Sequence[_Row]], op: ReduceOp) -> None:
-        """Copy the rows to the outputs."""
+        """Raise if HCCL lacks the reduction, and copy the rows to the outputs."""
         _checked(op)
         self.all_gather_pieces(begun, [into], given[0])
 
     def reduce(self, begun: Begun, row: _Row, op: ReduceOp, root: int) -> None:
-        """Check the reduction; a row is its own reduction."""
+        """Raise if HCCL lacks the reduction; the row is left unchanged."""
         _checked(op)
 
     def reduce_scatter(self, begun: Begun, output: _Row, inputs: Sequence[_Row], op: ReduceOp) -> None:
-        """Copy the only input to the output."""
+        """Raise if HCCL lacks the reduction, and copy the only input to the output."""
         _checked(op)
         output.raw = inputs[0].raw
 

@@ -13,8 +13,8 @@ from typing import Any
 from ._stores import Store
 from ._table import Late, NoRequest, Table, pack, unpack
 
-_PAUSE = 0.005  # seconds between two looks at the file
-_OPENED, _CLOSED = b"efcount/", b"cl/"  # how many stores have opened the file, and closed it
+_PAUSE = 0.005  # seconds between two reads of the file
+_OPENED, _CLOSED = b"efcount/", b"cl/"  # counters of the stores that have opened and closed the file
 _FIRST = pack([_OPENED, b"1"])  # record
 _WRITING = {"set", "add", "append", "compare_set", "delete_key"}
 _NO_QUEUES = "queue support is not implemented."
@@ -27,7 +27,7 @@ class _Log:
         self.path = path
         self.table = Table()
         self.position = 0
-        self.held = open(path, "ab")  # so that its number goes to no other file
+        self.held = open(path, "ab")  # keeps the file open, so that its inode is not reused
 
     def transact(self, work: Callable[[], list[bytes]]) -> list[bytes]:
         """Read other processes' records, run ``work`` on the table, and append the changes."""
@@ -47,7 +47,7 @@ class _Log:
                     file.flush()
                     self.position = file.tell()
             except BaseException:
-                self.table.values.clear()  # it may hold what was not written: all is read again
+                self.table.values.clear()  # it may contain values that were not written: read everything again
                 self.position = 0
                 raise
         return found
@@ -104,7 +104,7 @@ def _leave(log: _Log) -> None:
         if log.table.values.get(_CLOSED) == log.table.values.get(_OPENED):
             os.unlink(log.path)
     except (OSError, RuntimeError):
-        pass  # another one did, or wrote something else there
+        pass  # another process has deleted or replaced the file
     finally:
         log.held.close()
 
@@ -154,5 +154,5 @@ class FileStore(Store):
         return True
 
     def has_extended_api(self) -> bool:
-        """Whether the extended operations are supported: False, as in torch."""
+        """False, as in torch: the extended operations are not supported."""
         return False

@@ -18,9 +18,8 @@ _OPS = {op.name.lower(): op for op in ReduceOp}
 
 
 def _group(group: Any, tag: str = "") -> ProcessGroup:
-    """Return the group that is given as itself, its name, a 1-d mesh, or a mesh and a dimension. Raise ValueError or RuntimeError for
-    others.
-    """
+    """Return the process group for a group, its name, a 1-d mesh, or a pair of a mesh and a dimension; for None the default group. Raise
+    for other values."""
     if group is None:
         return default_group()
     if isinstance(group, str):

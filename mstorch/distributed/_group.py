@@ -35,7 +35,7 @@ class _Objects(threading.local):
     depth = 0
 
 
-_objects = _Objects()  # what pickled objects consist of is carried by the host, whatever the backend
+_objects = _Objects()  # thread-local: the bytes of pickled objects are sent by the host backend, whatever the group's backend is
 
 
 def by_the_host(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -569,7 +569,8 @@ def _wrong_size(what: str, wanted: Any, given: Any) -> str:
 
 
 def _lengths(tensor: Tensor, sizes: Any, members: int) -> list[int]:
-    """Return the numbers of elements of each rank's chunk along dimension 0, of the given sizes or of equal ones."""
+    """Return the length of each rank's chunk along dimension 0: ``sizes``, or equal lengths if there are none. Raise RuntimeError if they
+    do not fit the tensor."""
     length = tensor._ms_shape[0] if tensor._ms_shape else 1
     if not sizes:
         if length % members:

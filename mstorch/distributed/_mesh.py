@@ -30,19 +30,19 @@ from .._core.shared import Block
 from ._stores import Store
 from ._tcp_store import TCPStore, connect, read_exactly
 
-_HEADER = struct.Struct("<BIQ")  # kind, bytes of the key, bytes of what follows
+_HEADER = struct.Struct("<BIQ")  # kind, length of the key, length of the data
 _PLACE = struct.Struct("<QQQQ")  # descriptor, number and size of a block, bytes used
 _NUMBER = struct.Struct("<Q")
 _RANK = struct.Struct("<I")
-_STRANGERS = 64  # connections that have not said who they are; the oldest give way
+_STRANGERS = 64  # maximum number of connections that have not identified themselves; the oldest are closed
 _INLINE, _SHARED, _RELEASE, _END = range(4)
 _SIZES = {_SHARED: _PLACE.size, _RELEASE: _NUMBER.size, _END: 0}
-INLINE_BYTES = 1 << 16  # up to here a copy through the socket is quicker than the block's way there and back
-CHUNK_BYTES = 1 << 22  # larger messages are cut by their senders, so that copying in and out overlap
-_MOST_BYTES = 4 * CHUNK_BYTES  # of one message: who names more has sent something else
+INLINE_BYTES = 1 << 16  # up to this size a copy through the socket is faster than a shared block
+CHUNK_BYTES = 1 << 22  # larger messages are split by their senders, so that copying in and copying out overlap
+_MOST_BYTES = 4 * CHUNK_BYTES  # maximum size of a message: a larger size is not a valid message
 _LONGEST_KEY = 1 << 12  # bytes
-_IN_FLIGHT = 16 * CHUNK_BYTES  # bytes in blocks that a point-to-point sender has out at most
-_FAREWELL = 30.0  # seconds that a process which ends waits for readers of its blocks
+_IN_FLIGHT = 16 * CHUNK_BYTES  # maximum number of bytes in shared blocks that a point-to-point sender has in flight
+_FAREWELL = 30.0  # seconds for which an ending process waits for readers of its blocks
 _log = logging.getLogger(__name__)
 
 
@@ -73,7 +73,8 @@ class Posting:
     sources: tuple[int, ...]
 
     def accept(self, other: int, message: Message) -> bool:
-        """Process a message and return whether it was the last one. The mesh handles no other messages meanwhile."""
+        """Process a message from rank ``other``, and return True if no further message is expected. Meanwhile the mesh handles no other
+        messages."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -121,7 +122,7 @@ class _Peer:
     def cut(self) -> None:
         """Close the connection at once, discarding data the peer is still sending."""
         with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)  # ends a write that holds the lock
+            self.connection.shutdown(socket.SHUT_RDWR)  # makes a write that holds the lock fail
         with self.lock:
             self.connection.close()
 
@@ -150,7 +151,7 @@ class Mesh:
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
         self.rank, self.size = rank, size
-        self.changing = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self.changing = threading.RLock()  # use ``with`` on this lock: entering the Condition can be interrupted after locking
         self.changed = threading.Condition(self.changing)
         self._posted: dict[tuple[int, bytes], deque[Posting]] = {}
         self._boxes: dict[tuple[int, bytes], deque[Message]] = {}
@@ -198,7 +199,7 @@ class Mesh:
         try:
             while self._take(other, peer):
                 pass
-        except (_NoMessage, MemoryError, RuntimeError) as error:  # RuntimeError: no memory for a block
+        except (_NoMessage, MemoryError, RuntimeError) as error:  # RuntimeError: a block could not be mapped
             _log.warning("closed the connection of rank %d [%s]: %s", other, peer.address, error or "out of memory")
             peer.cut()
         except OSError:
@@ -206,7 +207,7 @@ class Mesh:
         with self.changing:
             peer.ended = True
             if self._closed:
-                peer.cut()  # both have said all
+                peer.cut()  # both sides have sent their last message
             self.changed.notify_all()
             orphans = {posting for queue in self._posted.values() for posting in queue}
             orphans = {posting for posting in orphans if all(self.peers[source].ended for source in posting.sources)}
@@ -216,7 +217,8 @@ class Mesh:
             posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
 
     def _take(self, other: int, peer: _Peer) -> bool:
-        """Receive and process the next message of a peer; return False for the last one. Raise _NoMessage for invalid bytes."""
+        """Receive and process a peer's next message, and return False if it was the last. Raise _NoMessage for bytes that are not a
+        message."""
         connection = peer.connection
         kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
         if named > _LONGEST_KEY or (size > _MOST_BYTES if kind == _INLINE else size != _SIZES.get(kind)):
@@ -326,7 +328,7 @@ class Mesh:
         try:
             self.peers[other].write(_RELEASE, b"", _NUMBER.pack(number))
         except RuntimeError:
-            pass  # its block went with it
+            pass  # the peer is gone, and its block too
 
     # Sending
 
@@ -448,7 +450,7 @@ def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: f
     """
     deadline = time.monotonic() + seconds
     found: dict[int, socket.socket] = {}
-    said: dict[socket.socket, bytes] = {}  # by those who have not said all yet
+    said: dict[socket.socket, bytes] = {}  # bytes received from connections that have not identified themselves
     listener.setblocking(False)
     try:
         while len(found) < len(awaited):

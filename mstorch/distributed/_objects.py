@@ -17,8 +17,8 @@ from ._group import ProcessGroup, by_the_host
 from ._point_to_point import recv, send
 from ._world import chosen, get_rank, get_world_size, outside, warn_outside
 
-_DEVICES = 64  # more than a machine has
-_HOST = torch.device("cpu")  # bytes are made there, wherever new tensors live
+_DEVICES = 64  # more devices than a machine has
+_HOST = torch.device("cpu")  # bytes are created on the CPU, whatever the default device is
 
 
 def _packed(value: int | Sequence[Any] | dict[str, Any]) -> Any:

@@ -121,10 +121,10 @@ class Reducer:
         self.expecting = False
         self.queued = False
         self.unused: set[int] = set()
-        self.counts: dict[int, int] | None = None  # with ``static``: how often each was used in the first backward
+        self.counts: dict[int, int] | None = None  # with ``static``: how often each parameter was used in the first backward
         self.used: Array | None = None
         self.fired = [0] * len(self.parameters)
-        self.deferred: list[Any] = []  # futures of hooks that are done once somebody waits
+        self.deferred: list[Any] = []  # futures of communication hooks, completed when they are waited for
         sizes = [(one.dtype, one.numel() * one.element_size()) for one in self.parameters]
         self._build(list(reversed(divided(sizes, self.limits))))
         self.handles = [
@@ -242,13 +242,13 @@ class Reducer:
             for place in range(len(self.parameters)):
                 if place not in self.ready:
                     self._mark(place)
-        elif self.find_unused and not self.static:  # outputs that the loss left out: what they alone depend on was not used
+        elif self.find_unused and not self.static:  # outputs without a gradient: parameters that only they depend on are unused
             for place in range(len(self.parameters)):
                 if place not in self.ready:
                     self.unused.add(place)
                     self._mark(place)
         if self.next < len(self.buckets):
-            return  # the next forward tells
+            return  # the next forward raises
         self.expecting = False
         used = self._used_somewhere()
         for bucket in self.buckets:
@@ -280,7 +280,7 @@ class Reducer:
                     bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
 
     def _bring(self) -> None:
-        """Wait for the device work that communication hooks have started."""
+        """Wait for device work that communication hooks started."""
         deferred.pending = self.deferred
         try:
             deferred.bring()
@@ -314,7 +314,7 @@ class Reducer:
 
     @by_the_host
     def shadow(self) -> None:
-        """Contribute zeros to the other ranks' averages."""
+        """Take part in the other ranks' all-reduces with zeros."""
         for bucket in self.buckets:
             bucket._buffer.zero_()
             self._launch(bucket)

@@ -67,7 +67,7 @@ def init_process_group(
         )  # fmt: skip
     chosen = Backend("undefined" if backend is None else backend)
     limit = _timeout(timeout)
-    name = _name()  # taken also by a start that fails, as in torch
+    name = _name()  # reserved even if the start fails, as in torch
     if chosen == Backend.MPI:
         available(chosen)
     if store is None:
@@ -214,7 +214,7 @@ def new_group(
 
 
 def _devices_count(everyone: ProcessGroup, alone: bool) -> bool:
-    """Return whether the devices of all ranks are connected, or some rank already uses its device; unless ``alone``, all ranks are queried.
+    """Return True if the devices of all ranks are connected, or if a rank already uses its device. All ranks are queried unless ``alone``.
     """
     if have_met() or alone or current().type == "cpu" or everyone.size() == 1:
         return have_met()

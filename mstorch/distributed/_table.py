@@ -14,7 +14,7 @@ class NoRequest(Exception):
     """Raised for bytes that are not a valid request to a table."""
 
 
-# How many byte strings come after the name and the seconds, at least and at most, where it is not one.
+# The minimum and maximum number of arguments after the key and the timeout, of operations whose number is not 1.
 _MANY = 1 << 17
 _COUNTS = {
     "set": (2, 2), "add": (2, 2), "append": (2, 2), "compare_set": (3, 3), "check": (0, _MANY), "wait": (0, _MANY), "num_keys": (0, 0),
@@ -28,7 +28,7 @@ class Table:
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
         self._queues: dict[bytes, deque[bytes]] = {}
-        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._lock = threading.RLock()  # use ``with`` on this lock: entering the Condition can be interrupted after locking
         self._changed = threading.Condition(self._lock)
         self._operations: dict[str, Callable[[float, list[bytes]], list[bytes]]] = {
             name: getattr(self, f"_{name}")
@@ -130,7 +130,7 @@ def pack(parts: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-MOST_BYTES = 1 << 23  # of one byte string that a server takes
+MOST_BYTES = 1 << 23  # maximum size of an argument that a server accepts
 
 
 def unpack(read: Callable[[int], bytes], most: int | None = None, first: tuple[bytes, ...] = ()) -> list[bytes]:

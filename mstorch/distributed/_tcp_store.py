@@ -16,11 +16,11 @@ from ._table import MOST_BYTES, Late, NoRequest, Table, pack, unpack
 from ._types import DistNetworkError, DistStoreError
 
 _STATES = _FINE, _LATE, _NO_NUMBER = b"0", b"1", b"2"
-_JOINED = b"init/"  # counts the processes that have come
+_JOINED = b"init/"  # counts the processes that have joined
 _CLOSED = "Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?"
 _AT_ONCE = 1 << 20  # bytes
-_STRANGERS = 64  # connections without a whole request that a server keeps; the oldest give way
-_PATIENCE = 1.0  # seconds that each of them has before
+_STRANGERS = 64  # maximum number of connections without a complete request; the oldest are closed
+_PATIENCE = 1.0  # seconds before that for each of them
 _log = logging.getLogger(__name__)
 
 
@@ -59,7 +59,7 @@ def _cut(connection: socket.socket) -> None:
 
 
 def _listen(listener: socket.socket, table: Table, connections: set[socket.socket]) -> None:
-    strangers: dict[socket.socket, float] = {}  # that have asked nothing yet, since when
+    strangers: dict[socket.socket, float] = {}  # connections without a request, with the time of connection
     while True:
         try:
             connection, address = listener.accept()
@@ -244,7 +244,7 @@ class TCPStore(Store):
             self._connection.close()
             raise DistNetworkError(f"what ({self._host}, {self._port}) answered is no answer of a TCPStore: {error}") from None
         except OSError as error:
-            self._unread = False  # the connection has ended, and stays so
+            self._unread = False  # the connection has ended for good
             raise DistNetworkError(str(error.strerror or error)) from None
         if state == _LATE:
             raise Late

@@ -78,7 +78,7 @@ class Backend(str):
         return getattr(cls, name.upper(), name.lower())
 
 
-if current().type == "npu":  # as torch_npu enters it
+if current().type == "npu":  # torch_npu registers it in torch
     Backend.HCCL = "hccl"  # type: ignore[attr-defined]
     Backend.backend_list.append("hccl")
     Backend.backend_capability["hccl"] = ["npu"]

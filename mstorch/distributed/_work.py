@@ -21,7 +21,7 @@ class Work:
         self._source = source
         self._error: BaseException | None = None
         self._done = False
-        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._lock = threading.RLock()  # use ``with`` on this lock: entering the Condition can be interrupted after locking
         self._changed = threading.Condition(self._lock)
         self._future: Future[Any] | None = None
 
@@ -94,11 +94,11 @@ class Runner:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.RLock()  # entered itself: a Condition's own ``__enter__`` can be interrupted after it has taken it
+        self._lock = threading.RLock()  # use ``with`` on this lock: entering the Condition can be interrupted after locking
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[tuple[Callable[[], None], Work]] = deque()
         self._turn = threading.Lock()  # held while a function runs
-        self._busy = False  # whether the thread runs one
+        self._busy = False  # whether the thread is running a function
         self._started = False
         self._ended = False
 

@@ -156,5 +156,5 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 
 def get_pg_count() -> int:
-    """Return how many groups were made since the default group, which is counted too; as in torch, ended groups stay counted."""
+    """Return the number of groups made so far, with the default group; as in torch, destroyed groups still count."""
     return world.count

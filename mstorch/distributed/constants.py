@@ -5,6 +5,6 @@ from datetime import timedelta
 
 from ._settings import default_pg_timeout
 
-default_pg_nccl_timeout: timedelta | None = None  # there is no such backend here
+default_pg_nccl_timeout: timedelta | None = None  # mstorch has no NCCL backend
 
 __all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]

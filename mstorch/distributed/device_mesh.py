@@ -40,7 +40,7 @@ class DeviceMesh:
         self._groups = [self._rows(dim) for dim in range(self._grid.ndim)]
 
     def _rows(self, dim: int) -> Any:
-        """Return this rank's group along a dimension; every rank creates the groups of all rows."""
+        """Create a process group for each row of the mesh along a dimension, on all ranks; return the group that contains this rank."""
         length = self._grid.shape[dim]
         if self._grid.ndim == 1 and length == get_world_size() and self._grid.tolist() == list(range(length)):
             return default_group()
@@ -53,7 +53,8 @@ class DeviceMesh:
 
     @classmethod
     def _part(cls, parent: DeviceMesh, dims: tuple[int, ...]) -> DeviceMesh:
-        """Return the submesh of ranks that differ from this one in ``dims`` only."""
+        """Return the submesh of ``parent`` along ``dims`` that contains this rank; the first submesh, if the mesh does not contain the
+        rank."""
         made = object.__new__(cls)
         made.device_type = parent.device_type
         here = parent.get_coordinate()

@@ -28,7 +28,7 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Return whether "nccl" is available; it is where cuda is an alias of npu, and then means HCCL."""
+    """Return whether "cuda" is an alias of "npu"; "nccl" then means HCCL."""
     return is_on()
 
 
@@ -53,7 +53,8 @@ def is_xccl_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Return whether a backend ("gloo", "hccl", "nccl" for it), or each of pairs ("cpu:gloo,npu:hccl"), is available."""
+    """Return whether a backend is available: "gloo", "hccl", or "nccl" where it means hccl. In a list such as "cpu:gloo,npu:hccl", all must
+    be."""
     there = ("gloo", "hccl") if hccl_is_there() else ("gloo",)
     return all(_types.Backend(pair.rpartition(":")[2]) in there for pair in backend.lower().split(","))
 

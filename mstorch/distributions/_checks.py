@@ -14,13 +14,13 @@ from .._quiet import quiet
 from .._tensor import Tensor
 from . import constraints
 
-# Their ``check`` is made of what tensors and arrays have in common.
+# Their ``check`` uses only methods that tensors and arrays have in common.
 _OF_COMPARISONS = frozenset(map(type, (
     constraints.boolean, constraints.one_hot, constraints.nonnegative_integer, constraints.integer_interval(0, 1), constraints.real,
     constraints.positive, constraints.nonnegative, constraints.less_than(0), constraints.unit_interval,
     constraints.half_open_interval(0, 1), constraints.simplex, constraints.multinomial(1),
 )))  # fmt: skip
-# NumPy computes with the others otherwise than with numbers of the tensor's dtype.
+# For other dtypes NumPy's promotion of numbers differs from torch's.
 _DTYPES = frozenset(("float32", "float64", "int64", "int32", "bool"))
 
 
@@ -33,7 +33,7 @@ def holds(constraint: constraints.Constraint, value: Tensor) -> Any:
             region = _of_arrays(constraint)
             if region is not None:
                 with quiet():
-                    return bool(region.check(array[None]).all())  # a dimension more: NumPy makes no scalars of it
+                    return bool(region.check(array[None]).all())  # with an extra dimension, because NumPy converts 0-d arrays to scalars
     return torch._is_all_true(constraint.check(value))
 
 

@@ -23,7 +23,7 @@ from .poisson import Poisson
 from .uniform import Uniform
 from .utils import euler_constant as _euler_gamma
 
-# Where p has values that q cannot have the divergence is infinite, in the shape of p's parameter.
+# If p has values outside of the support of q, the divergence is infinite, in the shape of p's parameter.
 _INFINITE: dict[type, tuple[str, tuple[type, ...]]] = {
     Beta: ("concentration1", (Pareto,)),
     ContinuousBernoulli: ("probs", (Pareto,)),

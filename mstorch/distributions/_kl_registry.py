@@ -14,7 +14,7 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 def register_kl(type_p: type, type_q: type) -> Callable[..., Any]:
     """Return a decorator that registers a function of (p, q) for ``kl_divergence`` of two classes and their subclasses."""
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not isinstance(kind, type):  # other classes than ours may take part, pyro's for one
+        if not isinstance(kind, type):  # classes that are not mstorch's are accepted, such as pyro's
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def enter(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -26,7 +26,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[..., Any]:
 
 
 def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
-    """Return the most specific pair of classes, compared by the element ``first`` and then by the other element."""
+    """Return the most specific of the pairs of classes: element ``first`` is compared first, and the other element decides ties."""
 
     def more_special(one: tuple[type, type], other: tuple[type, type]) -> bool:
         for side in (first, 1 - first):

@@ -150,9 +150,8 @@ def _same_events(p: LowRankMultivariateNormal | MultivariateNormal, q: LowRankMu
 
 
 def _off_low_rank(p: LowRankMultivariateNormal | MultivariateNormal, q: LowRankMultivariateNormal) -> tuple[Any, Any, Any]:
-    """Return ``q``'s log-determinant, the Mahalanobis distance of the means under ``q``, and the root of the low-rank correction of its
-    inverse.
-    """
+    """Return three parts of the divergence from ``q``: its log-determinant, the squared Mahalanobis distance between the means under ``q``,
+    and the square root of the low-rank correction of ``q``'s inverse covariance."""
     factor, diagonal = q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag
     volume = _batch_lowrank_logdet(factor, diagonal, q._capacitance_tril)
     distance = _batch_lowrank_mahalanobis(factor, diagonal, q.loc - p.loc, q._capacitance_tril)

@@ -26,7 +26,7 @@ class _Parts(Transform):
         self.dim = dim
 
     def _wanted(self) -> tuple[int, str]:
-        """Return the size that is required along the dimension, and its name in error messages."""
+        """Return the required size of dimension ``dim``, and the name of that size in error messages."""
         raise NotImplementedError
 
     def _split(self, value: Tensor, name: str, kind: str) -> Sequence[Any]:

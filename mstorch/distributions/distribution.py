@@ -66,7 +66,7 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
-                continue  # a lazy property follows from parameters that are checked
+                continue  # a lazy property is computed from parameters that are checked
             value = getattr(self, name)
             if not holds(constraint, value):
                 raise ValueError(
@@ -230,7 +230,7 @@ class Distribution:
         return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
 
     def _mstorch_counted(self, values: Tensor, expand: bool) -> Tensor:
-        """Return values along dimension 0, broadcastable to the batch, or expanded over it."""
+        """Return 1-d values reshaped to (n, 1, ..., 1), which broadcasts with the batch, or with ``expand`` to (n, *batch_shape)."""
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + self._batch_shape) if expand else values
 

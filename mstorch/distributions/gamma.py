@@ -43,7 +43,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # the gradient is that of the value as it was
+        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # the clamp does not affect the gradient
         return value
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ class GeneralizedPareto(Distribution):
         self._mstorch_begin(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _shape_parts(self) -> tuple[Any, Any]:
-        """Return where the concentration is (nearly) zero, and the concentration with 1 there."""
+        """Return a mask of concentrations that are close to zero, and the concentration with these replaced by 1."""
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
 
@@ -63,7 +63,8 @@ class GeneralizedPareto(Distribution):
         return torch.where(zero, self.loc - self.scale * log_rest, heavy)
 
     def _moment(self, limit: float, stand_in: float, moment: Callable[..., Any]) -> Tensor:
-        """Return ``moment(concentration)`` where the concentration is below the limit, else NaN."""
+        """Return ``moment(concentration)`` where the concentration is below ``limit``, else NaN. ``stand_in`` replaces concentrations
+        beyond the limit, so that gradients are finite."""
         valid = self.concentration < limit
         return torch.where(valid, moment(torch.where(valid, self.concentration, stand_in)), torch.nan)
 

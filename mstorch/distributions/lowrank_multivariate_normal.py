@@ -28,7 +28,7 @@ def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
 
 
 def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
-    """Return the Cholesky factor of ``I + Wᵀ D⁻¹ W``."""
+    """Return the log-determinant of ``W Wᵀ + diag(D)``, from the Cholesky factor of the capacitance ``I + Wᵀ D⁻¹ W``."""
     return 2 * log_diagonal(capacitance_tril) + D.log().sum(-1)
 
 

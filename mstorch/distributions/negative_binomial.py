@@ -45,7 +45,7 @@ class NegativeBinomial(ProbsOrLogits):
 
     @lazy_property
     def _gamma(self) -> Gamma:
-        # Rates that are zero or infinite are ones of the end points of ``probs``.
+        # Rates of 0 or infinity are rates at the end points of ``probs``.
         return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Any:

@@ -69,7 +69,7 @@ class VonMises(Distribution):
         kappa = self._concentration
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
-        # Near 0 the difference cancels; the series takes over.
+        # Near 0 the difference cancels; the series is used.
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
@@ -87,7 +87,7 @@ class VonMises(Distribution):
             f = (1 + r * z) / (r + z)
             c = concentration * (r - f)
             accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-            # What was accepted before may be replaced by a later try, as in torch.
+            # As in torch, a later try may replace an accepted value.
             found = torch.where(accept, (u3 - 0.5).sign() * f.acos(), found)
             done = done | accept
         return (found + math.pi + loc) % (2 * math.pi) - math.pi

@@ -31,7 +31,7 @@ class Weibull(TransformedDistribution):
         return [PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        # The transforms hold the parameters, which grow too.
+        # The transforms contain the parameters, which are expanded too.
         new = self._get_checked_instance(Weibull, _instance)
         new.scale = self.scale.expand(batch_shape)
         new.concentration = self.concentration.expand(batch_shape)

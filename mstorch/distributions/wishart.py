@@ -146,7 +146,7 @@ class Wishart(ExponentialFamily):
         """Return random matrices; singular ones are resampled, up to ``max_try_correction`` (10) times, as torch does."""
         sample_shape = torch.Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
-        # torch takes the matrices that pass the check for the singular ones; its numbers follow from that.
+        # torch treats the matrices that pass the check as singular; its numbers depend on that.
         again = self._any_of_batch(self.support.check(sample))
         if again.any():
             warn("Singular sample detected.")

@@ -142,7 +142,7 @@ class _Program(Module):
 
     _inner: Any
     _program: Any
-    _places: list[tuple[Module, str]]  # of the parameters and buffers, in the order of the graph's inputs
+    _places: list[tuple[Module, str]]  # (module, name) of the parameters and buffers, in the order of the graph's inputs
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()

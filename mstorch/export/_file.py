@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from . import ExportedProgram
 
 _FORM = "mstorch.export 2"
-_FORMS = ("mstorch.export 1", _FORM)  # of the first, structures stand in the file as values
+_FORMS = ("mstorch.export 1", _FORM)  # files of the first format contain structures as values
 
 
 _WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {

@@ -52,7 +52,7 @@ class Map(Block):
         self.depth = len(state.maps) + 1
         self.size = size
         self.randomness = randomness
-        self.levels = state.levels  # how many levels of differentiation it stands in
+        self.levels = state.levels  # the number of levels of differentiation outside of it
         self.ended = False
         self.draw = lambda function, args, kwargs: draw(self, function, args, kwargs)
 
@@ -64,7 +64,7 @@ class Map(Block):
 
 
 class outside(Block):
-    """A context manager in which code runs as outside a vmap: at a depth less than ``depth``."""
+    """Context manager in which only the vmaps at a depth less than ``depth`` are active, as if the code ran outside the others."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -75,7 +75,7 @@ class outside(Block):
 
 
 class within(Block):
-    """A context manager in which code runs as inside a vmap, which may have ended."""
+    """Context manager in which the vmap ``map`` is the innermost active one, inside the vmaps around it, even if it has ended."""
 
     def __init__(self, map: Map) -> None:
         self.map = map
@@ -102,7 +102,7 @@ class BatchedTensor(Tensor):
 
     __torch_function__ = disabled
 
-    # What a tensor is asked about itself
+    # Queries of metadata
 
     @property
     def _ms_shape(self) -> tuple[int, ...]:
@@ -113,7 +113,7 @@ class BatchedTensor(Tensor):
     def _ms_dtype(self) -> dtype:
         return self.value._ms_dtype
 
-    # Autograd follows the values.
+    # Autograd state is that of the values.
     _ms_node = _ms_auto = property(lambda self: None)
     _ms_number = property(lambda self: 0)
 
@@ -175,7 +175,7 @@ class BatchedTensor(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a level of differentiation inside the vmap tracks the tensor."""
+        """True if a level of differentiation inside the vmap tracks the tensor."""
         return state.levels > self.map.levels and is_tracked(core(self))
 
     @requires_grad.setter
@@ -191,7 +191,7 @@ class BatchedTensor(Tensor):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no tracked operation made the tensor."""
+        """True if no operation that autograd tracks made the tensor."""
         return not self.requires_grad or core(self).is_leaf
 
     @property
@@ -300,7 +300,7 @@ def core(tensor: Any) -> Any:
 
 
 def dressed_like(tensor: Any, made: Any) -> Any:
-    """Return ``made``, shaped like the core of ``tensor``, wrapped in the same vmaps as ``tensor``."""
+    """Return ``made``, which has the shape of ``core(tensor)``, wrapped as a BatchedTensor in each vmap of ``tensor``."""
     return batched(dressed_like(tensor.value, made), tensor.bdim, tensor.map) if type(tensor) is BatchedTensor else made
 
 
@@ -325,7 +325,7 @@ def public(name: str) -> Callable[..., Any]:
 _HOME = __name__.partition(".")[0]
 
 
-# Which maps a tensor is of
+# Vmaps that a tensor belongs to
 
 
 def maps_of(tensor: Tensor) -> list[Map]:
@@ -338,7 +338,8 @@ def maps_of(tensor: Tensor) -> list[Map]:
 
 
 def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
-    """Return a tensor that is batched in all of these vmaps (the outermost first); it is expanded where it was not batched."""
+    """Return a tensor that is batched in all of these vmaps (the outermost first), expanded along the batch dimension of each vmap in which
+    it was not batched."""
     if not maps:
         return tensor
     *rest, last = maps
@@ -367,7 +368,8 @@ def aligned(tensor: Any, like: Tensor) -> Tensor:
 
 
 class Op:
-    """A call under vmap: the public function, run outside this vmap, and the vmap."""
+    """A call under vmap. Calling the Op runs the public function outside this vmap; ``map`` is the vmap, ``key`` the function's qualified
+    name."""
 
     __slots__ = ("public", "map", "key")
 
@@ -425,7 +427,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if map.ended:
         raise RuntimeError(_ESCAPED)
     if state.maps and state.maps[-1].depth > map.depth and getattr(function, "draws", False):
-        return state.maps[-1].draw(public, args, kwargs)  # the innermost map decides how numbers are drawn
+        return state.maps[-1].draw(public, args, kwargs)  # the innermost vmap decides how numbers are drawn
     known = _found.get(public)
     if known is None:
         key = spoken(public).removeprefix("torch.")

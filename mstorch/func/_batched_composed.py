@@ -36,7 +36,7 @@ def composed(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _only(given: Given, *names: str) -> bool:
-    """Return whether only arguments with these names are given."""
+    """Return whether all given arguments are among these names."""
     return all(name in names for name in given)
 
 
@@ -234,7 +234,7 @@ def cosine_similarity(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 rules("pairwise_distance nn.functional.pairwise_distance", leading)
 
 
-# Losses of rows: (N, D) or (D), and their mean over N
+# Losses of rows, (N, D) or (D), and their mean over N
 
 
 _ROW_LOSSES = "cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_loss multi_margin_loss multilabel_margin_loss"

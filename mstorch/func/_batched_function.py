@@ -43,9 +43,10 @@ class VmapInfo(NamedTuple):
 
 
 def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run ``cls.apply`` within a transform; return NotImplemented if it can run as outside of a transform."""
+    """Run ``cls.apply`` under vmap. Return NotImplemented outside of vmap, and for the library's own Functions. Raise RuntimeError if a
+    Function does not support transforms."""
     if cls.__module__.partition(".")[0] in (_HOME, "torch"):
-        return NotImplemented  # the library's own work on plain tensors
+        return NotImplemented  # the library's own calls on plain tensors
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
@@ -146,7 +147,7 @@ class _Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors, batched again; within ``jvp``, those of ``save_for_forward``, which still are."""
+        """The saved tensors as batched tensors. Within ``jvp``, the tensors of ``save_for_forward``, which are saved as batched tensors."""
         ctx, map, dims = self._kept
         return tuple(ctx.saved_tensors) if ctx._forward_now else _tensors(map, tuple(ctx.saved_tensors), dims)
 
@@ -165,12 +166,12 @@ class _Context:
 
 
 def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
-    """Run the Function's own methods on batched tensors, within a Function of the values."""
+    """Run a Function whose ``generate_vmap_rule`` is True: its methods run on batched tensors, inside of a Function of their values."""
     values, in_dims = _values(map, args)
     dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
     shapes = [leaf._ms_shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
     dims_out: list[Any] = []
-    inner: list[Any] = []  # what stands for the context
+    inner: list[Any] = []  # the context that ``setup_context`` receives
 
     def forward(*given: Any) -> Any:
         with within(map):
@@ -214,7 +215,8 @@ def _fitted(gradient: Tensor | None, shape: tuple[int, ...] | None) -> Any:
 
 
 def _of_values(map: Map, gradient: Any, dim: int | None) -> Tensor | None:
-    """Return the gradient of an input's value, summed over the batch if the input is not batched."""
+    """Return the gradient of the value of an input: with its batch dimension at ``dim``, or summed over the batch if the input is not
+    batched (None)."""
     if gradient is None:
         return None
     if is_of(gradient, map):
@@ -227,7 +229,7 @@ def _of_values(map: Map, gradient: Any, dim: int | None) -> Tensor | None:
     return gradient.unsqueeze(dim).expand(*shape[:dim], map.size, *shape[dim:])
 
 
-# Gradients inside of a mapped function
+# Gradients inside a mapped function
 
 
 def _tuple(value: Tensor | None) -> tuple[Any, ...]:

@@ -22,9 +22,8 @@ NO_MASK = (
 
 
 class Places:
-    """A parsed index: ``basic`` is the part that views can do, ``tensors`` are the index tensors by dimension of that view (None for a full
-    slice).
-    """
+    """A parsed index. ``basic``: its ints, slices and Nones, which select a view. ``tensors``: the index tensor of each dimension of this
+    view, or None."""
 
     def __init__(self, index: Any, rank: int) -> None:
         items = list(index) if isinstance(index, tuple) else [index]
@@ -69,7 +68,7 @@ class Places:
 
     @property
     def plain(self) -> bool:
-        """Whether the index needs a view only."""
+        """True if the index has no index tensors, so that the result is a view."""
         return not self.tensors
 
     @property
@@ -79,7 +78,7 @@ class Places:
 
     @property
     def adjacent(self) -> bool:
-        """Whether these dimensions are adjacent."""
+        """True if the dimensions that have index tensors are adjacent."""
         chosen = self.chosen
         return chosen[-1] - chosen[0] + 1 == len(chosen)
 
@@ -94,9 +93,8 @@ def _dims_of(item: Any) -> int:
 
 
 def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
-    """Return the index for the values, the number of dimensions that index tensors produce, and the position of these dimensions in a
-    slice.
-    """
+    """Return the index for the values, the number of dimensions that its index tensors produce, and the first of these dimensions in the
+    result of a slice."""
     tensors = [item for item in places.tensors if item is not None]
     wide = max(len(item._ms_shape) for item in tensors)
     lined = iter(_lined(op, tensors, wide))
@@ -145,7 +143,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return batched(value[(slice(None), *(slice(None) if item is None else item for item in places.tensors))], 0, op.map)
     found, wide, at = _found(op, value, True, places)
     result = value[found]
-    # Next to the count of the slices the dimensions of the places stay in front; else they go there.
+    # An index of the vmap's dimension moves the indexed dimensions to the front; otherwise they replace the dimensions that were indexed.
     if at and wide:
         result = result.movedim(tuple(range(1, 1 + wide)), tuple(range(1 + at, 1 + at + wide)))
     return batched(result, 0, op.map)
@@ -184,7 +182,8 @@ def _put(op: Op, target: Any, index: Any, value: Tensor | Number, accumulate: bo
 
 
 def _valued(op: Op, value: Any, rank: int, like: Tensor) -> Any:
-    """Return the value to write, with its dimensions aligned to the target's."""
+    """Return the value to write, as a tensor; a batched one with the batch dimension first and padded with 1s to ``rank`` further
+    dimensions."""
     if not is_of(value, op.map):
         return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._ms_dtype)
     found = front(value)

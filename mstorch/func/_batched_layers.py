@@ -87,7 +87,7 @@ def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     flat_mean, flat_var = _statistics(mean, op.map), _statistics(var, op.map)
     found = op(value.movedim(0, 1).reshape(count, size * channels, *rest), flat_mean, flat_var, **given)
     if written:
-        # The flat statistics may be copies.
+        # The flattened statistics may be copies.
         front(mean).copy_(flat_mean.reshape(size, channels))
         front(var).copy_(flat_var.reshape(size, channels))
     found = batched(found.reshape(count, size, channels, *rest), 1, op.map)
@@ -291,13 +291,13 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         )
     if map.randomness == "error":
         with outside(map.depth):
-            return function(*args, **kwargs)  # refused where the numbers are drawn
+            return function(*args, **kwargs)  # raises where numbers are drawn
     with outside(map.depth):
         return _different(Op(function, map, name), args, kwargs)
 
 
 def _certain(name: str, args: tuple[Any, ...]) -> bool:
-    """Return whether a call is a dropout that has no effect."""
+    """Return whether a call is a dropout outside of training, which draws nothing."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 
@@ -305,7 +305,7 @@ _BY_SIZE = frozenset(("rand", "randn"))
 
 
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Draw numbers for all slices at once, in torch's order."""
+    """Draw random numbers with randomness "different": in one call for all slices, as torch does, so that the numbers are torch's."""
     map, name = op.map, op.name
     if kwargs.get("out") is None and map.size:
         if name in _BY_SIZE:
@@ -336,7 +336,7 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
             return batched(op(*values, **named), 0, map)
         if name in _BY_TENSOR and plain:
             value = expanded(args[0], map)
-            # Dropout draws in the order of its input's memory.
+            # Dropout draws in the memory order of its input.
             return batched(op(value.contiguous() if name == "dropout" else value, *args[1:], **kwargs), 0, map)
     return looped(op, args, kwargs)
 
@@ -346,7 +346,7 @@ def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dic
     value, rank = expanded(args[0], map), len(args[0]._ms_shape)
     if rank == spatial + 1 and spatial != 2:
         return batched(op(value, *args[1:], **kwargs), 0, map)
-    if rank not in (spatial + 1, spatial + 2):  # (N, C, L) to dropout2d
+    if rank not in (spatial + 1, spatial + 2):  # (N, C, L) in dropout2d
         return looped(op, args, kwargs)
     return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._ms_shape), 0, map)
 
@@ -381,7 +381,7 @@ def _drawing(*how: str) -> set[str]:
 
 
 _BY_VALUES = _drawing(BY_VALUES)
-# A number for each element of a tensor; the others are taken above, or draw for rows or channels.
+# One number per element of a tensor; other functions have rules above, or draw per row or channel.
 _BY_TENSOR = _drawing(BY_TENSOR, BY_VALUES) - {"normal", "binomial", "multinomial", "feature_dropout", "feature_alpha_dropout"}
 _NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 

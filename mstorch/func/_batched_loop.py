@@ -12,7 +12,7 @@ from .._core.warned import warn
 from .._tensor import Tensor
 from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, front, is_of, public
 
-# What ``torch._C._functorch`` sets: whether such calls are allowed, and whether they warn.
+# Options of ``torch._C._functorch``: whether such calls are allowed, and whether they warn.
 fallback = {"enabled": True, "warned": True}
 loops: dict[str, int] = {}  # how often each function was computed slice by slice
 
@@ -55,7 +55,7 @@ def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
             return value
         if map.size:
             return value.value.select(value.bdim, index)
-        return value.value.new_zeros(value._ms_shape)  # one run on zeros tells the shapes of the results
+        return value.value.new_zeros(value._ms_shape)  # a run on zeros shows the shapes of the results
     if isinstance(value, (tuple, list)):
         items = [_slice_of(item, map, index) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)

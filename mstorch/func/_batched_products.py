@@ -11,7 +11,8 @@ from ._batched_rules import bound, ruled
 
 
 def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
-    """Return the values of a matrix, or of a vector as a matrix (``vector``: row or column), with enough leading dimensions."""
+    """Return the values of a matrix with the batch dimension first and padded with 1s to ``rank`` dimensions per slice; a vector becomes a
+    row (``vector`` -2) or a column (-1)."""
     mapped = is_of(tensor, op.map)
     value = front(tensor) if mapped else tensor
     if len(tensor._ms_shape) == 1:

@@ -88,7 +88,7 @@ def default_of(op: Op, name: str) -> Any:
 
 
 def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op: Op) -> None:
-    """Make batched tensors whose slices are 0-d count as 0-d in type promotion, although their values have a dimension."""
+    """Adjust values for type promotion: a batched tensor with 0-d slices has to count as 0-d, although its value has a batch dimension."""
     kinds = [tensor._ms_dtype for tensor, rank in zip(tensors, ranks) if rank]
     if not kinds:
         for place, tensor in enumerate(tensors):
@@ -105,7 +105,8 @@ def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op:
 
 
 def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
-    """Return the values with the batch dimension first, padded to the same number of dimensions."""
+    """Return the values of the tensors in shapes that broadcast: batched values have the batch dimension first, and then 1s, so that each
+    slice has ``rank`` dimensions."""
     ranks = [len(tensor._ms_shape) for tensor in tensors]
     rank = max(ranks) if rank is None else rank
     values = []
@@ -148,7 +149,7 @@ def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[0] if named.get("inplace") else as_batched(result, bdim, op.map)
 
 
-# torch asks for the dtype of the first slice where an operand that is no slice has no dimensions.
+# Functions for which torch promotes the dtype by the first slice if an unbatched operand is 0-d.
 _BESIDE_NUMBERS = set(
     "add sub subtract mul multiply div divide true_divide floor_divide maximum minimum fmax fmin atan2 arctan2 hypot "
     "__radd__ __rmul__ __rdiv__ __rtruediv__ __rfloordiv__ __floordiv__ __truediv__ __add__ __mul__ __sub__".split()
@@ -216,14 +217,15 @@ def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 
 def shifted(op: Op, dim: Any, rank: int) -> Any:
-    """Return dimensions shifted for values with the batch dimension in front."""
+    """Return ``dim``, which counts the dimensions of a slice of ``rank`` dimensions, for a value with the batch dimension in front:
+    nonnegative, plus 1."""
     if isinstance(dim, (tuple, list)):
         return tuple(shifted(op, one, rank) for one in dim)
     return wrapped(int(dim), rank) + 1
 
 
 def unfolded(result: Tensor, place: int = 1) -> Tensor:
-    """Return results without the dimension that was added to a 0-d tensor."""
+    """Squeeze dimension ``place`` of the result, or of each tensor in it; the dimension was inserted because the slices are 0-d."""
     if isinstance(result, TensorBase):
         return result.squeeze(place) if len(result._ms_shape) > place else result
     if isinstance(result, (tuple, list)):
@@ -259,7 +261,7 @@ def along(*names: str) -> Rule:
 
 
 _TURNS = frozenset(("transpose", "swapdims", "swapaxes"))
-# Functions that take a number for a vector of one element, and give a number.
+# Functions that treat a number as a vector of one element, and return a number.
 _OF_A_NUMBER = frozenset(
     "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode logsumexp normalize "
     "aminmax".split()
@@ -389,7 +391,7 @@ rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_r
 
 
 def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of the last dimensions that broadcasts leading dimensions."""
+    """Run a function of the last dimensions that broadcasts all dimensions before; the batch dimension becomes one of those."""
     if kwargs.get("out") is not None:
         return by_slices(op, args, kwargs)
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
@@ -400,7 +402,8 @@ def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of matrices like ``leading``; a tensor with fewer dimensions is passed on, so that the function refuses it."""
+    """Run a function of matrices like ``leading``. Tensors of fewer than two dimensions are passed slice by slice, so that the function
+    raises its own error."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
     if any(len(tensor._ms_shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
@@ -418,14 +421,15 @@ rules(
 )
 
 
-_MATRICES_AND = {  # dimensions that each tensor has besides leading ones
+_MATRICES_AND = {  # number of trailing dimensions of each tensor, besides leading ones
     "linalg.householder_product": (2, 1), "orgqr": (2, 1), "ormqr": (2, 1, 2), "lu_solve": (2, 2, 1), "linalg.lu_solve": (2, 1, 2),
     "linalg.ldl_solve": (2, 1, 2), "lu_unpack": (2, 1), "linalg.vecdot": (1, 1),
 }  # fmt: skip
 
 
 def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of the last dimensions; how many dimensions it uses differs from tensor to tensor."""
+    """Run a function of matrices and vectors that broadcasts leading dimensions; each argument has its own number of trailing dimensions.
+    """
     own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
     given = args[: len(own)]
     if kwargs.get("out") is not None or "dim" in kwargs or any(
@@ -444,7 +448,7 @@ def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any
 rules(" ".join(_MATRICES_AND), of_matrices_and_vectors)
 
 
-# Which rule a function has
+# Selection of the rule of a function
 
 _NOT_SPECIAL = frozenset(("logsumexp", "softmax", "log_softmax"))
 
@@ -464,7 +468,7 @@ def _property(name: str) -> Rule:
     return lambda op, args, kwargs: getattr(args[0].value, name)
 
 
-# What Python alone has of it.
+# Functions that only Python has.
 _OF_A_SLICE = frozenset(("__len__", "__dir__", "__hash__", "nelement", "has_names", "is_tensor", "is_shared"))
 
 

@@ -138,7 +138,7 @@ def squeeze(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 @ruled("t_ transpose_ swapaxes_ swapdims_")
 def turned(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Transpose in place."""
+    """Transpose a batched tensor in place: compute the view out of place, and turn the tensor into that view."""
     tensor, *dims = args
     return _turned(tensor, front(getattr(tensor, op.name[:-1])(*dims, **kwargs)))
 
@@ -248,7 +248,7 @@ def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed")
 def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Run a function of the last dimensions."""
+    """Run a function of the last dimensions, with the batch dimension moved to the front."""
     given = bound(op, args, kwargs)
     if not _only_first(op, given) or "dim1" in given or "dim2" in given or not given["input"]._ms_shape and op.name != "view_as_real":
         return by_slices(op, args, kwargs)
@@ -405,7 +405,7 @@ DYNAMIC = (
 
 @ruled("nonzero unique unique_consecutive _unique2")
 def dynamic(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Raise RuntimeError: the result's shape depends on values."""
+    """Raise torch's RuntimeError: under vmap a result whose shape depends on values is not possible."""
     raise RuntimeError(DYNAMIC.format({"unique": "_unique2"}.get(op.name, op.name)))
 
 
@@ -461,13 +461,13 @@ rules("Tensor.__len__", lambda op, args, kwargs: len(args[0].value.select(args[0
 
 @ruled("full arange range")
 def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Raise RuntimeError: a batched tensor's values cannot become Python numbers."""
+    """Raise RuntimeError, as ``item()`` does: a batched tensor's values cannot become Python numbers."""
     raise RuntimeError(NO_ITEM)
 
 
 @ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return an answer that holds for all slices, so that functions may branch on it."""
+    """Return the result for the values of all slices together (a bool), so that functions may branch on it."""
     return op(args[0].value)
 
 

@@ -45,7 +45,7 @@ class Push:
                 if not output._ms_dtype.is_integral:
                     auto_of(dummy).leaf = True
                 self.dummies.append(dressed_like(output, dummy))
-            # The dummies are leaves of this level too: with recording on, the gradients depend on them.
+            # The dummies are leaves of this level too: with create_graph, the gradients depend on them.
             self.gradients = level.gradients(self.pull.outputs, self.dummies, True)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
@@ -87,7 +87,7 @@ class Push:
 
     @property
     def independent(self) -> bool:
-        """Whether no output depends on an argument."""
+        """True if no output depends on an argument."""
         return all(gradient is None for gradient in self.gradients)
 
 
@@ -176,13 +176,14 @@ def _joined(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     check_sizes(primal, tangent)
     primal = everywhere(primal, state.maps)
     value = core(primal)
-    if value._ms_stride is not None and 0 in value._ms_stride:  # spread over the maps: each slice has a tangent of its own
+    if value._ms_stride is not None and 0 in value._ms_stride:  # expanded over the vmaps: each slice has its own tangent
         value = value.contiguous()
     return dressed_like(primal, joined(value, core(aligned(tangent, primal)), level))
 
 
 def _parted(item: Any, level: int) -> tuple[Any, Any]:
-    """Return a result without its tangent at this level, and the tangent; None for a result without tangent, which is an outer level's."""
+    """Return a result without its tangent at this level, and the tangent. Return the result itself and None if it has no tangent at this
+    level."""
     value, tangent = apart(core(item), level)
     return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
 

@@ -51,10 +51,10 @@ def _alias(tensor: Tensor, source: Any) -> Any:
 
 
 class Level:
-    """The inputs to differentiate with respect to, created and used with gradients enabled.
+    """Inputs with respect to which a transform differentiates.
 
-    Under ``vmap`` every input is batched in all active vmaps, so that each slice has its own gradient.
-    """
+    The inputs are aliases of the given tensors, created with gradients enabled. Under ``vmap`` each is batched in all active vmaps, so that
+    each slice has its own gradient."""
 
     def __init__(self, inputs: Sequence[Any], outer: bool) -> None:
         self.dtypes = [tensor._ms_dtype for tensor in inputs]
@@ -86,13 +86,13 @@ class Level:
         self.ends = [edge_of(core(tensor)) for tensor in self.tensors]
 
     def look_at(self, outputs: Sequence[Any]) -> None:
-        """Record whether the outputs depend on tensors tracked by an outer level."""
+        """Set ``followed`` if the outputs depend on tensors that an outer level, or autograd, tracks."""
         if self._outer and not self.followed:
             within = set(_BLOCKS[-1].leaves) if _BLOCKS else set()
             self.followed = bool(_leaves_below(outputs) - self._own - within)
 
     def left(self, tree: Any) -> Any:
-        """Return results for the outer level; they are detached unless an outer level tracks them."""
+        """Return results of this level for the level around it, detached unless they depend on tensors that an outer level tracks."""
         return tree if self.followed else tree_map(_cut, tree)
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
@@ -170,13 +170,13 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
 
 
 def _cut(value: Tensor | None) -> Tensor | None:
-    """Return a tensor detached from the autograd graph."""
+    """Return a tensor detached from the autograd graph, in the same vmaps; a tensor that is not tracked unchanged."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 
 
 def seed_of(cotangent: Tensor, output: Tensor) -> Tensor:
-    """Return an output gradient cast to the output's dtype."""
+    """Return the gradient given for an output, cast to the output's dtype."""
     return cotangent if cotangent._ms_dtype is output._ms_dtype else cotangent.to(output._ms_dtype)
 
 
@@ -188,10 +188,10 @@ def one_hot(output: Tensor, index: int) -> Tensor:
 
 
 class recording(Block):
-    """Enables gradients for a transform; ``outer`` is the previous grad mode.
+    """Context manager that enables gradients for a transform; ``outer`` is the previous grad mode.
 
-    ``leaves`` are those of the levels created within: a result may still depend on them, but no outer level tracks them.
-    """
+    ``leaves`` collects the leaf nodes of the levels created in the block. A result may depend on them after their level has ended; they do
+    not count as tracked by an outer level."""
 
     def __enter__(self) -> recording:
         self.outer = modes.grad

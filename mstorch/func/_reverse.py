@@ -24,7 +24,8 @@ _NO_HOOKS = (
 
 
 def with_aux(name: str, output: Tensor, has_aux: bool, note: str = "") -> tuple[Any, Any]:
-    """Return the output and the aux value, after checking their types."""
+    """Split a function's result into output and aux if ``has_aux``; else return the result and None. Raise RuntimeError unless it is a pair
+    whose aux holds tensors."""
     if not has_aux:
         return output, None
     if not (isinstance(output, tuple) and len(output) == 2):

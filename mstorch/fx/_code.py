@@ -93,7 +93,7 @@ class _Writer:
         self.root = root
         self.names = Namespace()
         self.globals: dict[str, Any] = {"torch": _package()}
-        self.wrapped: dict[str, None] = {}  # functions that `wrap` named, in the order in which they are called
+        self.wrapped: dict[str, None] = {}  # functions registered by `wrap`, in the order in which they are called
         self.inputs: list[str] = []
         self.given: set[str] = set()
         self.result = ""
@@ -180,7 +180,7 @@ class _Writer:
             prefix = "" if star is None else star[0]
             default = f" = {self.text(node.args[0])}" if node.args else ""
             kind = f" : {self.annotation(node.type)}" if node.type is not None else ""
-            # Callers may use the name as a keyword, so that it stays where the node has another one.
+            # Callers may pass the argument by keyword, so that the parameter keeps its name if the node has another one.
             given = node.target.removeprefix(prefix)
             if not given.isidentifier() or given in self.given:
                 given = self.names.create_name(node.name, node)

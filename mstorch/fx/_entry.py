@@ -13,7 +13,7 @@ class Patches(Block):
     """Context manager that replaces attributes and items temporarily."""
 
     def __init__(self) -> None:
-        self._undo: Undo = []  # the last one first
+        self._undo: Undo = []  # the last change is undone first
         self._seen: set[int] = set()
         self._places: set[tuple[int, str]] = set()
 
@@ -22,7 +22,7 @@ class Patches(Block):
         own = name in vars(owner)
         before = getattr(owner, name)
         undo = functools.partial(setattr, owner, name, before) if own else functools.partial(delattr, owner, name)
-        self._undo[:0] = (undo,)  # directly before what it undoes: no interrupt comes between
+        self._undo[:0] = (undo,)  # directly before the change that it undoes, so that no interrupt comes between
         setattr(owner, name, value)
 
     def item(self, owner: dict[str, Any], name: str, value: Callable[..., Any]) -> None:
@@ -62,7 +62,7 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
         if proxy is None:
             return function(*args, **kwargs)
         made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
-        made.node.meta["is_wrapped"] = True  # so that the graph's code wraps it again, for whoever traces that
+        made.node.meta["is_wrapped"] = True  # so that the graph's code wraps it again, for later traces
         return made
 
     return recorded

@@ -25,14 +25,15 @@ from .graph_module import GraphModule
 from .node import Node
 from .proxy import Proxy, TracerBase
 
-_wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # which global names `wrap` named, and where they stand
+_wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # the global names registered by `wrap`, with their namespaces
 _HOME = __name__.partition(".")[0]
-_FOLDER = str(Path(__file__).parents[1]) + os.sep  # names of modules do not tell: where `import torch` gets mstorch, they are torch's
+_FOLDER = str(Path(__file__).parents[1]) + os.sep  # a folder, not module names: if `import torch` imports mstorch, these are torch's
 PH = type("PHBase", (), {"__repr__": lambda self: "PH", "__doc__": "Marks a leaf of a concrete argument that stays an input."})()
 
 
 def _ours(function: Any) -> bool:
-    """Whether a function is the library's own, whose annotations torch's forwards do not have."""
+    """Return whether a function is defined in this library. Its annotations are left out of traced code: torch's forward methods have none.
+    """
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename.startswith(_FOLDER)
 
@@ -73,7 +74,7 @@ class Tracer(TracerBase):
         self.tensor_attrs: dict[Tensor, str] = {}
         self.module_stack: dict[str, Any] = {}
 
-    # What subclasses change
+    # Methods that subclasses override
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Return whether a module is recorded as one node: those of torch.nn are, except Sequential."""
@@ -186,7 +187,7 @@ class Tracer(TracerBase):
         value = concrete[name]
         if isinstance(value, (tuple, list, dict)) or value is PH:
             raise NotImplementedError("mstorch: torch.fx takes numbers, strings and None as concrete arguments, no containers")
-        # The input stays, and a call with another value fails.
+        # The input remains, and a call with another value raises.
         made = self.create_proxy("placeholder", name, default, {}, name=f"{name}_1")
         message = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
@@ -236,7 +237,7 @@ class Tracer(TracerBase):
         _patch_wrapped_functions(patches)
 
 
-# What a package needs that has a tracer of its own: torch has these under the same names.
+# Names that packages with their own tracer import, as in torch.
 _Patcher = Patches
 _orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
 
@@ -261,10 +262,10 @@ above.tracer = Tracer
 
 
 def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Proxy | None) -> Callable[..., Any]:
-    """Return a function of positional inputs that passes on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
+    """Return a function of the positional inputs that calls ``function`` with the given keyword arguments, and with one proxy each for
+    ``*args`` and ``**kwargs``.
 
-    Proxies cannot be unpacked, so the function's code runs with these as ordinary parameters.
-    """
+    A proxy cannot be unpacked, so a copy of the function is called that has ``args`` and ``kwargs`` as ordinary parameters."""
     code = function.__code__
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     names = list(code.co_varnames)

@@ -34,7 +34,7 @@ class _NodeList:
             following = getattr(node, self.direction)
             if not node._erased:
                 yield node
-                # What was put behind the node meanwhile comes too.
+                # Nodes that were appended to the node in the meantime are included.
                 following = getattr(node, self.direction) if not node._erased else following
             node = following
 
@@ -151,7 +151,7 @@ class Graph:
             raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
         if to_erase._erased:
             return
-        # Its own links stay, so that who goes through the nodes gets on.
+        # The node keeps its links, so that an iteration over the nodes can continue.
         to_erase._prev._next, to_erase._next._prev = to_erase._next, to_erase._prev
         to_erase._erased = True
         to_erase._set_arguments((), {})
@@ -272,7 +272,7 @@ class _Back(Block):
         self._again = functools.partial(setattr, graph, "_place", before)
 
     def __enter__(self) -> None:
-        self.at_end(self._again)  # the place is another one since the call that gave this
+        self.at_end(self._again)  # the insertion point has changed since the call that returned this
 
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]

@@ -49,7 +49,7 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
 
 
 def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: type, name: str) -> GraphModule:
-    """Return an unpickled GraphModule, whose code is traced again."""
+    """Rebuild a GraphModule from a pickle: compile its source, and trace the resulting module with every submodule as a leaf."""
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
         value: Any = importlib.import_module(module) if module else qualname
@@ -119,7 +119,7 @@ class GraphModule(Module):
     _is_own_class = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        # Each has a class of its own, for ``forward`` belongs to the class.
+        # Each instance has its own class, because ``forward`` is an attribute of the class.
         if not cls._is_own_class:
             cls = type("GraphModuleImpl", (cls,), {"__module__": cls.__module__, "_is_own_class": True})
         return super().__new__(cls)
@@ -144,7 +144,7 @@ class GraphModule(Module):
         else:
             raise RuntimeError(f"Unsupported type {root} passed for root!")
         local = "<locals>" in getattr(graph._tracer_cls, "__qualname__", "")
-        self.__dict__["_tracer_cls"] = None if local else graph._tracer_cls  # a file could not name it
+        self.__dict__["_tracer_cls"] = None if local else graph._tracer_cls  # a pickle cannot refer to a local class
         self.graph = graph
 
     @property
@@ -232,7 +232,7 @@ class GraphModule(Module):
     # Copies and text
 
     def _get_name(self) -> str:
-        return self.__dict__.get("_class_name", type(self).__name__)  # a subclass may call Module's __init__ alone (torchvision's)
+        return self.__dict__.get("_class_name", type(self).__name__)  # a subclass may only call Module's __init__ (as in torchvision)
 
     def __str__(self) -> str:
         shown = super().__repr__()

@@ -62,7 +62,7 @@ class Interpreter:
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
-    # Kinds of nodes
+    # Methods by kind of node
 
     def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the next input, or its default."""

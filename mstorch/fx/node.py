@@ -195,7 +195,7 @@ class Node:
             user.replace_input_with(self, replace_with)
         return chosen
 
-    # Place in the graph
+    # Position in the graph
 
     @property
     def prev(self) -> Node:
@@ -288,7 +288,7 @@ class Node:
         return self.name if self._repr_fn is None else self._repr_fn(self)
 
 
-# torch's own choice of what draws: nobody misses the numbers of others.
+# torch's own list of random functions; others are removed if unused.
 _RANDOM = frozenset("rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split())
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]

@@ -116,9 +116,9 @@ class GraphAppendingTracer(TracerBase):
         self.graph = graph
 
 
-# Python's operators, with those that have a reflected method apart: the module operator tells neither.
+# Python's operators, those with a reflected method separately: the module operator does not tell them apart.
 _TWO_SIDED = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "matmul")
-# Those without a reflected method; hash and bool are not recorded.
+# Operators without a reflected method; hash and bool are not recorded.
 _ONE_SIDED = ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "getitem", "abs")
 
 
@@ -131,7 +131,7 @@ def _recorded(function: Callable[..., Any], reflected: bool) -> Callable[..., An
 def _operators() -> dict[str, Any]:
     names = {f"__{name.rstrip('_')}__": _recorded(getattr(operator, name), False) for name in (*_TWO_SIDED, *_ONE_SIDED)}
     names |= {f"__r{name.rstrip('_')}__": _recorded(getattr(operator, name), True) for name in _TWO_SIDED}
-    return names | {"__hash__": object.__hash__}  # a class that defines __eq__ has none of its own
+    return names | {"__hash__": object.__hash__}  # a class that defines __eq__ does not inherit __hash__
 
 
 _Operators: Any = type("_Operators", (), _operators())

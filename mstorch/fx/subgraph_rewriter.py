@@ -41,7 +41,7 @@ class _Search:
         found: dict[Node, Node] = {}
         if not self._same(self.results[0], node, found):
             return None
-        # What lies inside is gone afterwards: nobody else may use it.
+        # Inner nodes are removed, so that no other node may use them.
         inside = {found[one] for one in self.inner if one in found}
         for one in self.inner:
             if one in found and one is not self.results[0] and any(user not in inside for user in found[one].users):

@@ -24,7 +24,7 @@ from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.parameter import set_data
 
-# torch's own choice of layers and functions whose gain is 1; it refuses all others.
+# torch's own list of layers and functions whose gain is 1; it rejects all others.
 _PLAIN = (
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
 )  # fmt: skip
@@ -91,14 +91,14 @@ def trunc_normal_(
         "trunc_normal", engine_of(generator), tensor._ms_shape, float(mean), float(std), float(a), float(b), tensor._ms_dtype.name,
         dense, dense,
     )
-    _fill(getattr(tensor, "_local_tensor", tensor), array)  # a DTensor's own part
+    _fill(getattr(tensor, "_local_tensor", tensor), array)  # the local shard of a DTensor
     return tensor
 
 
 def _fill(tensor: Tensor, array: Array) -> Tensor:
     """Store an array's values in the tensor, outside of autograd."""
     with no_grad():
-        if is_taken(tensor):  # who takes calls is to see where the values come from
+        if is_taken(tensor):  # handlers have to see where the values come from
             return tensor.copy_(above.torch.tensor(array, device=tensor.device))
         return copy_(tensor, made(np.asarray(array, order="C")))
 
@@ -265,7 +265,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     normal_(tensor, 0, std, generator)
     array = np.array(array_of(tensor))
     for column in range(columns):
-        # torch shuffles with the default generator here, whatever was given.
+        # torch shuffles with the default generator here, even if another is given.
         array[random.draw("permutation", engine_of(None), rows, "int64")[:zeros], column] = 0
     return _fill(tensor, array)
 

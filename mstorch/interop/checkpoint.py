@@ -52,9 +52,9 @@ class _Place:
         self.name = name
         self.names = names
         self.tensor = tensor
-        self.lifted = lifted  # kept with a dimension of length 1 before the last
+        self.lifted = lifted  # stored with a dimension of length 1 before the last
         self.optional = optional
-        self.fill = fill  # what MindSpore has and the module has not: (shape, value)
+        self.fill = fill  # (shape, value) of an entry that MindSpore has and the module lacks
 
 
 def _places(module: Module, prefix: str = "", native: str = "") -> Iterator[_Place]:
@@ -121,7 +121,7 @@ def save_mindspore_checkpoint(module: Module, path: str | os.PathLike[str], name
         tensor = place.tensor.detach()
         if place.lifted:
             tensor = views.unsqueeze(tensor, -2)
-        # A copy: the file's writer may run later than the next training step.
+        # A copy: the file may be written after the next training step.
         found[rename(place.name) or place.names[0]] = from_numpy(np.array(array_of(tensor), order="C", copy=True))
     checkpoint.save(os.fspath(path), found)
 

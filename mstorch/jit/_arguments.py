@@ -46,7 +46,7 @@ class _Reading:
         try:
             hints = typing.get_type_hints(function)
             parameters = list(inspect.signature(function).parameters.values())
-        except (NameError, TypeError, ValueError, AttributeError, SyntaxError):  # names that are known elsewhere, builtins
+        except (NameError, TypeError, ValueError, AttributeError, SyntaxError):  # names that are resolved elsewhere, builtins
             return
         for parameter in parameters:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -57,7 +57,7 @@ class _Reading:
             self.places.append(conversion)
 
 
-# Functions are read once. They are the keys, not their owners: a module's file holds no conversions.
+# Functions are parsed once. They are the keys, not their owners: a module's file contains no conversions.
 _readings: weakref.WeakKeyDictionary[Any, _Reading] = weakref.WeakKeyDictionary()
 
 

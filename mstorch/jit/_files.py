@@ -79,7 +79,7 @@ def load(
 def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
 ) -> RecursiveScriptModule:
-    """Return a scripted module in eval mode with its parameters as constants; its state_dict has only the parameters that are preserved."""
+    """Return a scripted module in eval mode, with its parameters as constants. Its state_dict is empty, unless ``preserve_parameters``."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
@@ -94,7 +94,7 @@ def freeze(
     frozen = RecursiveScriptModule(own, dict(own._modules))
     frozen.__dict__["original_name"] = getattr(mod, "original_name", mod._get_name())
     if not preserve_parameters:
-        # What runs is out of the members' sight, so that there is no state.
+        # The module that runs is not a registered child, so that there is no state.
         frozen.__dict__.update(_parameters={}, _buffers={}, _modules={})
     return frozen
 

@@ -62,7 +62,7 @@ class ScriptFunction(_Callable):
         path = getattr(self.__wrapped__, "__qualname__", "")
         for part in path.split("."):
             place = getattr(place, part, None)
-        # A decorated function stands under its own name; the name is enough for pickle.
+        # A decorated function is found under its own name, which is enough for pickle.
         return path if place is self else (ScriptFunction, (self.__wrapped__, self._scripted))
 
 

@@ -158,7 +158,7 @@ def _bound(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound |
     return _in_form(packet, numbers, args, kwargs) or (None if numbers else _in_form(packet, True, args, kwargs))
 
 
-_OF_TENSORS = NUMBERS_AS_TENSORS | {"true_divide", "remainder"}  # beside which a graph has tensors in the place of numbers
+_OF_TENSORS = NUMBERS_AS_TENSORS | {"true_divide", "remainder"}  # operators for which a graph has tensors in place of numbers
 
 
 def _in_form(packet: Any, numbers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound | None:
@@ -211,7 +211,7 @@ class _Functions(TorchFunctionMode):
             return func(*args, **kwargs)
         form = self._form(func, name, args, kwargs)
         if form is None:
-            return func(*args, **kwargs)  # what it calls is written down below
+            return func(*args, **kwargs)  # its calls are recorded below autograd
         for tensor in tree_flatten([value for value, _ in form[1][0]])[0]:
             if isinstance(tensor, Tensor):
                 self._writer.value_of(tensor)  # before it is written to
@@ -255,7 +255,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
-    """Writes the operators of calls that are not operators themselves into the graph, below autograd."""
+    """Dispatch mode that writes ATen operators into the graph, for calls that are not operators themselves."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -280,7 +280,7 @@ class _Writer:
     def __init__(self, own: State) -> None:
         self.graph, self.state = Graph(), own
         self._values: dict[int, Value] = {}
-        self._held: list[Any] = []  # so that no id comes twice
+        self._held: list[Any] = []  # keeps the objects alive, so that ids stay unique
 
     def enter(self, tensor: Tensor) -> None:
         """Register a tensor as the next input."""
@@ -317,7 +317,7 @@ class _Writer:
             word = parts[0].type() if parts else type_of(0)
             listed = Type(f"List[{word}]", "ListType", element=word)
             return self.graph.add("prim::ListConstruct", parts, [listed], where[0]).output()
-        if "Tensor" in kind and value is not None:  # numbers beside tensors are tensors to torch
+        if "Tensor" in kind and value is not None:  # torch converts numbers combined with tensors to tensors
             with unseen():
                 value = above.torch.tensor(value)
         return self.graph.constant(_code(value), *where)
@@ -361,7 +361,7 @@ _CODES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 
 
 
 def _code(value: Any) -> Any:
-    """Return a constant as graphs hold it: a dtype by its code."""
+    """Return a constant as graphs store it: a dtype as its number, other values unchanged."""
     return _CODES.get(value.name, value.name) if isinstance(value, above.torch.dtype) else value
 
 

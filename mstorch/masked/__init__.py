@@ -26,11 +26,11 @@ from .reductions import (
     var,
 )  # fmt: skip
 
-# What a star import of torch.masked gives, without MaskedTensor, which is absent.
+# The names that a star import of torch.masked binds, except MaskedTensor, which is missing.
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("_ops",))

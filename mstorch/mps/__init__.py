@@ -29,9 +29,9 @@ _made = faces(
 globals().update(_made)
 if _typing.TYPE_CHECKING:
 
-    def __getattr__(name: str) -> _typing.Any: ...  # those of the table
+    def __getattr__(name: str) -> _typing.Any: ...  # the names in the table
 Event = dummy(__name__, "Event", _without("acquireEvent"))
 __all__ = [*_made, "Event"]
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("event",))

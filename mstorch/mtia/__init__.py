@@ -52,5 +52,5 @@ def set_rng_state_all(new_states: list[Tensor]) -> None:
 
 __all__ = [*_made, "MTIAGraph", "device", "graph", "set_rng_state", "set_rng_state_all"]
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("memory", "mtia_graph"))

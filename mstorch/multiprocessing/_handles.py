@@ -16,9 +16,9 @@ import time
 from multiprocessing import context, util
 from typing import Any
 
-_NAME = 32  # bytes of a name, which only those know who got it with the object
-_STRANGERS = 64  # connections that have not said a name; the oldest give way
-_PATIENCE = 5.0  # seconds that each of them has
+_NAME = 32  # length of a name, which only the recipients of the object know
+_STRANGERS = 64  # maximum number of connections that have sent no name; the oldest are closed
+_PATIENCE = 5.0  # seconds for each of them to send it
 
 
 class Handle:
@@ -68,7 +68,7 @@ class _Server:
 
     def _start(self) -> None:
         listener = socket.socket(socket.AF_UNIX)
-        self._address = os.path.join(util.get_temp_dir(), f"handles-{secrets.token_hex(8)}")  # a folder that only this user may enter
+        self._address = os.path.join(util.get_temp_dir(), f"handles-{secrets.token_hex(8)}")  # a folder that only this user can access
         listener.bind(self._address)
         listener.listen(_STRANGERS)
         listener.setblocking(False)
@@ -87,7 +87,7 @@ class _Server:
 
     def _serve(self, listener: socket.socket) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        said: dict[socket.socket, tuple[float, bytes]] = {}  # by those who have not said a whole name, and since when
+        said: dict[socket.socket, tuple[float, bytes]] = {}  # incomplete names by connection, with the time of connection
         with selectors.DefaultSelector() as selector:
             selector.register(listener, selectors.EVENT_READ)
             while True:
@@ -106,7 +106,7 @@ class _Server:
                     del said[one]
                     selector.unregister(one)
                     with contextlib.suppress(OSError):
-                        one.shutdown(socket.SHUT_RDWR)  # a process that was forked meanwhile may hold it open
+                        one.shutdown(socket.SHUT_RDWR)  # a forked process may keep it open
                     one.close()
 
     def _hear(self, connection: Any, said: dict[socket.socket, tuple[float, bytes]]) -> set[socket.socket]:

@@ -22,7 +22,7 @@ _NOT_A_LEAF = (
     "the queue)."
 )
 
-# The storages here that other processes see too, by their file: what comes twice, or comes back, is one storage.
+# Storages that are shared with other processes, by their file: a file that arrives again gives the same storage.
 shared_cache: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
 
 
@@ -77,7 +77,7 @@ def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
 
 
 def rebuild_tensor(cls: type, storage: UntypedStorage, metadata: tuple[Any, ...]) -> Any:
-    """Return the tensor with a geometry on a storage."""
+    """Return a tensor of class ``cls`` over a storage, with the dtype, shape, strides, offset and requires_grad in ``metadata``."""
     name, shape, strides, offset, requires_grad = metadata
     made = window(storage._cell, by_name(name), shape, strides, offset)
     if issubclass(cls, Parameter):

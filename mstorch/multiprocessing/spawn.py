@@ -18,9 +18,9 @@ from .._core.warned import warn
 from ._process import die_with_parent
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
-_PATIENCE = 30.0  # seconds between asking a process to end and killing it
+_PATIENCE = 30.0  # seconds between terminating a process and killing it
 
-_MOST_TEXT = 1 << 24  # characters of an error that are shown
+_MOST_TEXT = 1 << 24  # maximum number of characters of an error that are shown
 
 log = logging.getLogger(__name__)
 

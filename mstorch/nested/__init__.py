@@ -113,7 +113,7 @@ def nested_tensor_from_jagged(
     ``offsets`` (B + 1) are the starts of the components, and the end; ``lengths`` (B) are their lengths. With both, there may be gaps
     between components.
     """
-    if not isinstance(values, Tensor) and hasattr(values, "tracer"):  # what stands for a tensor while fx traces
+    if not isinstance(values, Tensor) and hasattr(values, "tracer"):  # a proxy of fx
         raise RuntimeError(
             "torch.nested.nested_tensor_from_jagged does not support tracing with fx.symbolic_trace. Use fx.wrap to wrap the function "
             "that calls nested_tensor_from_jagged."

@@ -174,7 +174,7 @@ from .modules._made import factory_kwargs
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-# ``import mstorch.nn.init`` finds the package that stands beside nn.
+# ``import mstorch.nn.init`` finds the package mstorch.init.
 sys.modules[__name__ + ".init"] = init
 
 __all__ = [

@@ -14,7 +14,7 @@ _scalar_or_tuple_4_t: TypeAlias = T | tuple[T, T, T, T]
 _scalar_or_tuple_5_t: TypeAlias = T | tuple[T, T, T, T, T]
 _scalar_or_tuple_6_t: TypeAlias = T | tuple[T, T, T, T, T, T]
 
-# Sizes, sizes of which some may be None, ratios
+# Sizes, sizes some of which may be None, ratios
 _size_any_t: TypeAlias = _scalar_or_tuple_any_t[int]
 _size_1_t: TypeAlias = _scalar_or_tuple_1_t[int]
 _size_2_t: TypeAlias = _scalar_or_tuple_2_t[int]
@@ -29,4 +29,4 @@ _ratio_2_t: TypeAlias = _scalar_or_tuple_2_t[float]
 _ratio_3_t: TypeAlias = _scalar_or_tuple_3_t[float]
 _ratio_any_t: TypeAlias = _scalar_or_tuple_any_t[float]
 _tensor_list_t: TypeAlias = _scalar_or_tuple_any_t[Tensor]
-_maybe_indices_t: TypeAlias = _scalar_or_tuple_2_t[Tensor]  # of poolings that may return indices
+_maybe_indices_t: TypeAlias = _scalar_or_tuple_2_t[Tensor]  # results of poolings that may return indices

@@ -15,9 +15,8 @@ from ..autograd.grad_mode import enable_grad
 def _gradient(
     conv: Callable[..., Any], whole: Tensor, arguments: Callable[[Any], tuple[Any, ...]], grad_output: Tensor, others: tuple[Tensor, Tensor]
 ) -> Tensor:
-    """Return the gradient of a convolution with respect to ``whole``; it can be differentiated again if one of the other tensors requires
-    grad.
-    """
+    """Return the gradient of ``conv(*arguments(whole))`` with respect to ``whole``. It can be differentiated again if one of ``others``
+    requires grad."""
     recorded = modes.grad and any(is_tracked(other) for other in others)
     with enable_grad():
         whole.requires_grad_()

@@ -63,7 +63,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __copy__(self) -> Tensor:
         made = super().__copy__()
-        made.__class__ = Parameter  # as in torch, a shallow copy and a pickle lose a subclass
+        made.__class__ = Parameter  # as in torch, a shallow copy and a pickle are not of the subclass
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -125,14 +125,14 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
     """Return the underlying mindspore.Parameter, named ``name``; it is created on first use by MindSpore."""
     storage = parameter._ms_storage
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._ms_shape:
-        if not storage.is_shown_by(parameter):  # as MindSpore needs it
+        if not storage.is_shown_by(parameter):  # as MindSpore requires
             fresh = creation.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
             fresh.copy_(parameter.detach())
             become(parameter, fresh)
             storage = parameter._ms_storage
         values = storage.whole(parameter)
         made = as_parameter(value_of(parameter), name, is_tracked(parameter))
-        # MindSpore copies what a parameter is made of, and shares what it is set to.
+        # MindSpore copies a parameter's initial value, but shares a value that is set later.
         set_value(made, values)
         storage.share_with(made)
         ENDS.add(made, weakref.ref(parameter))
@@ -177,7 +177,7 @@ _NO_SHAPE = (
 )
 
 
-# What a module does with its parameters before they have a size.
+# Operations of a module on its parameters before they have a size.
 _BEFORE_SIZE = frozenset((
     "__get__", "__set__", "__hash__", "__deepcopy__", "__reduce_ex__", "size", "copy_", "is_complex", "is_floating_point", "half",
     "float", "double", "bfloat16", "char", "short", "int", "long", "npu", "cuda", "cpu", "to", "get_device",
@@ -270,7 +270,7 @@ def is_lazy(param: Any) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-# MindSpore takes SIGINT once, with the first parameter: it gets one here, so that Python can have the signal back for good.
+# MindSpore replaces the SIGINT handler when the first Parameter is made: make one here, so that Python's handler can be restored for good.
 Parameter(creation.ones(1))
 keep_interrupts()
 when_changed(_follow)

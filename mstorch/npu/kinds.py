@@ -12,7 +12,7 @@ class _OnDevice(type):
     """Metaclass of torch's tensor and storage types on the device."""
 
     _base: Any
-    is_cuda = property(lambda cls: is_on(), doc="Whether \"cuda\" is an alias of the device.")
+    is_cuda = property(lambda cls: is_on(), doc="True if \"cuda\" is an alias of the device.")
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls._base) and instance.device.type == "npu"

@@ -50,7 +50,7 @@ class _Precision:
 
     @property
     def allow_hf32(self) -> bool:
-        """Whether float32 may be computed with reduced precision: False."""
+        """False: float32 is always computed with full precision."""
         return False
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -52,7 +52,7 @@ class TensorProtoDataType(enum.IntEnum):
     COMPLEX128 = 15
 
 
-custom_symbolics: dict[tuple[str, int], Any] = {}  # what programs registered; nothing exports it
+custom_symbolics: dict[tuple[str, int], Any] = {}  # functions that programs registered; exporters do not use them
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:

@@ -13,7 +13,7 @@ from ..utils._python_dispatch import TorchDispatchMode
 from ._errors import OnnxExporterError
 from ._whole import bound, whole_name
 
-# Views that show every element: a write to one writes all of the memory, in another shape.
+# Views of all elements: a write to one writes all of the memory, in another shape.
 _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqueeze view".split())
 
 
@@ -41,7 +41,7 @@ class Step:
 
 
 class _Held:
-    """A tensor of the run and its current Value; for a view also its base, and the operation that derives it from the base."""
+    """A tensor of the run with its current Value; a view also has its base, and the operation that makes it from the base."""
 
     __slots__ = ("tensor", "value", "version", "base", "step", "place", "seen")
 
@@ -58,7 +58,7 @@ class Run:
     def __init__(self, names: dict[int, str]) -> None:
         self.steps: list[Step] = []
         self.inputs: list[Value] = []
-        self._names = names  # of parameters and buffers, by id
+        self._names = names  # names of parameters and buffers, by id
         self._held: dict[int, _Held] = {}
 
     def enter(self, tensor: Any) -> None:
@@ -82,7 +82,7 @@ class Run:
         return held
 
     def keep(self, tensor: Any) -> None:
-        """Copy a constant before it is written."""
+        """Note the elements of a constant, which is about to be modified in place."""
         value = self.value_of(tensor)
         if value.step is None and value.array is not None:
             self._note(value, tensor)
@@ -92,7 +92,7 @@ class Run:
         if base is None or step is None:
             return held.value
         whole = self._present(base)
-        if base.version != held.seen:  # the memory was written since: the view is taken again
+        if base.version != held.seen:  # the memory was modified in place: compute the view again
             again = Step(step.name, step.overload, {**step.arguments, "self": whole})
             again.results = [Value(value, again) for value in step.results]
             self._add(again, [None] * len(again.results))
@@ -127,7 +127,7 @@ class Run:
         self._add(step, found)
         for place, (leaf, value) in enumerate(zip(found, step.results)):
             if leaf is arguments.get("self"):
-                continue  # the operation gave back its argument
+                continue  # the operation returned its argument
             held = self._held[id(leaf)] = _Held(leaf, value)
             if gives_view(name):
                 held.base, held.step, held.place = self._hold(arguments["self"]), step, place
@@ -171,7 +171,7 @@ class _Operators(TorchDispatchMode):
         given = {("self" if key == names[0] == "input" else key): value for key, value in given.items()}
         for leaf in tree_flatten(given)[0]:
             if isinstance(leaf, Tensor):
-                self._run.value_of(leaf)  # as it is before the operation writes
+                self._run.value_of(leaf)  # the value before the operation writes
         if func._opname.endswith("_") and isinstance(given["self"], Tensor):
             self._run.keep(given["self"])
         result = func(*args, **kwargs)

@@ -58,7 +58,7 @@ def _runs(
     base = [max(size, 2) for size in base]
     names, runs, results, sizes = _names_of(model), [], [], []
     if words:
-        model(*args, **kwargs)  # what a model keeps of its first call is there in all runs
+        model(*args, **kwargs)  # state that a model keeps from its first call has to exist in all runs
     for changed in [None, *range(len(words))]:
         given, wanted = list(leaves), list(base)
         if changed is not None:
@@ -73,7 +73,7 @@ def _runs(
             run, result = captured(model, now[0], now[1], names)
         except OnnxExporterError:
             raise
-        except NotImplementedError as error:  # a call that operators do not see
+        except NotImplementedError as error:  # a call that is not visible as an operator
             raise UnsupportedOperatorError("a call of the model", f": {error}") from error
         except Exception as error:
             if changed is None:
@@ -114,7 +114,7 @@ def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
 
 
 def _check_constants(same: Sequence[Step]) -> None:
-    """Raise if a tensor that no operation made differs between sizes."""
+    """Raise if a tensor that no operation made is not the same in all runs: it would depend on a dynamic size."""
     for leaves in zip(*(tree_flatten(step.arguments)[0] for step in same)):
         first = leaves[0]
         if isinstance(first, Value) and first.step is None and first.array is not None and not first.name:
@@ -163,7 +163,8 @@ def _in_evaluation(undo: Undo, model: Any) -> None:
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:
-    """Return an output's shape; a dynamic size has the name of the input's dimension, or a name of its own if it is computed."""
+    """Return an output's shape: numbers, and for dynamic sizes the name of the input's dimension with the same size, or ``NAME_dim_AXIS``
+    for a computed one."""
     found: list[Any] = []
     for axis, size in enumerate(shape):
         if isinstance(size, int):

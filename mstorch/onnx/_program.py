@@ -48,7 +48,7 @@ class ONNXProgram:
             onnx.save_model(self.model_proto, destination)
             return
         copied = onnx.ModelProto()
-        copied.CopyFrom(self.model_proto)  # writing weights apart takes them out of the model
+        copied.CopyFrom(self.model_proto)  # writing external data removes the weights from the model
         name = os.path.basename(os.fspath(destination)) + ".data"
         onnx.save_model(copied, destination, save_as_external_data=True, location=name, size_threshold=0)
 
@@ -167,7 +167,7 @@ def export(
         args = (args,)
     given = dict(kwargs or {})
     if not given and args and isinstance(args[-1], dict) and dynamo is False:
-        args, given = tuple(args[:-1]), args[-1]  # as the older exporter took them
+        args, given = tuple(args[:-1]), args[-1]  # the form of arguments of the older exporter
     parameters = _called(model)
     count = len([leaf for leaf in tree_flatten((args, given))[0] if isinstance(leaf, Tensor)])
     names = list(input_names or ())

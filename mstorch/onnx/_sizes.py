@@ -25,9 +25,8 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """Express a number by the input dimensions: a constant or a Size. It was ``values[i]`` in run i, with dimensions ``sizes[i]``; run i +
-    1 differs from run 0 in dimension i alone.
-    """
+    """Return a constant or a Size that equals ``values[i]`` for the dimensions ``sizes[i]`` in each run i. Run i + 1 differs from run 0 in
+    dimension i only."""
     if all(value == values[0] for value in values):
         return values[0]
     base = sizes[0]

@@ -12,7 +12,7 @@ _BY_POSITION = {
     "rnn_tanh": "self hx params has_biases num_layers dropout train bidirectional batch_first",
     "rnn_relu": "self hx params has_biases num_layers dropout train bidirectional batch_first",
 }
-# Functions that are one operator of ONNX, or few, where torch makes them of many.
+# Functions that are one operator of ONNX, or few, and that torch composes of many.
 _BY_SIGNATURE = frozenset(
     "interpolate normalize dropout grid_sample instance_norm silu hardswish mish pixel_shuffle pixel_unshuffle one_hot".split()
 )

@@ -25,14 +25,14 @@ from .optimizer import (
 
 Group = dict[str, Any]
 Class = TypeVar("Class", bound=type[Optimizer])
-# How an entry of a parameter's state starts, of the parameter, its group and the optimiser; None where there is no such entry.
+# Function of a parameter, its group and the optimizer that returns the initial value of a state entry; None if there is no such entry.
 Start = Callable[[Tensor, Group, Optimizer], Any]
 
-# The options that most optimisers have had only since there were checkpoints of them.
+# Options that most optimizers gained later, so that older checkpoints lack them.
 LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
 
-# How state starts
+# Initial state
 
 
 def zeros_like(tensor: Any) -> Tensor:
@@ -47,11 +47,10 @@ def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
 
 
 class Counter:
-    """The initial value of a 0-d state entry: on the host, where each step reads it, unless steps are captured or fused.
+    """Callable that makes a 0-d state entry. The entry is on the CPU, or on the parameter's device if the group is fused or capturable.
 
-    ``first`` is the initial value, or a function of the group that returns it; with ``beside``, the entry is always on its parameter's
-    device.
-    """
+    ``first`` is the initial value, or a function of the group that returns it. With ``beside``, the entry is always on the parameter's
+    device."""
 
     def __init__(self, first: float | Callable[[Group], float] = 0.0, beside: bool = False) -> None:
         self.first = first
@@ -61,14 +60,14 @@ class Counter:
         return self.at(self.first(group) if callable(self.first) else self.first, param, group)
 
     def at(self, value: float, param: Tensor, group: Group) -> Tensor:
-        """Return the entry for a value that an old checkpoint holds as a plain number."""
+        """Return the entry as a tensor, given its value as a number (old checkpoints store numbers)."""
         fused = group.get("fused")
         on_device = self.beside or fused or group.get("capturable")
         return above.torch.tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
 
 
 def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: Optimizer) -> None:
-    """Initialize a parameter's state if it has none of these entries."""
+    """Initialize a parameter's state, unless it already has one of these entries."""
     state = optimizer.state[param]
     if state.keys().isdisjoint(starts):
         for name, start in starts.items():
@@ -77,7 +76,7 @@ def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: O
                 state[name] = entry
 
 
-# What a class declares, and the methods that follow from it
+# Declarations of a class, and the methods derived from them
 
 
 def evaluate(closure: Callable[[], Any] | None) -> float | None:
@@ -98,27 +97,27 @@ class Stepping:
 
     # The functional form.
     update: Callable[..., None]
-    # How the entries of a parameter's state start, in the order of `state_dict`.
+    # Initial values of the entries of a parameter's state, in the order of `state_dict`.
     state: Mapping[str, Start] = field(default_factory=dict)
-    # Which entry each list that the functional form takes holds, in the order of `_init_group`.
+    # The entry that each list argument of the functional form contains, in the order of `_init_group`.
     lists: Mapping[str, str] = field(default_factory=dict)
-    # Entries that are there only in groups which set an option.
+    # Entries that exist only in groups with an option, by entry.
     only_with: Mapping[str, str] = field(default_factory=dict)
-    # Whether entries may be missing: their lists hold None, and what a step puts in its place is kept.
+    # Whether entries may be missing: their lists contain None, and values that a step sets there are kept.
     gaps: bool = False
-    # If True, a state is initialized although the program has stored entries of its own in it. Otherwise only an empty one is.
+    # If True, the state is initialized even if the program has stored its own entries in it; otherwise only an empty state is.
     beside: bool = False
     # Options that are several parameters of the functional form.
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Options that old checkpoints lack, in the order in which torch adds them.
     later: Mapping[str, Any] = field(default_factory=dict)
-    # Whether each element of a parameter is updated by itself, so that parameters may be laid one after the other.
+    # Whether each element of a parameter is updated independently, so that parameters may be concatenated.
     elementwise: bool = False
     takes_sparse: bool = False
     takes_complex: bool = True
-    # What is added to the error for sparse gradients.
+    # Text appended to the error for sparse gradients.
     advice: str = ""
-    # Looks at a group and the states of its parameters before a step.
+    # Check of a group and the states of its parameters, before a step.
     check: Callable[[Group, list[dict[str, Any]]], None] | None = None
 
     def __call__(self, cls: Class) -> Class:
@@ -142,7 +141,7 @@ class Stepping:
             super(cls, self).__setstate__(state)  # type: ignore[arg-type]
             stepping._restore(self)
 
-        # Callers count the lists by the signature.
+        # Callers rely on the number of parameters in the signature.
         names = ("self", "group", "params_with_grad", "grads", *self.lists)
         spelled = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
         _init_group.__signature__ = spelled  # type: ignore[attr-defined]
@@ -192,7 +191,7 @@ class Stepping:
             if grad is not None:
                 params.append(param)
                 slopes.append(grad)
-        # What is asked of each parameter is felt where they are small: of a dtype one is asked, and no plain tensor is sparse.
+        # Checks per parameter are slow if parameters are small: check one parameter per dtype; no plain tensor is sparse.
         kinds = {param._ms_dtype: param for param in params}
         has_complex = any(kind.is_complex for kind in kinds)
         has_sparse = any(grad.is_sparse for grad in slopes if grad.__class__ is not Tensor)
@@ -211,7 +210,7 @@ class Stepping:
         if starts:
             states, first = [optimizer.state[param] for param in params], next(iter(starts))
             for param, state in zip(params, states):
-                if not state or self.beside and first not in state:  # else a KeyError tells which entry is missing
+                if not state or self.beside and first not in state:  # otherwise a KeyError names the missing entry
                     begin(starts, param, group, optimizer)
             if self.check is not None:
                 self.check(group, states)
@@ -234,7 +233,7 @@ class Stepping:
                         state[entry] = counter.at(float(state[entry]), param, group)
 
 
-# What functional forms begin with
+# Common beginning of functional forms
 
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:

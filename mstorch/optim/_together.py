@@ -9,7 +9,7 @@ from .._ops.memory.together import can_be_laid_out, laid_out, put_back
 from .._tape.ways import ways
 from .._tensor import Tensor
 
-# Elements that are updated at once: a copy of so many gradients is made for it.
+# Number of elements that are updated at once, which bounds the copy of the gradients.
 _MOST = 1 << 25
 
 Lists = dict[str, list[Any]]
@@ -26,7 +26,8 @@ def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:
 
 
 def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
-    """Yield the indices of parameters that one update may process: of one dtype and equal counters, up to ``_MOST`` elements."""
+    """Yield the indices of parameters that one update may process together: of one dtype and with equal step counters, up to ``_MOST``
+    elements."""
     kinds: dict[Any, list[int]] = {}
     for place, (param, grad) in enumerate(zip(params, grads)):
         states = _tensors_at(place, lists, counters)
@@ -35,7 +36,7 @@ def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Se
             item.__class__ is Tensor and item._ms_shape == param._ms_shape and item._ms_dtype is param._ms_dtype for item in (grad, *states)
         ):
             counts = [_value(lists[name][place]) for name in counters if lists[name]]
-            alike = None not in counts  # what counts on the device is not read: each parameter by itself
+            alike = None not in counts  # counters on a device are not read: such parameters are updated separately
             if alike and can_be_laid_out((param, *states)) and grad.device == param.device and not grad.requires_grad:
                 key = (param._ms_dtype, *counts)
         kinds.setdefault(key, []).append(place)

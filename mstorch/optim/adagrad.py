@@ -59,7 +59,7 @@ def _update_rows(param, grad, total, rate, eps) -> None:
 
 
 def _first_sum(param, group, optimizer):
-    # The default counts, as in torch, and not what a group says.
+    # As in torch, the default is used, not the group's value.
     start = optimizer.defaults["initial_accumulator_value"]
     return above.torch.full_like(param, complex(start, start) if param.is_complex() else start)
 

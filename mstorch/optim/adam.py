@@ -37,7 +37,7 @@ def _update(
         square.mul_(beta2).addcmul_(grad, grad, value=_get_value(1 - beta2))
 
     if as_tensors:
-        # Counters and corrections stay tensors, so that a graph, or autograd, sees them.
+        # Counters and corrections stay tensors, so that a graph, or autograd, tracks them.
         step = count.clone() if differentiable else count
         correction1 = 1 - beta1**step
         root2 = (1 - beta2**step).sqrt()

@@ -48,7 +48,7 @@ class AdamW(Adam):
     def __setstate__(self, state) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            # A checkpoint of plain Adam must not turn the decay back.
+            # A checkpoint of plain Adam must not disable decoupled weight decay.
             group["decoupled_weight_decay"] = True
 
 

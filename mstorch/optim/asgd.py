@@ -43,7 +43,7 @@ def asgd(
             mu.copy_(1 / (step - t0).clamp(min=1))
             continue
         rate = eta.item()
-        if foreach:  # torch's order over lists, in which an infinite parameter becomes no number
+        if foreach:  # torch's foreach order of operations, in which an infinite parameter becomes NaN
             param.add_(grad.add(param, alpha=lambd), alpha=-rate)
         else:
             param.mul_(1 - lambd * rate)

@@ -64,7 +64,7 @@ class LBFGS(Optimizer):
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
 
-        # torch keeps the state of the whole vector with the first parameter, and so do checkpoints.
+        # torch stores the state of the whole vector with the first parameter, as do checkpoints.
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
@@ -116,7 +116,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(t, d)
                 if iteration != max_iter:
-                    # After the last move nobody asks for the loss.
+                    # After the last step the loss is not needed.
                     loss = float(closure())
                     grad = self._flat_grad()
                     flat_enough = grad.abs().max() <= smallest_grad
@@ -262,7 +262,7 @@ def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance
             break
         t = _cubic_minimum(bracket[0], bracket[1])
         left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
-        # A minimum so near an end that the bracket would hardly shrink is moved inside, the second time it happens.
+        # A minimum so near an end that the bracket would hardly shrink is moved inside, at the second occurrence.
         margin = 0.1 * (right - left)
         if min(right - t, t - left) < margin:
             if stalled or t >= right or t <= left:

@@ -120,7 +120,7 @@ class Optimizer:
         return text + ")"
 
     def _patch_step_function(self) -> None:
-        # The class's own `step` is wrapped, once, because a subclass by a user knows nothing of hooks.
+        # The class's own `step` is wrapped, once, because a user's subclass does not handle hooks.
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
             wrapped = self.profile_hook_step(cls.step)
@@ -186,7 +186,7 @@ class Optimizer:
         packed_groups = []
         start = 0
         for group in self.param_groups:
-            # Of a parameter that is twice in a group the last place counts, as in torch.
+            # The last position counts for a parameter that is twice in a group, as in torch.
             places = {id(param): i for i, param in enumerate(group["params"], start)}
             number = places | number
             packed = {key: value for key, value in group.items() if key != "params"}
@@ -318,7 +318,7 @@ def _typename(value: Tensor | float) -> str:
 def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | None = None) -> Any:
     if isinstance(value, Tensor):
         if key == "step":
-            # A step counter keeps its own dtype and stays on the host, except where the kernel wants it on the device.
+            # A step counter keeps its dtype and stays on the host, unless the kernel needs it on the device.
             on_device = group.get("capturable", False) or group.get("fused", False)
             return value.to(dtype=float32, device=param.device) if on_device else value
         if param.is_floating_point():
@@ -331,7 +331,7 @@ def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: str | Non
     return value
 
 
-# What steps use, under torch's names, which optimisers in other packages import
+# Functions for steps, under torch's names, which optimizers in other packages import
 
 
 def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -381,5 +381,5 @@ def _to_scalar(x: Tensor | float) -> Any:
 
 
 def _get_value(x: Tensor | float) -> float:
-    """Return a Python number for a one-element tensor, a number as it is."""
+    """Return the Python number of a one-element tensor; other values are returned unchanged."""
     return x.item() if isinstance(x, Tensor) else x

@@ -34,7 +34,7 @@ def radam(
     if capturable:
         check_captured(params, state_steps)
     lr = _to_scalar(lr)
-    # The length of the simple moving average that a moment with beta2 amounts to: its limit, and below its value now.
+    # The length of the simple moving average that is equivalent to a moment with beta2: its limit, and below its current value.
     limit = 2 / (1 - beta2) - 1
     for param, grad, step, mean, square in prepared(
         params,

@@ -35,11 +35,11 @@ def rprop(
     for param, grad, _, last, size in prepared(params, grads, state_steps, prevs, step_sizes, maximize=maximize):
         product = grad.mul(last.clone() if differentiable else last)
         turned = product.lt(0)
-        # No number, as infinity times the first gradient of zero is, leaves the size as it is.
+        # NaN, such as infinity times an initial gradient of zero, leaves the step size unchanged.
         sign = product.sign()
         factor = sign.masked_fill(sign.eq(0), 1).masked_fill(product.gt(0), etaplus).masked_fill(turned, etaminus)
         size.mul_(factor).clamp_(step_size_min, step_size_max)
-        # Where the sign turned the value rests for one step, and the next step compares with zero.
+        # Where the sign has changed, the element is not updated in this step, and the next step compares with zero.
         grad = grad.masked_fill(turned, 0)
         param.addcmul_(grad.sign(), size, value=-1)
         last.copy_(grad)

@@ -64,7 +64,7 @@ class SparseAdam(Optimizer):
 
 
 def _update(param: Tensor, grad: Tensor, state: dict[Any, Any], group: dict[Any, Any]) -> None:
-    # A place counts once: the update is not linear in the gradient.
+    # Indices are unique, because the update is not linear in the gradient.
     rows = (-grad if group["maximize"] else grad).coalesce()
     values = rows.values()
     if values.numel() == 0:

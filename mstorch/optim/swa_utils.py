@@ -147,7 +147,7 @@ class AveragedModel(Module):
             mine = itertools.chain(mine, self.module.buffers())
             theirs = itertools.chain(theirs, model.buffers())
         averages = [average.detach() for average in mine]
-        # Without strict: models with a parameter more are as torch takes them.
+        # Not strict: as in torch, one of the models may have more parameters.
         values = [value.detach().to(average.device) for average, value in zip(averages, theirs, strict=False)]
         return averages[: len(values)], values
 
@@ -234,7 +234,7 @@ class SWALR(LRScheduler):
         rates = []
         for group in self.optimizer.param_groups:
             goal = group["swa_lr"]
-            # The rate from which annealing began, as the last rate implies it.
+            # The rate at which annealing began, computed from the last rate.
             first = goal if before == 1 else (group["lr"] - before * goal) / (1 - before)
             rates.append(goal * now + first * (1 - now))
         return rates

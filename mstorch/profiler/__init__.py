@@ -207,5 +207,5 @@ __all__ = [
     "tensorboard_trace_handler",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("profiler",))

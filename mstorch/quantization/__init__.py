@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..ao import quantization as _new
 from ..ao._old_names import of
-from . import fuse_modules as _of_fusing  # before the functions of their names, which hide them
+from . import fuse_modules as _of_fusing  # imported before the functions of the same names, which hide the modules
 from . import quantize as _of_quantizing
 
 _MODULES = _of_fusing, _of_quantizing

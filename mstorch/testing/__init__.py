@@ -17,5 +17,5 @@ class FileCheck:
 
 __all__ = ["FileCheck", "assert_allclose", "assert_close", "make_tensor"]
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("_internal",))

@@ -184,7 +184,7 @@ def _check_attributes(actual: Any, expected: Any, options: Options) -> None:
 
 
 def _alike(actual: Any, expected: Any) -> tuple[Any, Any]:
-    """Return both on one device, with one dtype and layout."""
+    """Return both tensors, converted to a common device, dtype and layout where they differ."""
     if actual.device != expected.device:
         actual, expected = actual.cpu(), expected.cpu()
     if actual.dtype != expected.dtype:
@@ -282,7 +282,7 @@ def _at(path: tuple[Any, ...], mismatch: Mismatch) -> Mismatch:
 
 
 def _first_mismatch(actual: Tensor | float | dict[Any, Any], expected: Any, options: Options) -> Mismatch | None:
-    """Return the first difference, or None; errors about the arguments' form precede differences of values."""
+    """Return the first difference of values, or None. Raise at once if the arguments' types or structure do not match."""
     first = None
     for one, other, path in list(_leaves(actual, expected, ())):
         try:
@@ -316,7 +316,7 @@ def assert_close(
         raise found.to_error(msg)
 
 
-# The pairs that packages build comparisons of their own from
+# Pairs from which packages build their own comparisons
 
 
 ErrorMeta = Mismatch
@@ -357,7 +357,7 @@ class ObjectPair(Pair):
         """Raise ErrorMeta unless they are equal."""
         try:
             equal = self.actual == self.expected
-        except Exception as error:  # the classes are the user's
+        except Exception as error:  # the classes are user-defined
             raise ErrorMeta(ValueError, f"{self.actual} == {self.expected} failed with:\n{error}.", id=self.id) from error
         if not equal:
             self._fail(AssertionError, f"{self.actual} != {self.expected}")
@@ -505,7 +505,7 @@ def not_close_error_metas(
             pair.compare()
         except Mismatch as difference:
             found.append(difference)
-        except Exception as error:  # a pair's compare may be the user's
+        except Exception as error:  # a pair's compare may be user-defined
             raise RuntimeError(f"Comparing {pair.actual} and {pair.expected} raised an error of its own, see above") from error
     return found
 

@@ -17,6 +17,6 @@ def import_dill() -> ModuleType | None:
     if not dill_available():
         return None
     dill = importlib.import_module("dill")
-    # With its extensions dill changes what the plain pickle module does with everybody's objects.
+    # dill's extensions would change how the plain pickle module handles all objects.
     dill.extend(use_dill=False)
     return dill

@@ -15,7 +15,7 @@ from ._pytree import tree_map
 
 
 class CheckpointPolicy(enum.Enum):
-    """Whether an operator's result is saved or recomputed. In mstorch, offloading to the CPU means recomputation."""
+    """Decision to save or recompute an operator's result. mstorch recomputes where torch would offload to the CPU."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -43,7 +43,7 @@ _RECOMPUTE, _CONSUMED = object(), object()
 
 
 class _VersionWrapper:
-    """A saved value with its version at the time."""
+    """A saved value, with its tensor version at the time of saving."""
 
     def __init__(self, val: Tensor) -> None:
         self.val = val

@@ -181,8 +181,8 @@ class _Frame:
     def __init__(self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool) -> None:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
-        self.found: dict[Any, list[Any]] = {}  # by backward pass: one within another does not get what that one computed
-        self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
+        self.found: dict[Any, list[Any]] = {}  # by backward pass: a nested pass does not get tensors that the outer one recomputed
+        self.complete = False  # whether the function has returned: it may itself run backward through a part of the saved tensors
 
     def pack(self, tensor: Tensor) -> int:
         """Return the number that is saved in place of a tensor."""
@@ -191,7 +191,7 @@ class _Frame:
 
     def unpack(self, number: int) -> Tensor:
         """Return the tensor, recomputing if this backward pass has not done so yet."""
-        if not engine.running.passes:  # asked for outside of backward: nothing of it is kept
+        if not engine.running.passes:  # requested outside of backward: the result is not kept
             return self._recomputed()[number]
         key = engine.running.passes[-1]
         if key not in self.found:

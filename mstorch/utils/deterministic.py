@@ -16,7 +16,7 @@ class _Deterministic(ModuleType):
 
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """Whether uninitialized memory is filled."""
+        """True if uninitialized memory is filled."""
         return state["fill"]
 
     @fill_uninitialized_memory.setter

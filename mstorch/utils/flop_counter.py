@@ -31,7 +31,7 @@ def get_shape(i: Any) -> Any:
     return i.shape if isinstance(i, TensorBase) else i
 
 
-flop_registry: dict[Any, Formula] = {}  # by operator: the count, from arguments and ``out_val``
+flop_registry: dict[Any, Formula] = {}  # by operator: function of the arguments and ``out_val`` that returns the count
 
 
 def shape_wrapper(f: Formula) -> Formula:
@@ -203,7 +203,7 @@ class FlopCounterMode(Block):
             for inner in (self.mod_tracker, self.mode):
                 leave = inner.__exit__
                 inner.__enter__()
-                undo[:0] = (leave,)  # directly after what it undoes: no interrupt comes between
+                undo[:0] = (leave,)  # directly after the change that it undoes: no interrupt comes between
         except BaseException:
             self.__exit__()
             raise

@@ -38,7 +38,7 @@ class ModuleTracker(Block):
 
     @property
     def is_bw(self) -> bool:
-        """Whether a backward pass is running."""
+        """True while a backward pass is running."""
         return bool(running.passes)
 
     def _name(self, module: Module) -> str:

@@ -71,5 +71,5 @@ __all__ = sorted([name for name in _made if not name.startswith("_")] + [
     "graph", "set_rng_state", "set_rng_state_all", "stream",
 ])  # fmt: skip
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("graphs", "memory", "random", "streams"))

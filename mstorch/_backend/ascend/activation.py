@@ -22,7 +22,7 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
 
 def _prelu(x: Raw, weight: Raw) -> Raw:
     """Compute PReLU by its primitive, which takes one weight per channel, as a vector; ``weight`` is already shaped to broadcast."""
-    if x.size == 0:  # its check of shapes refuses an empty input (2.10)
+    if x.size == 0:  # the primitive's shape check rejects an empty input (2.10)
         return run("Clone", x)
     return run("PReLU", x, run("Reshape", weight, (-1,)))
 
@@ -45,7 +45,7 @@ def _softsign(x: Raw) -> Raw:
 
 def _logsigmoid(x: Raw) -> Any:
     found = run("LogSigmoid", x)
-    return found[0] if isinstance(found, tuple) else found  # the other one is a buffer for the gradient
+    return found[0] if isinstance(found, tuple) else found  # the other result is a buffer for the gradient
 
 
 enter_all({

@@ -9,9 +9,9 @@ from ..raw import Raw, from_numpy
 from ..table import HALVES
 from ._primitives import enter, run
 
-_FAR = 2**31 - 1  # so many keys before and after a query: all of them
-_SIDE = 2048  # of the triangle that stands for one of any size
-_KINDS = ("float32", *HALVES)  # what CANN's pages of aclnnFlashAttentionScore and its gradient list (8.0 to 8.2)
+_FAR = 2**31 - 1  # number of keys before and after a query that are attended to: all
+_SIDE = 2048  # side of the compressed triangle, which represents a triangle of any size
+_KINDS = ("float32", *HALVES)  # dtypes in CANN's documentation of aclnnFlashAttentionScore and its gradient (8.0 to 8.2)
 
 
 @lru_cache(1)
@@ -48,7 +48,7 @@ def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
-    """Run one AdamW step in place. The device's kernel counts the steps before this one."""
+    """Run one AdamW step in place. ``done`` is the number of steps before this one."""
     count = done if isinstance(done, Raw) else _counted(done)
     run("AdamW", param, mean, square, square, grad, count, lr, beta1, beta2, decay, eps, False, maximize)
     return param, mean, square

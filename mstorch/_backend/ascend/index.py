@@ -30,7 +30,7 @@ def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacen
     moved back to their place.
     """
     if len(dims) == 1 and dims[0] and len(common) == 1 and indices[0].dtype != BOOL:
-        return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # Index of x[:, i] was refused by the 910B
+        return run("IndexSelect", x, dims[0], _counted_from_front(indices[0], x.shape[dims[0]]))  # the 910B rejects Index for x[:, i]
     taken = run("Index", _permute(x, with_first(len(x.shape), dims)), indices)
     lead, width, rest = dims[0], len(common), len(x.shape) - len(dims)
     if adjacent and lead:
@@ -44,7 +44,8 @@ def _counted_from_front(index: Raw, size: int) -> Raw:
 
 
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
-    """Return the flat positions of an index: indices times strides, and ranges for the other dimensions."""
+    """Return the flat positions of the elements that index tensors select: the sum of index times stride over the indexed dimensions, and
+    of ranges over the others."""
     steps = contiguous_strides(shape)
     total: Any = None
     for d, index in zip(dims, indices):
@@ -77,7 +78,9 @@ def _runs(dims: list[int]) -> list[list[int]]:
 
 
 def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
-    """Return the shape in which a range over some dimensions broadcasts to the result of an index."""
+    """Return the shape (lead, common, rest) in which a range over the dimensions ``group`` broadcasts with the index's result: ``common``
+    and
+        all dimensions outside ``group`` have length 1."""
 
     def lengths(dims: list[int]) -> list[int]:
         return [shape[d] if d in group else 1 for d in dims]
@@ -104,7 +107,7 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     if how in ("none", "update"):
         return run("Scatter", x, dim, index, source, "none")
     if how == "add":
-        if not x.shape:  # the primitive takes no single numbers
+        if not x.shape:  # the primitive does not accept 0-d tensors
             target, places, values = (run("Reshape", part, (1,)) for part in (x, index, source))
             row = run("ScatterAddExt", target, dim, places, values)
             return run("Reshape", row, ())
@@ -171,7 +174,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 
 
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
-    """Multiply one axis by a matrix; the axis is moved to the end for this."""
+    """Return the matrix product of ``x`` along ``axis`` with ``matrix`` (n, m): the axis's length n becomes m."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else table_of(matrix, NAME_OF[computed])

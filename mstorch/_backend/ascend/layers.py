@@ -113,7 +113,7 @@ def _embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
     return run("Embedding", index, table, padding if padding >= 0 else None, None, 2.0, by_frequency)
 
 
-# Recurrent cells: the products are outside
+# Recurrent cells; the matrix products are computed outside
 
 
 def _thirds(gates: Raw, count: int) -> list[Raw]:

@@ -63,7 +63,7 @@ def _angle(x: Raw) -> Raw:
     return run("Select", run("NotEqual", x, x), x, found)
 
 
-# Below this size a series gives what the kernels of the CPU round to multiples of 1.2e-7; whether those of the device do, nobody saw.
+# Below this bound a series is used, because the CPU's kernels round to multiples of 1.2e-7; the device's kernels were not tested.
 _NEAR = 0.1
 
 

@@ -102,7 +102,7 @@ def _of_two(numbers: Sizes, first: int) -> Sizes:
 
 
 def _adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
-    if x.size == 0:  # its check of arguments refuses an empty batch (2.10)
+    if x.size == 0:  # the primitive's argument check rejects an empty batch (2.10)
         return run("Zeros", (*x.shape[: -len(out)], *out), x.dtype)
     return run(("AdaptiveAvgPool1D", "AdaptiveAvgPool2DExt", "AdaptiveAvgPool3DExt")[len(out) - 1], x, out)
 

@@ -14,8 +14,9 @@ INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
 
 
 def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
-    """Return the reduction of an empty tensor as a constant: the CPU's kernels return uninitialized memory, devices were not tested (2.10).
-    """
+    """Return the reduction of an empty tensor as a constant, because MindSpore 2.10's CPU kernels return uninitialized memory (devices were
+    not
+        tested)."""
     zeros = run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), kind or x.dtype)
     return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 
@@ -62,7 +63,7 @@ def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
         return _of_nothing(0, x, dims, keepdim, BOOL)
     if not x.shape:
         return run("Clone", x)
-    count = run("SumExt", run("Cast", x, INT32), dims, keepdim, INT32)  # ReduceAny, repeated, said True of nothing on the 910B
+    count = run("SumExt", run("Cast", x, INT32), dims, keepdim, INT32)  # repeated ReduceAny returned True for empty input on the 910B
     return run("Greater", count, constant(0, count))
 
 

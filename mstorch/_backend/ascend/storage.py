@@ -36,7 +36,7 @@ def _storage_scatter(x: Raw, index: Raw, new: Raw) -> Raw:
 
 def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     rows = dense(x)
-    return run("Contiguous", run("AsStrided", rows, shape, strides, offset + rows.storage_offset()))  # which counts from the memory's begin
+    return run("Contiguous", run("AsStrided", rows, shape, strides, offset + rows.storage_offset()))  # offset from the start of the memory
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:

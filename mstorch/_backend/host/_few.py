@@ -1,7 +1,6 @@
-"""Introsort and introselect of few elements in Python: too few for vectorized passes (see ``_order.py``).
+"""Introsort and introselect in Python, for few elements: vectorized passes (``_order.py``) would take longer.
 
-Rank and position are packed into one integer, so that lists of integers are moved.
-"""
+Rank and position are packed into one integer, so that the lists to sort contain single integers."""
 from __future__ import annotations
 
 from typing import Any
@@ -131,7 +130,7 @@ def sort_loosely(values: list[float]) -> list[int]:
                 i, j = i + 1, j - 1
             ranges.append((i, last, depth))
             last = i
-    # The insertion sort: an element before all goes to the front at once, others pass what they are smaller than.
+    # Insertion sort: an element smaller than all goes to the front at once, others pass larger elements.
     for place in range(1, len(keys)):
         key, item, to = keys[place], items[place], place
         if place < _SHORT and key < keys[0]:

@@ -77,8 +77,8 @@ def few_smallest(keys: Array, k: int) -> Array:
 
 
 def select_by_heap(keys: Array, places: Array, nth: int) -> None:
-    """Move the ``nth`` smallest element of a row to its sorted position, by a heap of the first elements whose top is swapped to the end.
-    """
+    """Reorder a row in place like C++'s heap selection: its ``nth`` smallest element (from 0) is moved to position ``nth``. A max-heap
+    holds the smallest nth + 1 elements seen so far; ``places`` is permuted in the same way."""
     rest, items = keys.tolist(), places.tolist()
     heap, inside = rest[: nth + 1], items[: nth + 1]
     make_heap(heap, inside)

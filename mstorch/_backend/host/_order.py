@@ -19,24 +19,25 @@ from ..arrays import Array
 from ._few import FEW, median_of_three, sort_few
 from ._heap import sort_by_heap
 
-SHORT = 16  # segments of so many elements are left to an insertion sort, which is stable
+SHORT = 16  # segments up to this length are left to an insertion sort, which is stable
 _LONG = 8192  # longer segments are partitioned one by one
-_DIGITS = 1 << 16  # rows that are not longer have ranks of 16 bits, which NumPy sorts by their digits
-_BLOCK = 1 << 17  # so many elements of short segments at once: their arrays fit the cache
+_DIGITS = 1 << 16  # rows up to this length have 16-bit ranks, which NumPy sorts by radix sort
+_BLOCK = 1 << 17  # elements of short segments that are processed at once: their arrays fit the cache
 
 
 class Ranks:
-    """First and last rank of the group of equal elements to which each rank belongs, and the running count of equal neighbours."""
+    """Groups of equal elements. ``low`` and ``high``: for each rank the first and the last rank of its group; ``equal``: how many of the
+    ranks up to it equal their predecessor."""
 
     __slots__ = ("low", "high", "equal")
 
     def __init__(self, same: Array) -> None:
-        """Set the groups; ``same`` marks each rank that belongs to the group of the rank before it."""
+        """Set the groups; ``same`` is True for each rank whose element equals that of the rank before."""
         count = len(same)
         kind = np.int32 if count < 2**31 else np.int64
         self.equal: Array = np.cumsum(same, dtype=kind)
         places: Array = np.arange(count, dtype=kind)
-        group = places - self.equal  # numbers the groups; a group's first rank is where its number first stands
+        group = places - self.equal  # numbers the groups; a group's first rank is the position of its first element
         starts = np.flatnonzero(~same).astype(kind)
         self.low = starts[group]
         ends = np.empty_like(starts)
@@ -115,7 +116,7 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
     count = last - first
     ties = groups.equal[last - 1] - groups.equal[first]
     open_ = (count > SHORT) & (ties > 0)
-    alike = open_ & (ties == count - 1) & (count >> depth == 0)  # halves need no more depth than that
+    alike = open_ & (ties == count - 1) & (count >> depth == 0)  # halving needs no more depth than this
     if alike.any():
         _arrange_equal(ranks, first[alike], count[alike])
         open_ &= ~alike
@@ -138,11 +139,10 @@ def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array)
 def partition_many(
     ranks: Array, groups: Ranks | None, first: Array, last: Array, count: Array, beside: Array | None = None
 ) -> Array:
-    """Partition disjoint segments, in ascending order, each around its median of three; return the start of the second part of each
-    segment.
+    """Partition disjoint segments, in ascending order, each around its median of three. Return the start of each segment's second part.
 
-    Without ``groups`` the elements themselves are compared. ``beside`` is an array that is permuted along.
-    """
+    ``groups``: maps ranks to the range of ranks of equal elements; if None, the ranks themselves are compared. ``beside``: an array to
+    permute in the same way."""
     middle, end = first + count // 2, last - 1
     a, b, c = ranks[first + 1], ranks[middle], ranks[end]
     if groups is not None:
@@ -170,7 +170,8 @@ def exchange(array: Array, here: Array, there: Array) -> None:
 
 
 class Sides:
-    """Positions in segments of the elements not less than ``low``, from the left, and not greater than ``high``, from the right."""
+    """For each segment, the positions of its elements that are at least ``low``, ascending, and of those that are at most ``high``,
+    descending: the elements that Hoare's partition swaps."""
 
     __slots__ = ("left", "left_from", "lefts", "right", "right_end", "rights", "shift", "count")
 
@@ -179,7 +180,7 @@ class Sides:
         edges = np.empty(len(first) + 1, np.int64)
         edges[0] = 0
         np.cumsum(count, out=edges[1:])
-        # The segments side by side, and how far each lies from its place in the array.
+        # The concatenated segments, and each one's distance from its position in the array.
         whole = int(edges[-1])
         self.shift = shift = first - edges[:-1]
         if len(first) == 1:
@@ -198,11 +199,10 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return, for each segment, how many of its pairs have the left position before the right one (with ``meeting``, or at it), and the
-        positions of all those pairs.
-        """
+        """Return the number of pairs in each segment whose left position is less than the right one (with ``meeting``, or equal), and the
+        left and right positions of all these pairs."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
-        # They are the first ones, so their number is searched by halves.
+        # They come first, so that their number is found by bisection.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
             half = (few + many) >> 1
             inside = half < many
@@ -219,14 +219,14 @@ class Sides:
         return few, here + shift, there + shift
 
     def left_at(self, which: Array, beyond: Array) -> Array:
-        """Return the position of one element from the left in each segment; ``beyond`` if there are fewer."""
+        """Return for each segment its left position number ``which``; ``beyond`` if the segment has fewer."""
         if not len(self.left):
             return beyond
         found = self.left.take(self.left_from + which, mode="clip") + self.shift
         return np.where((which >= 0) & (which < self.lefts), found, beyond)
 
     def right_at(self, which: Array, beyond: Array) -> Array:
-        """Return the position of one element from the right in each segment; ``beyond`` if there are fewer."""
+        """Return for each segment its right position number ``which``; ``beyond`` if the segment has fewer."""
         if not len(self.right):
             return beyond
         found = self.right.take(self.right_end - which, mode="clip") + self.shift
@@ -285,7 +285,8 @@ def sort_rows(rows: Array, descending: bool) -> Array:
 
 
 def equal_neighbours(rows: Array, order: Array) -> Array | None:
-    """Return whether neighbours in sorted order are equal (one column fewer than the rows); None if none are."""
+    """Return a mask (rows, length - 1): True where an element equals the next one in the sorted row. Return None if no elements are equal.
+    """
     flat = order if len(rows) == 1 else order + np.arange(0, rows.size, rows.shape[1])[:, None]
     values = rows.reshape(-1).take(flat)
     same = values[:, 1:] == values[:, :-1]
@@ -298,7 +299,8 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
 
 
 def _settled(order: Array, same: Array) -> Array:
-    """Return a sort order of rows with ties broken as introsort leaves them."""
+    """Return the sort order with equal elements rearranged into the order in which introsort leaves them; ``same`` is ``equal_neighbours``.
+    """
     count, width = order.shape
     if order.size <= FEW:
         found = sort_few(ranks_of(order, same))

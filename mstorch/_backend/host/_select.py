@@ -14,14 +14,14 @@ from ._heap import few_smallest, select_by_heap
 from ._order import Sides, equal_neighbours, exchange, partition_many, ranks_of, sort_rows
 
 _NONE = np.empty(0, np.int64)
-_BLOCK = 1 << 18  # so many elements of rows at once
+_BLOCK = 1 << 18  # number of elements of rows that are processed at once
 
 
 def keys_of(rows: Array, descending: bool) -> Array:
     """Return integers that sort like the elements: one value for both zeros, and one, the largest, for all NaNs."""
     if rows.dtype.kind == "f":
         bits = np.dtype(f"i{rows.itemsize}")
-        found = (rows + 0.0).view(bits)  # no negative zero is left
+        found = (rows + 0.0).view(bits)  # replaces -0.0 by 0.0
         largest = np.iinfo(bits).max
         found ^= (found >> (8 * rows.itemsize - 1)) & largest
         nan = np.isnan(rows)
@@ -42,7 +42,8 @@ def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
 
 
 def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
-    """Return the indices of the ``k`` first elements in order, and the rows in which ties make this order ambiguous."""
+    """Return the indices of each row's ``k`` first elements in order, and the numbers of the rows in which this order is ambiguous because
+    of ties."""
     count, width = rows.shape
     if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
         order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
@@ -52,7 +53,7 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
             return found.astype(np.int64, "C"), _NONE
         return found.astype(np.int64, "C"), np.flatnonzero((same[:, -k:] if descending else same[:, :k]).any(-1))
     keys = rows if not descending else -rows if rows.dtype.kind == "f" else ~rows
-    # The k-th decides: what is not beyond it counts, unless that is more than k.
+    # The k-th element decides: elements that are not beyond it are selected, unless these are more than k.
     chosen = keys <= np.partition(keys, k - 1, -1)[:, k - 1 : k]
     more = np.count_nonzero(chosen, -1) != k
     if more.any():
@@ -125,7 +126,7 @@ def select(keys: Array, places: Array, nth: int) -> None:
 
 
 def first_selected(count: int) -> int:
-    """Return which of ``count`` equal elements a selection of the first finds."""
+    """Return the index of the element that torch's selection of the smallest finds among ``count`` equal elements."""
     order = np.arange(count)
     while count > 3:
         middle = count // 2
@@ -136,10 +137,10 @@ def first_selected(count: int) -> int:
 
 
 def kth_of_rows(rows: Array, k: int) -> Array:
-    """Return the index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
+    """Return the index of the ``k``-th smallest element of each row (``k`` counts from 0); among equal elements, torch's choice."""
     equal = rows == np.partition(rows, k, -1)[:, k : k + 1]
     found = equal.argmax(-1)
-    chosen = np.flatnonzero(np.count_nonzero(equal, -1) != 1)  # none equals NaN
+    chosen = np.flatnonzero(np.count_nonzero(equal, -1) != 1)  # NaN equals nothing
     if len(chosen):
         found[chosen] = _kth_of_tied(rows[chosen], k)
     return found
@@ -187,7 +188,7 @@ def _quickselect(keys: Array, places: Array, k: int) -> None:
         sides = Sides(flat, low + 2, high, pivot, pivot)
         pairs, here, there = sides.pairs(True)
         swap(here, there)
-        # Where the two scans stop after the last pair; one that met itself leaves nothing between them.
+        # Positions where the two scans stop after the last swap; a scan that meets itself leaves nothing between them.
         final_left, final_right = sides.left_at(pairs - 1, low + 1), sides.right_at(pairs - 1, high)
         met = (pairs > 0) & (final_left == final_right)
         i = np.where(met, final_right + 1, np.minimum(sides.left_at(pairs, high), final_right))

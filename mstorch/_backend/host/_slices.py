@@ -13,7 +13,7 @@ Sizes = tuple[int, ...]
 
 
 def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterator[tuple[Any, ...]]:
-    """Yield for each position in the window the key of its elements, one per window, in a padded input."""
+    """Yield, for each element of the kernel, the key that selects the padded input's elements under it, one for each window."""
     for place in itertools.product(*map(range, kernel)):
         yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
 
@@ -30,5 +30,5 @@ def padded(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Siz
 
 
 def inner(sizes: Sizes, padding: Sizes) -> tuple[Any, ...]:
-    """Return the key of the input within the padded one."""
+    """Return the key that selects the input from the padded input."""
     return (..., *(slice(p, p + n) for n, p in zip(sizes, padding)))

@@ -12,7 +12,7 @@ from ..halves import BFLOAT16, widened
 from ..onednn.gemm import gemm
 from ..onednn.library import FOUND_HALVES
 
-_SERIAL = 1024  # additions one after the other whose rounding is let be
+_SERIAL = 1024  # number of sequential additions whose rounding error is accepted
 _PART = 256
 
 
@@ -34,16 +34,15 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
-_MANY = 1 << 12  # elements whose sum takes longer than two calls
+_MANY = 1 << 12  # number of elements whose sum takes longer than two calls
 _SHORTEST = 64
 
 
 def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
-    """Return the sums along the last dimensions of a row-major array, None along others.
+    """Return the sums along the last dimensions of a row-major array. Return None for other dimensions, and for short rows.
 
-    ``einsum`` adds a part in a third of the time of ``np.add.reduce``, but in chains as long as a part divided by a vector's lanes; a part
-    is so short that these are no longer than the chains of NumPy's pairwise sums.
-    """
+    ``einsum`` adds a block in a third of the time of ``np.add.reduce``, but each vector lane adds its elements one after another. Blocks
+    are short enough that these chains of additions are no longer than those of NumPy's pairwise sums."""
     given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     chosen = {axis % x.ndim for axis in given}
     lead = x.ndim - len(chosen)
@@ -66,7 +65,8 @@ def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) ->
 
 
 def _along_last_of_window(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
-    """Return the sums along dimensions of a window of a row-major array, the last one among them and of a length that suits ``einsum``."""
+    """Return the sums along ``axes`` of a non-contiguous view, by ``einsum`` along the last dimension. Return None unless ``axes`` include
+    the last dimension and its length suits ``einsum``."""
     given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     chosen = {axis % x.ndim for axis in given}
     if x.ndim - 1 not in chosen or not _SHORTEST <= x.shape[-1] <= 2 * _PART:
@@ -102,8 +102,8 @@ def _shortened(x: Array, axis: int, dtype: np.dtype[Any] | None) -> Array:
     return np.concatenate((found, np.add.reduce(x[(*lead, slice(whole, None))], axis=axis, dtype=dtype, keepdims=True)), axis)
 
 
-_LONGEST = 1 << 12  # numbers of a sum that are added one after the other, but for the lanes of a vector
-_ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # of bfloat16
+_LONGEST = 1 << 12  # number of elements per sum that are added sequentially, per vector lane
+_ONES = np.full(_LONGEST, 0x3F80, np.uint16)  # ones in bfloat16
 
 
 def halves_along(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -118,7 +118,8 @@ def halves_along(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _products_with_ones(x: Array, axes: list[int]) -> Array | None:
-    """Return the sums along outer or inner dimensions, or both; None along other dimensions, or if rows are too long."""
+    """Return the sums of bfloat16 elements along the first dimensions, the last ones or both, by matrix products with ones. Return None for
+    other dimensions, or if rows are too long."""
     inner, last = 1, x.ndim
     while axes and axes[-1] == last - 1:
         last = axes.pop()

@@ -1,4 +1,4 @@
-"""NumPy ufuncs as kernels: without floating-point warnings, and with arrays as 0-d results."""
+"""NumPy ufuncs as kernels: without floating-point warnings, and with 0-d arrays instead of NumPy scalars as results."""
 from __future__ import annotations
 
 import functools
@@ -11,9 +11,9 @@ from ..._quiet import quietly
 from ..arrays import Array
 from ..blocks import share, threads
 
-FEW = 1 << 12  # elements of one pass in single precision that are rounded as torch rounds them
-_FEW_DOUBLES = 1 << 7  # those of double precision, of which a wider one takes up to 50 ns each
-WIDE = 1 << 20  # elements of one pass that are worth threads
+FEW = 1 << 12  # number of float32 elements up to which results are rounded as torch rounds them
+_FEW_DOUBLES = 1 << 7  # the same for float64, whose wider dtype takes up to 50 ns per element
+WIDE = 1 << 20  # number of elements from which on threads are used
 
 HALF = {"float16": "float32", "bfloat16": "float32"}
 FLOATS = ("float32", "float64")
@@ -112,21 +112,21 @@ def number(value: Any, like: Array) -> Any:
     return like.dtype.type(value)
 
 
-_ROW = 1 << 13  # elements of the rows that long arrays are split into
-_FEWEST = 1 << 11  # elements from which on the rows pay
+_ROW = 1 << 13  # number of elements per row into which long arrays are split
+_FEWEST = 1 << 11  # number of elements from which on rows are faster
 
 
 @functools.lru_cache(maxsize=64)
 def _row_of(bits: bytes, char: str) -> Array:
-    """Return a row of one number, given by its bits, for zeros of both signs are equal."""
+    """Return an array filled with one number. The cache's key is the number's bits, because 0.0 and -0.0 compare equal."""
     return np.full(_ROW, np.frombuffer(bits, char)[0])
 
 
 def beside_number(function: Any, value: Any, x: Array, out: Array | None = None) -> Any:
-    """Return ``function(value, x)`` for NumPy's maximum or minimum and a scalar of the array's dtype.
+    """Return ``function(value, x)``, for NumPy's maximum or minimum and a scalar of the array's dtype.
 
-    A long array of floats or int16 is computed beside rows of the number: beside the number itself NumPy takes six times as long.
-    """
+    A long array of floats or int16 is compared with an array filled with the number, because NumPy takes six times as long for a scalar
+    operand."""
     if x.size < _FEWEST or x.dtype.char not in "fdh" or not x.flags.c_contiguous:
         return function(value, x, out=out)
     row = _row_of(value.tobytes(), x.dtype.char)

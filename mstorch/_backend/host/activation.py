@@ -23,7 +23,7 @@ from .math import numpy_sigmoid, share_blocks
 
 def numpy_relu(x: Array) -> Array:
     """Return the positive part; NaN propagates."""
-    return np.asarray(beside_number(np.maximum, number(0, x), x))  # of two zeros NumPy gives the second, torch x
+    return np.asarray(beside_number(np.maximum, number(0, x), x))  # for two zeros NumPy returns the second, torch x
 
 
 def _by_onednn(kind: int, spare: Callable[[Array], Array], least: int = 0) -> Callable[[Array], Array]:
@@ -46,7 +46,7 @@ def activation_slope(kind: int, x: Array, g: Array) -> Array | None:
     return elementwise.backward(kind, x, g, share_blocks, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
 
 
-_FEW = 1 << 12  # elements for which a call of the library takes longer than NumPy
+_FEW = 1 << 12  # number of elements up to which NumPy takes less time than a call of the library
 
 
 def relu_slope(result: Array, g: Array) -> Array | None:
@@ -70,8 +70,8 @@ def numpy_leaky_relu(x: Array, slope: float) -> Array:
     return np.where(x > 0, x, silent.multiply(x, number(slope, x)))
 
 
-# The share of a normal distribution above z: exp(-z * z / 2) times a polynomial in 1 / (1 + 0.354 z), fitted to SciPy's erfcx.
-# Its error is 3e-10; in single precision rounding leaves 1e-7. SciPy's erf takes 9 ns an element, in double precision.
+# The upper tail of the normal distribution: exp(-z * z / 2) times a polynomial in 1 / (1 + 0.354 z), fitted to SciPy's erfcx.
+# Its error is 3e-10; in float32 the rounding error is 1e-7. SciPy's erf takes 9 ns per element, in float64.
 _ABOVE = [0.142586590499, 0.1229151627825, 0.2156744430835, -0.1740371834740, 0.4869433718025, -0.438430474511, 0.1698307182045,
           -0.0254827393131]  # fmt: skip
 _REACH = 0.5 * 0.7071067811865476
@@ -99,7 +99,7 @@ def numpy_gelu(x: Array) -> Array:
     if x.dtype == np.float32 and x.ndim:
         size = np.absolute(x)
         tail = _tail(size)[0]
-        tail *= np.minimum(size, np.float32(100), out=size)  # the tail is zero there, and no number at infinity
+        tail *= np.minimum(size, np.float32(100), out=size)  # the tail is zero there, and NaN at infinity
         found = np.maximum(x, np.float32(0))
         found -= tail
         low = x == -np.inf
@@ -157,7 +157,7 @@ _gelu = _by_onednn(elementwise.GELU, numpy_gelu)
 
 
 def gelu(x: Array) -> Array:
-    """Return GELU; infinity is kept for float16 (oneDNN, which torch uses for it only on processors with float16 arithmetic, gives NaN)."""
+    """Return GELU. In float16, GELU of infinity is infinity, or NaN on processors with float16 arithmetic, where torch uses oneDNN."""
     if x.dtype != np.float16:
         return _gelu(x)
     wide = widened(x)

@@ -21,12 +21,12 @@ from ..onednn.gemm import LEAST, products
 from ..onednn.library import FOUND
 from .matmul import numpy_bmm
 
-_GROUP = 1 << 17  # scores that a thread works on at a time
+_GROUP = 1 << 17  # number of scores that a thread processes at a time
 KEPT = 1 << 22
 """Maximum number of attention weights that are saved for the gradient."""
-_NS = 1.5  # nanoseconds for a score, without its products
-_FEW = 1 << 12  # scores of single rows that are not worth a kernel
-_RATE = 40.0  # multiplications in a nanosecond
+_NS = 1.5  # nanoseconds per score, without the products
+_FEW = 1 << 12  # number of scores of single rows below which a kernel does not pay
+_RATE = 40.0  # multiplications per nanosecond
 
 Group = tuple[slice, slice]
 
@@ -57,7 +57,7 @@ def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
 
 
 def _multiply(a: Array, b: Array, out: Array) -> None:
-    # A single row, as when words are generated, meets one more key each time: no kernel is made for each number of them.
+    # A single row, as in text generation, has one more key each time: no kernel is created for each number of keys.
     if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST and a.shape[-2] > 1:
         products(a, b, out)
     else:
@@ -83,7 +83,7 @@ class _Scores:
         """Write the weights of some rows into a contiguous array; fully masked rows are zero unless a score is NaN."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
-        out *= self.factor  # not the queries before: the scores are rounded where torch rounds them
+        out *= self.factor  # scale the scores, not the queries: torch rounds the scores
         if self.bias is not None:
             out += self.bias[place]
         lost: Any = None
@@ -170,7 +170,7 @@ def attention_slope(
 def _through_softmax(weights: Array, g: Array) -> None:
     """Convert the gradient of the attention weights to that of the scores, in place."""
     y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
-    if FOUND and y.dtype == np.float32 and math.isfinite(rough_sum(y)):  # its rounding of infinities is its own
+    if FOUND and y.dtype == np.float32 and math.isfinite(rough_sum(y)):  # it rounds infinities differently
         rows.softmax_backward(rows.SOFTMAX, y, slope, slope)
         return
     slope -= np.einsum("ij,ij->i", y, slope)[:, None]

@@ -28,13 +28,13 @@ def _images(x: Array) -> Array:
 
 
 def _gathered(images: Array, start: int, end: int) -> Array:
-    """Return a contiguous copy of some channels: NumPy computes on it in a quarter of the time that it takes for short rows of many images.
-    """
+    """Return a contiguous copy of the channels ``start`` to ``end``. NumPy computes four times as fast on it as on short rows spread over
+    many images."""
     return np.array(images[start:end], order="C")
 
 
 def _totals(a: Array, b: Array) -> Array:
-    """Return the sums of products of (channels, N, elements), summed per image first for accuracy."""
+    """Return for each channel the sum of products of two arrays (channels, N, elements), summed per image first for accuracy."""
     return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
 
 
@@ -108,10 +108,10 @@ def numpy_batch_norm_grad(
     return out, by_normal, total
 
 
-_FAR = {"f": 4.0, "H": 16.0}  # a mean of so many deviations, squared, from which on sums of squares would lose too many digits
-_WHOLE = 1 << 18  # elements of bfloat16 that are cast at once
-_LANES = 64  # elements of an image that BLAS adds side by side
-_FEW = 1 << 15  # float32 elements up to which oneDNN's own batch norm takes less time; its gradients of images have four times the error
+_FAR = {"f": 4.0, "H": 16.0}  # squared mean in units of the variance, above which sums of squares would lose too many digits
+_WHOLE = 1 << 18  # number of bfloat16 elements that are cast at once
+_LANES = 64  # number of elements of an image that BLAS adds in parallel
+_FEW = 1 << 15  # number of elements up to which oneDNN's own batch norm is faster; its gradients of images have four times the error
 _FEW_HALVES = 1 << 12
 
 
@@ -138,14 +138,14 @@ class _Images:
         self.cast = widened(x).reshape(self.elements.shape) if self.half and x.size <= _WHOLE else None
 
     def single(self, start: int, end: int) -> Array:
-        """Return some of the images as float32."""
+        """Return the images ``start`` to ``end`` as float32."""
         if self.cast is not None:
             return self.cast[start:end]
         part = self.elements[start:end]
         return widened(part.view(BFLOAT16)) if self.half else part
 
     def sums(self) -> Array:
-        """Return the sum of each channel in float64."""
+        """Return the sum of the elements of each channel in float64."""
         count, channels, length = self.elements.shape
         if self.half:
             found = halves_along(self.elements.view(BFLOAT16).reshape(count * channels, length), (1,), False).reshape(count, channels)
@@ -160,7 +160,7 @@ class _Images:
         return np.asarray(np.add.reduce(found, axis=0, dtype=np.float64))
 
     def sums_of_products(self, other: _Images) -> Array:
-        """Return the sums of products of each channel in float64."""
+        """Return, for each channel, the sum of the products of these images' elements with the elements of ``other``, in float64."""
         sums = np.empty(self.elements.shape[:2])
 
         def add(start: int, end: int) -> None:
@@ -180,9 +180,8 @@ class _Images:
 
 
 def _far(mean: Array, var: Array, x: Array) -> Array | None:
-    """Return the channels whose variance from sums of squares is not exact enough, or no number. Return None if they are too many to be
-    computed apart.
-    """
+    """Return the indices of channels whose variance, computed from sums of squares, is inexact because the mean is large, or is not finite.
+    Return None if these are more than a quarter of the channels, or any in bfloat16; then no variance may be computed in this way."""
     found = np.flatnonzero(~((mean * mean <= _FAR["f" if x.dtype.char == "f" else "H"] * var) & np.isfinite(var)))
     return found if not found.size or x.dtype.char == "f" and 4 * found.size <= mean.size else None
 
@@ -264,7 +263,7 @@ def numpy_running_average(running: Array, batch: Array, factor: float, scale: fl
     return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
 
 
-define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be of single precision
+define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be float32
 define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
 define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
 define_host("running_average", numpy_running_average, FLOATS, HALF)

@@ -19,8 +19,8 @@ from ..table import define_direct
 from ._ufunc import beside_number
 
 _BITS = np.dtype(np.uint16)
-_FEW = 1 << 9  # elements that are quicker by way of single precision
-_BLOCK = 1 << 18  # elements that are computed and looked at together: fewer pass more often from thread to thread
+_FEW = 1 << 9  # number of elements up to which float32 is faster
+_BLOCK = 1 << 18  # number of elements that are computed and checked together: with fewer, the GIL changes threads more often
 _SIGN, _INFINITE = 0x8000, 0x7F80
 
 Step = Callable[..., None]
@@ -68,20 +68,20 @@ def _enter(op: str, kernel: Callable[..., Array | None]) -> None:
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------------------
 
-# Twice the bits, less one, of what operands are that give no number below 1.2e-38 but zeros: sums of numbers that are multiples of
-# 2**-117, products of numbers above 2**-62, quotients of such by numbers below 2**62.
+# Twice the bits, minus one, of operands whose results below 1.2e-38 can only be zeros: sums of multiples of
+# 2**-117, products of numbers above 2**-62, quotients of such numbers by numbers below 2**62.
 _IN_SUMS, _IN_PRODUCTS = 2 * (127 - 110 << 7) - 1, 2 * (127 - 62 << 7) - 1
 _DIVISORS = 2 * (127 + 62 << 7)
-_SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # of numbers beside arrays
+_SMALLEST, _LARGEST = 2.0**-60, 2.0**60  # bounds of numbers that are combined with arrays
 
 
 def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
-    """Register an operation of two arrays of one shape, of an array and a number, or of an array and a row; also with ``swapped`` operands.
-    """
+    """Register a binary operation: of two arrays of one shape, an array and a number, or an array and a row. If ``swapped``, the operands
+    may also come in the other order."""
 
     def refuse(x: Array, y: Array | None) -> None:
         if bound == _IN_SUMS and np.minimum.reduce(x + x) > bound:
-            return  # where a sum is next to nothing, the two are of one size
+            return  # a sum can only be tiny if both terms have the same size
         tiny = smallest(x) < bound
         if y is not None and not tiny:
             tiny = np.maximum.reduce(y + y) >= _DIVISORS if kind == library.DIV else smallest(y) < bound
@@ -150,10 +150,8 @@ def _finite(x: Array, out: Array) -> None:
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions that are close to x around 0: it raises _Tiny if a result is 0 and an x is tiny or below ``lowest``.
-
-    ``bound`` is compared with twice the bits of x, ``lowest`` (the bits of a negative number) with its bits.
-    """
+    """Return a check for functions with f(x) ≈ x near 0. The check raises _Tiny if ``out`` contains 0 and ``x`` contains a tiny number
+    (twice its bits below ``bound``), or a negative number with bits above ``lowest``."""
 
     def look(x: Array, out: Array) -> None:
         if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):
@@ -162,7 +160,7 @@ def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
     return look
 
 
-_NORMAL = 2 * (127 - 124 << 7) - 1  # as above, of 2**-124
+_NORMAL = 2 * (127 - 124 << 7) - 1  # as above, for 2**-124
 _BELOW_40 = 0xC220  # the bits of -40
 
 
@@ -195,7 +193,8 @@ def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype[Any] = BFLOAT1
 
 
 def _positive(bits: Array, out: Array, infinite: int = _INFINITE) -> None:
-    """Write numbers whose sign bit is clear, NaN and -0.0 unchanged, and 0 in place of all others."""
+    """Write ReLU of half-precision numbers, given as bits: 0 for negative numbers; NaN and -0.0 are unchanged. ``infinite``: the bits of
+    inf."""
     signed = bits.view(np.int16)
     beside_number(np.maximum, np.int16(0), signed, out.view(np.int16))
     if bits.size and (np.maximum.reduce(bits, axis=None) > _SIGN | infinite or np.minimum.reduce(signed, axis=None) == -_SIGN):
@@ -238,6 +237,6 @@ def relu_slope(result: Array, g: Array) -> Array | None:
     if mask.__class__ is not np.ndarray:
         return None
     np.negative(mask, out=mask)
-    np.right_shift(mask, 15, out=mask)  # all bits where the result is not zero
+    np.right_shift(mask, 15, out=mask)  # all bits set where the result is not zero
     np.bitwise_and(g.view(np.int16), mask, out=mask)
     return mask.view(BFLOAT16)

@@ -56,8 +56,8 @@ def _out_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilat
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation))
 
 
-_RATE = 100.0  # multiplications a nanosecond
-_LANES = 16  # channels that the kernels compute together
+_RATE = 100.0  # multiplications per nanosecond
+_LANES = 16  # number of channels that the kernels compute together
 
 
 def _by_channels(kind: str, arrays: tuple[Array, Array, Array]) -> bool:
@@ -183,7 +183,7 @@ def numpy_conv_transpose(
     return _with_bias(_transposed(x, w, out, stride, padding, dilation, groups), bias)
 
 
-_SMALL = 1 << 15  # products of positions and weights that are added up one kernel element after the other
+_SMALL = 1 << 15  # number of products of positions and weights up to which kernel elements are added one after another
 
 
 def _in_small_sums(x: Array, w: Array, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
@@ -225,7 +225,7 @@ def numpy_conv2d_weight(
     return np.stack([product(rows[i], wide[i]) for i in range(groups)]).reshape(shape)
 
 
-_MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bounds the memory
+_MOST = 4_000_000  # number of window elements at a time: they fit the cache, and memory is bounded
 
 
 def _by_products(op: str, by_onednn: Callable[..., Any], spare: Callable[..., Any], by_product: Callable[..., Any]) -> Callable[..., Any]:
@@ -367,7 +367,7 @@ def _half_conv_input(g: Array, w: Array, shape: Sizes, *attributes: int | tuple[
 def _half_conv_weight(g: Array, x: Array, shape: Sizes, *attributes: int | tuple[int, ...]) -> Array | None:
     if not _are_halves(g, x):
         return None
-    found = np.empty(shape, np.float32)  # parts of it are added up
+    found = np.empty(shape, np.float32)  # parts are added to it
     return rounded(found) if _half(WEIGHT, (x.view(np.uint16), found, g.view(np.uint16)), None, *attributes) else None
 
 

@@ -9,7 +9,7 @@ from ._ufunc import FLOATS, HALF
 
 
 def numpy_segment_sum(values: Array, positions: Array, count: int) -> Array:
-    """Return, for each of ``count`` bins, the sum of the vector of values at that position (int64)."""
+    """Return a vector of length ``count`` in which ``values[i]`` is added at ``positions[i]`` (int64)."""
     found = np.zeros(count, values.dtype)
     np.add.at(found, positions, values)
     return found

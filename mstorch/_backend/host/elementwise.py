@@ -22,17 +22,17 @@ numpy_neg = one(np.negative)
 numpy_pow = exact_two(np.power)
 
 
-_PASS = 32  # elements that torch's vectors take at once; of the rest it keeps the exponent of a power in double precision
+_PASS = 32  # elements per vector of torch's kernel; for the remaining ones torch keeps a power's exponent in float64
 
 
 def numpy_scalar_power(x: Array, exponent: float) -> Array:
     """Return the power with a Python number as exponent; for frequent exponents it is computed by arithmetic, as in torch."""
-    if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
+    if x.dtype.itemsize == 2:  # as in torch, the exponent is rounded to 16 bits
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = widened(x)
         if x.dtype == np.float16:
             return narrowed(np.asarray(silent.power(wide, np.float32(rounded))), x.dtype)
-        if rounded in (3, -2, -0.5):  # torch rounds in between
+        if rounded in (3, -2, -0.5):  # torch rounds intermediate results
             inner = silent.sqrt(wide) if rounded == -0.5 else silent.multiply(wide, wide)
             inner = widened(narrowed(inner, x.dtype))
             found = silent.multiply(inner, wide) if rounded == 3 else silent.reciprocal(inner)
@@ -58,7 +58,7 @@ def numpy_scalar_power(x: Array, exponent: float) -> Array:
 
 
 _BITS = {np.dtype(real): bits for size, bits in (("4", np.int32), ("8", np.int64)) for real in ("f" + size, "i" + size)}
-_FEW = 1 << 10  # elements that NumPy chooses in less time than three more calls take
+_FEW = 1 << 10  # number of elements for which NumPy's where takes less time than three more calls
 
 
 def numpy_where(condition: Array, x: Array, y: Array) -> Array:
@@ -66,7 +66,7 @@ def numpy_where(condition: Array, x: Array, y: Array) -> Array:
     bits = _BITS.get(x.dtype)
     if bits is None or x.dtype != y.dtype or max(condition.size, x.size, y.size) < _FEW:
         return np.where(condition, x, y)
-    # By their bits, without a branch: NumPy's choice of each element takes several times as long.
+    # By bit operations, without a branch: NumPy's where takes several times as long.
     mask = np.negative(condition.view(np.int8), dtype=bits)
     first, second = x.view(bits), y.view(bits)
     if y.ndim == 0 and not second:
@@ -85,7 +85,7 @@ def _bounded(function: Any, bound: Any, x: Array, out: Array | None) -> Any:
 def numpy_clamp(x: Array, low: Any, high: Any) -> Array:
     """Clamp between bounds, either of which may be None; NaN propagates, also from a bound."""
     found = x
-    if low is not None:  # of two equal ones, zeros of both signs, NumPy gives the second
+    if low is not None:  # for 0.0 and -0.0 NumPy returns the second
         found = _bounded(silent.maximum, low, found, None)
     if high is not None:
         into = found if found is not x and found.__class__ is np.ndarray and getattr(high, "ndim", 0) == 0 else None
@@ -102,7 +102,7 @@ def numpy_rsqrt(x: Array) -> Array:
     """Return the reciprocal square root."""
     if x.dtype.itemsize == 2:
         root = np.asarray(silent.sqrt(x.astype(np.float32, order="C")))
-        rest = root.reshape(-1)[x.size - x.size % _PASS :]  # of what fills no vector torch rounds the root, too
+        rest = root.reshape(-1)[x.size - x.size % _PASS :]  # for elements that do not fill a vector torch rounds the root too
         rest[...] = narrowed(rest, x.dtype)
         return narrowed(np.asarray(silent.reciprocal(root)), x.dtype)
     return np.asarray(silent.divide(number(1, x), silent.sqrt(x)))
@@ -128,7 +128,7 @@ def _in_single(function: Callable[..., Any]) -> Callable[..., Any]:
 
 define_direct("add", "float16", _in_single(numpy_add), 1 << 14)
 define_direct("sub", "float16", _in_single(numpy_sub), 1 << 14)
-# By way of single precision, as wide as the number that may stand beside 16 bits.
+# By way of float32, because the number is not rounded to 16 bits.
 define_host("mul", numpy_mul, ("bool", *INTS, *FLOATS, *COMPLEX), HALF)
 define_host("div", numpy_div, (*FLOATS, *COMPLEX), HALF)
 define_host("neg", numpy_neg, _ALL, _BFLOAT16)
@@ -153,10 +153,10 @@ def numpy_integer_power(x: Array, y: Array) -> Array:
 
 def _counted(how: str) -> Callable[..., Any]:
     def kernel(x: Array, y: Array) -> Array:
-        """Return a remainder, or a quotient computed from the exact remainder without rounding."""
+        """Return the remainder with the sign of ``x`` (fmod) or, for "remainder", with the sign of ``y``."""
         with quiet():
             rest = np.fmod(x, y)
-            if how == "remainder":  # NumPy's own gives a zero the divisor's sign
+            if how == "remainder":  # NumPy gives a zero the sign of the divisor
                 rest = np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
             return np.asarray(rest)
 

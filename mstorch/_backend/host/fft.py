@@ -15,7 +15,7 @@ def numpy_fft(x: Array, dims: tuple[int, ...], inverse: bool, norm: str) -> Arra
     """Return the discrete Fourier transform along ``dims``."""
     if not x.size or not dims:
         return np.array(x, order="C")
-    fft = importlib.import_module("scipy.fft")  # on first use: it takes a twentieth of the import of mstorch
+    fft = importlib.import_module("scipy.fft")  # imported on first use: it takes a twentieth of mstorch's import time
     return np.asarray((fft.ifftn if inverse else fft.fftn)(x, axes=dims, norm=norm), x.dtype, order="C")
 
 

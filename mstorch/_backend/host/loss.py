@@ -41,7 +41,7 @@ def cross_entropy_slope(logs: Array, target: Array, g: Array) -> Array:
 define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))
 
 
-# Losses of differences, and their gradients by them: ``share`` is that of one loss in the result.
+# Losses of differences, and their gradients; ``share`` is the factor of one loss in the result.
 
 
 def squares(difference: Array) -> Array:
@@ -50,7 +50,7 @@ def squares(difference: Array) -> Array:
 
 
 def squares_slope(difference: Array, g: Array, share: float) -> Array:
-    """Return the gradient of ``squares``: ``2 * difference * share * g``."""
+    """Return the gradient of ``squares`` times ``g`` and ``share``: ``2 * difference * share * g``."""
     return difference * difference.dtype.type(2 * share) * g
 
 
@@ -62,7 +62,7 @@ def smooth(difference: Array, beta: float) -> Array:
 
 
 def smooth_slope(difference: Array, g: Array, share: float, beta: float) -> Array:
-    """Return the gradient of ``smooth``, a multiple of the sign beyond beta."""
+    """Return the gradient of ``smooth`` times ``g`` and ``share``: the difference over beta below beta, else the difference's sign."""
     part, bound = difference.dtype.type(share), difference.dtype.type(beta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part, difference) * g, difference * part * g / bound)
 
@@ -75,7 +75,8 @@ def huber(difference: Array, delta: float) -> Array:
 
 
 def huber_slope(difference: Array, g: Array, share: float, delta: float) -> Array:
-    """Return the gradient of ``huber``, delta times the sign beyond delta."""
+    """Return the gradient of ``huber`` times ``g`` and ``share``: the difference up to delta, beyond it delta with the difference's sign.
+    """
     part, bound = difference.dtype.type(share), difference.dtype.type(delta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part * bound, difference) * g, difference * part * g)
 

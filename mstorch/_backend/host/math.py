@@ -15,8 +15,8 @@ from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, exact, exact_two, number, one, two
 from .scan import log_of_sum
 
-_BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
-_FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
+_BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN needs for a block
+_FEW = 1 << 11  # number of elements up to which NumPy takes less time than a call of the library
 
 
 def share_blocks(work: Callable[[int, int], None], length: int) -> None:
@@ -32,7 +32,7 @@ def numpy_sigmoid(x: Array) -> Array:
         return np.asarray(special.expit(x))
     below = silent.exp(np.negative(np.absolute(x)))
     below += number(1, x)
-    # Two exponentials, neither of which overflows, cost less than a choice of each element.
+    # Two exponentials, neither of which overflows, take less time than where.
     found = silent.exp(np.minimum(x, number(0, x)))
     found /= below
     return np.asarray(found)

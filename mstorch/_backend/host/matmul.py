@@ -32,7 +32,7 @@ def _operand(a: Array) -> tuple[Array, int]:
     return np.ascontiguousarray(a).T, 1
 
 
-_RATE, _HALF_RATE = 80.0, 250.0  # multiplications that oneDNN does in a nanosecond, of single precision and of bfloat16
+_RATE, _HALF_RATE = 80.0, 250.0  # multiplications per nanosecond of oneDNN, for float32 and bfloat16
 
 
 Part = Callable[[int, int], None]
@@ -53,7 +53,7 @@ def _parts(a: Array, b: Array, out: Array, beta: float) -> tuple[Part, int, floa
     return columns if m > n else rows, max(n, m), n * m * a.shape[1] / (_RATE if a.dtype.char == "f" else _HALF_RATE)
 
 
-_UNIT = 16  # rows or columns that the kernel takes at once
+_UNIT = 16  # number of rows or columns that the kernel processes at once
 
 
 def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
@@ -75,7 +75,8 @@ def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
 
 
 def _place(time: float, first: float, last: float, size: int) -> int:
-    """Return the length of the parts into which a product from ``first`` to ``last`` is split."""
+    """Return how many of the ``size`` rows of a product are done at ``time``, if it is computed from ``first`` to ``last``; a multiple of
+    ``_UNIT``."""
     if time >= last:
         return size
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))
@@ -86,7 +87,7 @@ def _is_single(a: Array, b: Array) -> bool:
     return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] > _FEW
 
 
-_FEW = 1 << 18  # multiplications up to which NumPy's BLAS is the quickest, and works on this thread alone
+_FEW = 1 << 18  # number of multiplications up to which NumPy's BLAS is fastest, on this thread only
 
 
 def product(a: Array, b: Array, into: Array | None = None) -> Array:
@@ -113,7 +114,7 @@ def _by_blas(a: Array, b: Array) -> Array:
     blas_gemm: Any = _BLAS.get(a.dtype.char)
     if blas_gemm is None or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
-    # The transposed product in columns is the product in rows.
+    # The transposed product in column-major order is the product in row-major order.
     left, left_transposed = _operand(b)
     right, right_transposed = _operand(a)
     return blas_gemm(1.0, left, right, trans_a=1 - left_transposed, trans_b=1 - right_transposed).T
@@ -131,7 +132,7 @@ def numpy_bmm(a: Array, b: Array) -> Array:
             return np.matmul(a, b)
     if a.shape[-1] == 1:
         with quiet():
-            return np.multiply(a, b)  # columns times rows
+            return np.multiply(a, b)  # an outer product
     lead = a.shape[:-2]
     count = math.prod(lead)
     if (a.size < _SMALL * count and b.size < _SMALL * count) or is_few(count, a.shape[-2], b.shape[-1], a.shape[-1]):
@@ -198,7 +199,7 @@ def _are_halves(*arrays: Array) -> bool:
     return FOUND_HALVES and all(array.dtype == BFLOAT16 and array.ndim > 1 and array.size for array in arrays)
 
 
-_WORTH = 1 << 13  # multiplications that are worth oneDNN's call
+_WORTH = 1 << 13  # number of multiplications from which on oneDNN is used
 
 
 def wide_product(a: Array, b: Array, into: Array | None = None) -> Array:
@@ -215,7 +216,7 @@ def _half_mm(a: Array, b: Array) -> Array | None:
     return rounded(wide_product(a.view(np.uint16), b.view(np.uint16)))
 
 
-_LEAST = 1 << 14  # multiplications that are worth a call for each of many products
+_LEAST = 1 << 14  # number of multiplications from which on each of many products is a separate call
 
 
 def _half_bmm(a: Array, b: Array) -> Array | None:

@@ -30,8 +30,8 @@ def standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Ar
     return centred, mean, var, inverse
 
 
-_COST = 0.5  # nanoseconds that oneDNN takes for an element
-_LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact than NumPy's, which add pairs
+_COST = 0.5  # nanoseconds per element of oneDNN
+_LONG = 1 << 18  # row length from which on oneDNN's sums are less accurate than NumPy's pairwise sums
 
 
 def _flat(x: Array, begin: int) -> Array:
@@ -134,7 +134,7 @@ def _half_slope(
     return out.reshape(x.shape).view(BFLOAT16), by_scale, by_shift
 
 
-_SHORT = 2  # of one element the gradient is what rounding leaves
+_SHORT = 2  # for a single element the gradient consists of rounding errors
 
 
 def _half_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> Array | None:

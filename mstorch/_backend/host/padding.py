@@ -13,7 +13,8 @@ def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def numpy_pad(x: Array, pads: tuple[int, ...], value: float) -> Array:
-    """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
+    """Pad with a constant, or crop where a pad is negative. ``pads`` has a pair (before, after) for each dimension, from the last
+    backwards."""
     shape, source, target = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, before, after in _pairs(x.ndim, pads):
         shape[axis] += before + after
@@ -33,7 +34,7 @@ def _wanted(size: int, before: int, after: int, mode: str) -> Array:
     if mode == "reflect":
         period = max(2 * (size - 1), 1)
         return np.abs((wanted + period // 2) % period - period // 2) if size > 1 else wanted * 0
-    # What is cut off takes no part in the circle.
+    # Cropped elements are not part of the circle.
     start, length = max(-before, 0), size - max(-before, 0) - max(-after, 0)
     return start + np.arange(-max(before, 0), length + max(after, 0)) % length
 

@@ -26,18 +26,19 @@ def _for_each(weights: Array, images: int) -> Array:
     return np.broadcast_to(weights, (images, *weights.shape))
 
 
-_FEW = 4  # positions of images that are multiplied together: a product for each image would read the weights again
-_FEW_IN_SUMS = 64  # positions of images whose products are added to one gradient
+_FEW = 4  # number of positions up to which images are multiplied together: a product per image would read the weights again
+_FEW_IN_SUMS = 64  # number of positions of images whose products are added to one gradient
 
 
 def _is_few(images: Array) -> bool:
-    """Return whether all of (images, channels, positions) are multiplied by the weights at once."""
+    """Return True if images (N, channels, positions) have so few positions that one product over all images is faster than one per image.
+    """
     count, _, positions = images.shape
     return positions == 1 or (count > 1 and positions <= _FEW)
 
 
 def _rows(images: Array) -> Array:
-    """Return the channels of each position (images · positions, channels) of (images, channels, positions)."""
+    """Rearrange (images, channels, positions) to (images · positions, channels)."""
     if images.shape[2] == 1:
         return images[:, :, 0]
     return np.ascontiguousarray(images.swapaxes(1, 2)).reshape(-1, images.shape[1])
@@ -65,7 +66,8 @@ def pointwise_input(g: Array, w: Array) -> Array:
 
 
 def pointwise_weight(g: Array, x: Array, shape: Sizes) -> Array | None:
-    """Return the gradient for the weights if images or weights are few; None for others, for which a convolution is faster."""
+    """Return the gradient for the weights by matrix products, if the images have few positions or the products are small. Return None if a
+    convolution is faster, or the images are not contiguous."""
     if not x.flags.c_contiguous:
         return None
     slopes, images = _flat(g), _flat(x)

@@ -29,7 +29,7 @@ def _pick(
     lowest = lowest_of(x)
     columns = windows(x, table, lowest)
     place = columns.argmax(2)
-    if outside is not None or (table < 0).any() and (columns.max(2) == lowest).any():  # what is as low as the padding
+    if outside is not None or (table < 0).any() and (columns.max(2) == lowest).any():  # a maximum as low as the padding
         hit = (columns == columns.max(2, keepdims=True)) & (table >= 0)
         place = np.where(hit.any(2), hit.argmax(2), place)
     if x.dtype.kind == "f":
@@ -55,7 +55,7 @@ def lowest_of(x: Array) -> float:
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
 
-_COST = 0.5  # nanoseconds that oneDNN takes for an element
+_COST = 0.5  # nanoseconds per element of oneDNN
 
 
 def _finite(x: Array) -> bool:
@@ -108,11 +108,12 @@ def numpy_max_pool(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilat
 def largest_places(
     x: Array, y: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> list[Array]:
-    """Yield for each position in the window where ``max_pool`` chose it: the first of equal ones, the last NaN."""
+    """Return, for each position in the window, a mask of the windows whose maximum is at this position: the first of equal elements, or the
+        last NaN."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
     inside = None
-    if whole is not x and (y == low).any():  # what is as low as the padding
+    if whole is not x and (y == low).any():  # a maximum as low as the padding
         inside = padded(np.ones((1, 1, *x.shape[2:]), bool), kernel, stride, padding, dilation, out, False)
     missing = np.isnan(y) if y.dtype.kind == "f" else None
     if missing is not None and not missing.any():
@@ -190,7 +191,7 @@ def numpy_adaptive_avg_pool(x: Array, out: Sizes) -> Array:
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
     sizes = x.shape[2:]
-    if not any(n % o for n, o in zip(sizes, out)):  # equal parts
+    if not any(n % o for n, o in zip(sizes, out)):  # windows of equal size
         pairs = [length for n, o in zip(sizes, out) for length in (o, n // o)]
         total = np.add.reduce(x.reshape(*x.shape[:2], *pairs), axis=tuple(range(3, 3 + 2 * len(out), 2)))
         return np.asarray(total / x.dtype.type(np.prod(pairs[1::2])), x.dtype)

@@ -136,7 +136,7 @@ def _prod(x: Array, dims: Dims, keepdim: bool) -> Array:
     return kernel(x, dims, keepdim)
 
 
-_LANES = 16  # halves that one of torch's vectors holds in a reduction; four vectors go side by side
+_LANES = 16  # half-precision numbers per vector of torch's reductions, which use four vectors in parallel
 
 
 def _product_of_halves(x: Array, dims: Dims, keepdim: bool) -> Array:

@@ -24,7 +24,7 @@ def _by_taps(rows: Array, taps: Array, length: int) -> Array:
     shape = (int(counts.max(initial=0)), length)
     index, factors = np.full(shape, rows.shape[1]), np.zeros(shape, rows.dtype)
     index[places, targets], factors[places, targets] = sources, weights
-    wide = np.concatenate((rows, np.zeros((rows.shape[0], 1), rows.dtype)), 1)  # a target with fewer taps takes its zeros
+    wide = np.concatenate((rows, np.zeros((rows.shape[0], 1), rows.dtype)), 1)  # a target with fewer taps reads zeros
     found = np.zeros((rows.shape[0], length), rows.dtype)
     with quiet():
         for step, factor in zip(index, factors):
@@ -49,7 +49,7 @@ def numpy_along(x: Array, matrix: Array, taps: Array | None, axis: int) -> Array
 
 
 def numpy_pick_along(x: Array, positions: Array, axis: int) -> Array:
-    """Select positions of an axis."""
+    """Return the elements of ``x`` at ``positions`` along ``axis``, as a contiguous array."""
     return np.asarray(np.take(x, positions, axis), order="C")
 
 

@@ -59,7 +59,7 @@ def lstm_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tup
     steps, rows, size = bounded.shape
     one = number(1, gates)
     i, f, n, o = (gates[..., j * size : (j + 1) * size] for j in range(4))
-    # What the gradients of the cell and of the state are multiplied by, for all steps at once.
+    # The factors of the gradients of the cell and of the state, for all steps at once.
     by_cell = np.empty((steps, rows, 3, size), gates.dtype)
     np.multiply(n, i * (one - i), out=by_cell[:, :, 0])
     np.multiply(cs[:-1], f * (one - f), out=by_cell[:, :, 1])

@@ -19,7 +19,7 @@ def _running(function: np.ufunc) -> Callable[..., Any]:
     def kernel(x: Array, dim: int) -> Array:
         if not x.size or not x.ndim:
             return np.array(x, order="C")
-        # torch adds up single precision in double.
+        # torch accumulates float32 in float64.
         wide = np.dtype(np.float64) if x.dtype == np.float32 else x.dtype
         with quiet():
             return np.asarray(function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False), order="C")
@@ -48,7 +48,7 @@ def log_of_sum(a: Array, b: Array) -> Array:
     low, high = np.where(smaller, a, b), np.where(smaller, b, a)
     ratio = np.exp(low - high)
     re, im = ratio.real, ratio.imag
-    # log(1 + ratio) without a loss where the ratio is small.
+    # log(1 + ratio), accurate for a small ratio.
     found = high + (0.5 * np.log1p(re * (2 + re) + im * im) + 1j * np.arctan2(im, 1 + re))
     infinite = ~np.isfinite(low.real) & (low.real == high.real)
     if infinite.any():
@@ -89,7 +89,7 @@ def numpy_cumsum(x: Array, dim: int) -> Array:
     """Return cumulative sums; for float32 rows, two rows at a time."""
     if x.size < _LEAST or x.dtype != np.float32 or x.ndim < 2 or dim not in (-1, x.ndim - 1) or not x.flags.c_contiguous:
         return np.asarray(_running_sum(x, dim))
-    # Each sum waits for the one before. As real and imaginary parts of complex numbers two chains of them go side by side.
+    # Each sum depends on the previous one. As real and imaginary parts of complex numbers, two chains run in parallel.
     rows = x.reshape(-1, x.shape[-1])
     half = (len(rows) + 1) // 2
     pairs = np.zeros((half, rows.shape[1]), np.complex128)

@@ -16,11 +16,11 @@ _HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "ama
 _ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bfloat16", "bool")
 
 
-_MANY = 1 << 11  # elements that SciPy adds in less time than NumPy, which takes 7 ns for each
+_MANY = 1 << 11  # number of elements from which on SciPy adds faster than NumPy, which takes 7 ns per element
 
 
 def add_rows(whole: Array, positions: Array, rows: Array) -> None:
-    """Add each row (first dimension) to the row of ``whole`` at its position (a vector of nonnegative numbers), in order."""
+    """Add ``rows[i]`` to ``whole[positions[i]]`` for each i in order. ``positions`` is a vector of nonnegative numbers."""
     if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
         np.add.at(whole, positions, rows)
         return
@@ -76,7 +76,7 @@ def numpy_index_write(x: Array, source: Array, dim: int, index: Array, accumulat
         if not accumulate:
             found[key] = source
             return found.reshape(x.shape)
-        if x.ndim > 1 and dim in (0, x.ndim - 1):  # elsewhere torch rounds each sum
+        if x.ndim > 1 and dim in (0, x.ndim - 1):  # in other cases torch rounds each sum
             found, source = wide(found), wide(source)
         if dim == 0 and index.min() >= 0:
             add_rows(found, index, source)

@@ -30,10 +30,10 @@ def _are_half_rows(x: Array, dim: int) -> bool:
     return FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1) and x.size > FEW
 
 
-_SMALL = 1 << 11  # elements that NumPy computes in less time than a call of the library takes
+_SMALL = 1 << 11  # number of elements up to which NumPy takes less time than a call of the library
 _ONES = np.ones((_SMALL, 1), np.float32)
-_COST = 0.6  # nanoseconds that oneDNN takes for an element
-_SHORT = 1 << 14  # elements that one call is quickest for
+_COST = 0.6  # nanoseconds per element of oneDNN
+_SHORT = 1 << 14  # number of elements up to which one call is fastest
 
 
 def _in_library(x: Array, dim: int) -> bool:
@@ -88,7 +88,7 @@ def slope_in_rows(kind: int, y: Array, g: Array, dim: int) -> Array | None:
         return None
     if y.size <= _SMALL and g.dtype.char == "f":
         return _small_slope(kind, y, g)
-    if not math.isfinite(rough_sum(y)):  # the kernel's rounding of infinities is its own
+    if not math.isfinite(rough_sum(y)):  # the kernel rounds infinities differently
         return None
     return _by_rows(rows.softmax_backward, kind, y, np.ascontiguousarray(g))
 
@@ -118,14 +118,14 @@ def numpy_softmax(x: Array, dim: int) -> Array:
     """Return ``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
         with quiet():
-            return np.asarray(np.exp(x - x))  # 1, or NaN where that is no number
+            return np.asarray(np.exp(x - x))  # 1, or NaN for NaN and infinity
     if not x.size:
         return x.copy()
     with quiet():
         powers = _shifted(x, dim)
         powers = np.exp(powers, out=powers) if x.size > FEW else _exp(powers)
         total = sum_along(powers, dim, True)
-        if dim in (-1, x.ndim - 1):  # there torch divides once
+        if dim in (-1, x.ndim - 1):  # torch divides once in this case
             powers *= np.reciprocal(total)
         else:
             powers /= total
@@ -146,17 +146,17 @@ def numpy_log_softmax(x: Array, dim: int) -> Array:
 
 
 _softmax_in_rows, _log_softmax_in_rows = _in_rows(numpy_softmax), _in_rows(numpy_log_softmax)
-_FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
-_ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes as long as the library
+_FEW = 1 << 11  # number of elements up to which NumPy takes less time than a call of the library
+_ROUNDED = 1 << 9  # number of elements up to which NumPy, which rounds like torch, takes no longer than the library
 
 
-_NEAR = 16  # of maxima whose logarithm of the sum is added before they are subtracted: the rounding of larger ones would be seen
+_NEAR = 16  # bound of maxima to which the logarithm of the sum is added before subtraction; for larger ones the rounding error is visible
 
 
 def _logarithms(kind: int, x: Array, out: Array) -> None:
     """Write the log-softmax of rows, from oneDNN's softmax: oneDNN's own log-softmax has an error of 4e-6, eight times torch's."""
     rows.softmax(kind, x, out)
-    # The place of the largest is found four times as fast as its value.
+    # argmax takes a quarter of the time of max.
     largest = x.argmax(1)
     largest += np.arange(0, x.size, x.shape[1])
     peaks = x.reshape(-1)[largest]

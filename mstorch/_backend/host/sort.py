@@ -24,13 +24,13 @@ def numpy_argsort(x: Array, dim: int, descending: bool, stable: bool) -> Array:
 
 
 def _rows(x: Array, dim: int) -> tuple[Array, tuple[int, ...]]:
-    """Return a matrix whose rows run along the dimension, and the shape with this dimension last."""
+    """Return the array as contiguous rows along ``dim`` (count, length), and the shape of the other dimensions."""
     moved = x if dim in (-1, x.ndim - 1) else np.moveaxis(x, dim, -1)
     return np.ascontiguousarray(moved).reshape(-1, x.shape[dim]), moved.shape[:-1]
 
 
 def _shaped(found: Array, lead: tuple[int, ...], dim: int) -> Array:
-    """Restore the results of rows to the original shape and dimension order."""
+    """Undo ``_rows``: return the indices found for each row in the original order of dimensions, int64."""
     found = found.reshape(*lead, -1)
     return np.asarray(found if dim in (-1, len(lead)) else np.moveaxis(found, -1, dim), np.int64, order="C")
 
@@ -44,7 +44,7 @@ def numpy_topk_indices(x: Array, k: int, dim: int, largest: bool, in_order: bool
 
 
 def numpy_kth_index(x: Array, k: int, dim: int) -> Array:
-    """Return the index of the ``k``-th smallest element, from 0; ``dim`` is kept with length 1."""
+    """Return the index of the ``k``-th smallest element (``k`` counts from 0); ``dim`` is kept with length 1."""
     if not x.size or not x.ndim:
         return np.zeros([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
     rows, lead = _rows(x, dim)

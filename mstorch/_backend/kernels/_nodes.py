@@ -159,7 +159,7 @@ complex_div = node("DivBackward0", prim_div, _div_backward, prim_div)
 
 
 def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
-    """Return a kernel, such as a step function, with a gradient of zeros; for most of these MindSpore itself returns None."""
+    """Return a kernel whose gradient is zero, such as a step function; MindSpore returns None for the gradients of most of these."""
 
     def backward(gradient: Raw, result: Raw, *args: Any) -> tuple[Raw | None, ...]:
         return tuple(

@@ -228,7 +228,7 @@ def _define(op: str, name: str, forward, backward, traced=None, dtypes=FLOATS) -
     kernel = node(name, forward, backward, traced or forward)
 
     def guarded(x: Raw, *args):
-        # Several kernels refuse an output without elements; an addition does not.
+        # Several kernels reject empty tensors; addition does not.
         return kernel(x, *args) if x.size else _add(x, constant(0, x))
 
     define(op, cpu=guarded, dtypes=dtypes, via=VIA_HALF)

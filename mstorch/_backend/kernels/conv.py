@@ -47,7 +47,7 @@ def _weight_gradient(g: Raw, x: Raw, shape: Sizes, attributes: tuple[Any, ...]) 
 
 
 # Three maps, linear in both arguments, each the gradient of another. MindSpore's own bprop computes the gradient of an
-# input that needs none, as much work as the whole forward in a first layer.
+# input even if it is not needed, which in a first layer is as much work as the forward.
 
 
 def _conv_forward(ctx: tape.Function, x: Raw, w: Raw, attributes: tuple[Any, ...]) -> Raw:
@@ -210,7 +210,7 @@ def ops_conv_transpose(
     out = _transposed_sizes(x, w, stride, padding, output_padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
         return _nothing((x.shape[0], w.shape[1] * groups, *out), x, w, bias)
-    beyond = any(o >= s for o, s in zip(output_padding, stride))  # oneDNN takes no output that a convolution would not need
+    beyond = any(o >= s for o, s in zip(output_padding, stride))  # oneDNN rejects an output size that the convolution would not need
     if NAME_OF[x.dtype] != "float32" or rank == 3 or beyond:
         return composed_conv_transpose(x, w, bias, stride, padding, output_padding, dilation, groups)
     shape = (x.shape[0], w.shape[1] * groups, *out)

@@ -13,7 +13,7 @@ _segment_sum = ops.UnsortedSegmentSum()
 
 
 def ops_segment_sum(values: Raw, positions: Raw, count: int) -> Raw:
-    """Return, for each of ``count`` bins, the sum of the vector of values at that position (int64)."""
+    """Return a vector of length ``count`` in which ``values[i]`` is added at ``positions[i]`` (int64)."""
     if values.size == 0 or count == 0:
         return constant(values, (count,), 0)
     return _segment_sum(values, cast(positions, "int32"), count)

@@ -51,7 +51,7 @@ def _norm_backward(g: Raw, y: Raw, x: Raw, p: float, dims: Dims, share: bool) ->
         return _mul(x, constant(0, x))
     if p == 1:
         return _mul(g, _sign(x))
-    # One instead of a norm of zero: what it divides is zero there, and the gradient is to be zero too.
+    # 1 in place of a norm of zero: its dividend is zero, and the gradient has to be zero too.
     safe = _add(y, _sub(_ones(y), _where_positive(_ones(y), y)))
     if p == 2:
         return _mul(_div(g, safe), x)

@@ -281,7 +281,8 @@ def _smaller_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tu
 
 
 def _extremum_gradients(gradient: Raw, first: Raw, second: Raw, lost: Raw, won: Raw) -> tuple[Raw, Raw]:
-    """Return the gradients of an extremum, halved for ties."""
+    """Return the gradients of a maximum or minimum: 0 for the first operand where ``lost`` is True, 0 for the second where ``won`` is True;
+        equal operands get half each."""
     zero = zeros_like(gradient)
     shared = prim_select(prim_equal(first, second), prim_mul(gradient, constant(0.5, gradient)), gradient)
     return (

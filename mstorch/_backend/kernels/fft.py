@@ -9,7 +9,7 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, define
 from ._nodes import node
 
-# The scale of the other direction: the adjoint of a transform is the other one with the same scale.
+# The norm of the adjoint: the adjoint of a transform is the transform in the other direction with the same scale.
 _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 

@@ -34,7 +34,7 @@ def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int
     order = (dim, *(d for d in range(len(shape)) if d != dim))
     if dim:
         wide = len(index.shape)
-        # The dimensions that the index stands for come first.
+        # Move the index's dimensions to the front.
         lead = (*range(dim, dim + wide), *range(dim), *range(dim + wide, len(gradient.shape)))
         gradient = _transpose(gradient, lead)
     flat = _reshape(gradient, (index.size, *(shape[d] for d in order[1:])))
@@ -42,7 +42,7 @@ def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int
     return _transpose(total, inverse_order(order)) if dim else total
 
 
-# Gather's own gradient ends in a transposition, which a second derivative loses where the input is used twice (2.10).
+# Gather's own gradient ends in a Transpose, which loses its second derivative if the input is used twice (2.10).
 entries = node("IndexSelectBackward", _gather, _entries_backward, _gather)
 
 
@@ -163,7 +163,7 @@ def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
 def _gather_backward(gradient: Raw, result: Raw, raw: Raw, dim: int, index: Raw) -> Raw:
     if raw.size == 0 or index.size == 0:
         return constant(gradient, tuple(raw.shape), 0)
-    # TensorScatterElements, which would do, adds from several threads at once and loses additions (MindSpore 2.10).
+    # TensorScatterElements is not used: it adds from several threads at once and loses additions (MindSpore 2.10).
     positions = cast(_reshape(dim_positions(tuple(raw.shape), dim, index), (-1,)), "int32")
     return _reshape(_segment_sum(_reshape(gradient, (-1,)), positions, raw.size), tuple(raw.shape))
 

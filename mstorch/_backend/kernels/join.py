@@ -90,7 +90,7 @@ def _stack_backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
     return (None, *(_reshape(part, shape[:dim] + shape[dim + 1 :]) for part in parts))
 
 
-# The second gradient of MindSpore's Stack has lost its history (2.10).
+# The gradient of MindSpore's Stack cannot be differentiated again (2.10).
 _stack_recorded = function_node("Stack", _stack_forward, _stack_backward)
 _UNSTACK: dict[tuple[int, int], Any] = {}
 

@@ -53,7 +53,7 @@ def _many_small(array: Array) -> bool:
 
 def _lu(array: Array) -> Arrays:
     rows, columns = array.shape
-    if not np.isfinite(array).all():  # OpenBLAS leaves the column of a pivot that is NaN as it is, as if it were zero
+    if not np.isfinite(array).all():  # OpenBLAS leaves the column of a NaN pivot unchanged, as if the pivot were zero
         return _lu_of_many(array)
     if array.size == 0:
         return array.copy(), np.zeros(min(rows, columns), np.int32), np.int32(0)
@@ -90,7 +90,7 @@ def _eliminated(work: Array, every: Array, size: int) -> tuple[Array, Array]:
         zero = pivot == 0
         info[zero & (info == 0)] = k + 1
         below = work[:, k + 1 :, k]
-        below /= np.where(zero, 1, pivot)[:, None]  # LAPACK leaves a column of zeros as it is
+        below /= np.where(zero, 1, pivot)[:, None]  # LAPACK leaves a column of zeros unchanged
         work[:, k + 1 :, k + 1 :] -= below[:, :, None] * work[:, k, None, k + 1 :]
     return pivots, info
 
@@ -203,7 +203,7 @@ def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
 def _trtrs(matrix: Array, right: Array, upper: bool, unit: bool) -> Arrays:
     if right.size == 0 or matrix.size == 0:
         return (right.copy(),)
-    # Not LAPACK's trtrs, which leaves the right side as it is where the diagonal has a zero.
+    # Not LAPACK's trtrs, which leaves the right-hand side unchanged if the diagonal has a zero.
     return (lapack_of("trsm", matrix, blas)(1.0, matrix, right, lower=not upper, diag=unit),)
 
 

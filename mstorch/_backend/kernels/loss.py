@@ -31,7 +31,7 @@ def _one_hot(target: Array, classes: int, kind: np.dtype[Any]) -> Raw:
 
 
 def _log_probabilities(x: Raw, target: Raw) -> tuple[Array, Array, Array]:
-    """Return the index (rows, classes) of the targets, and the log-softmax of the logits."""
+    """Return an index of the target logits, as two vectors (rows, classes), and the log-softmax of the logits."""
     with quiet():
         logs = shifted(x, 1)
         logs -= np.log(np.exp(logs).sum(1, keepdims=True))

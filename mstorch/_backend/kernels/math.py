@@ -202,7 +202,7 @@ def _logit_backward(gradient: Raw, result: Raw, raw: Raw, low: float | None, hig
 logit = node("LogitBackward0", _logit, _logit_backward)
 
 
-# Rounding: the gradients are zero
+# Rounding functions, whose gradients are zero
 
 
 floor = flat("FloorBackward0", _floor)
@@ -227,7 +227,7 @@ def composed_frac(raw: Raw) -> Raw:
     return prim_sub(raw, trunc(raw))
 
 
-# Two arguments
+# Functions of two arguments
 
 
 def _copysign(first: Raw, second: Raw) -> Raw:
@@ -252,7 +252,7 @@ def _heaviside(first: Raw, second: Raw) -> Raw:
 def _larger_first(first: Raw, second: Raw) -> tuple[Raw, Raw, Raw]:
     larger = numpy_maximum(first, second)
     gap = prim_neg(_abs(prim_sub(first, second)))
-    # Two equal infinities are no gap apart.
+    # The gap of two equal infinities is 0, not NaN.
     same = prim_equal(first, second)
     return larger, gap, same
 

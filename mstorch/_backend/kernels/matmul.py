@@ -18,7 +18,7 @@ _add = ops.Add()
 def _zeros(a: Raw, b: Raw, shape: tuple[int, ...]) -> Raw:
     """Return zeros for an empty inner dimension, for which MatMul returns uninitialized memory."""
     nothing = from_numpy(np.zeros(shape, NP_DTYPE[NAME_OF[a.dtype]]))
-    # Sums over no elements tie the result to both operands, for the tape.
+    # Sums over no elements connect the result to both operands in MindSpore's autograd.
     if not (a._requires_grad or b._requires_grad):
         return nothing
     zero = from_numpy(np.zeros((), NP_DTYPE[NAME_OF[a.dtype]]))

@@ -48,7 +48,7 @@ def composed_batch_norm(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw
 
 
 def _train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, ...]:
-    # The kernel writes running statistics into its fourth and fifth argument: scratch, for torch's are updated outside.
+    # The kernel writes running statistics into its fourth and fifth argument: scratch tensors, because torch's are updated elsewhere.
     channels = tuple(weight.shape)
     out = _primitives(eps)[0](x, weight, bias, full(channels, 0, "float32"), full(channels, 0, "float32"))
     return out[0], out[3], out[4]
@@ -122,7 +122,7 @@ def _layer_primitive(begin: int, eps: float) -> tuple[Any, Any]:
     return ops.LayerNorm(begin, begin, eps), LayerNormGrad(begin, begin)
 
 
-# LayerNormGrad takes no epsilon: the variance that it gets has it. On the CPU it adds this much of its own (2.7.2 to 2.10).
+# LayerNormGrad has no epsilon argument: it is part of the given variance. On the CPU the kernel adds this much itself (2.7.2 to 2.10).
 _GRAD_EPSILON = 1e-7 if ON_CPU else 0.0
 
 

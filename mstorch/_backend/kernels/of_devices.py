@@ -1,7 +1,6 @@
 """Kernels for devices only: strided views, and gradients and interpolation that are one kernel there.
 
-Host memory has NumPy's strided views, and gradient rules in one piece. On the CPU these kernels are the host's.
-"""
+The host uses NumPy's strided views, and gradient rules of its own. On the CPU these kernels run the host's."""
 from __future__ import annotations
 
 from typing import Any

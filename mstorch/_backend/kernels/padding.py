@@ -41,7 +41,8 @@ def _trimmed(raw: Raw, axis: int, before: int, after: int) -> Raw:
 
 
 def composed_pad(raw: Raw, pads: tuple[int, ...], value: float) -> Raw:
-    """Pad the last dimensions with a constant: (before, after) of the last first; negative numbers crop."""
+    """Pad with a constant, or crop where a pad is negative. ``pads`` has a pair (before, after) for each dimension, from the last
+    backwards."""
     rank = len(raw.shape)
     name = NAME_OF[raw.dtype]
     out = list(raw.shape)
@@ -74,7 +75,7 @@ def composed_pad_like(raw: Raw, pads: tuple[int, ...], mode: str) -> Raw:
         if before or after:
             axis = rank - 1 - i
             if mode == "circular":
-                # What is cut off takes no part in the circle.
+                # Cropped elements are not part of the circle.
                 raw = _trimmed(raw, axis, before, after)
                 before, after = max(before, 0), max(after, 0)
             if raw.size == 0:
@@ -87,5 +88,5 @@ def composed_pad_like(raw: Raw, pads: tuple[int, ...], mode: str) -> Raw:
 
 
 define("pad", cpu=composed_pad, dtypes=ALL, via={**VIA_BOOL, **VIA_HALF})
-# Gather on CPU has no bfloat16 (MindSpore 2.10).
+# Gather has no bfloat16 kernel on the CPU (MindSpore 2.10).
 define("pad_like", cpu=composed_pad_like, dtypes=tuple(name for name in ALL if name != "bfloat16"), via=VIA_HALF)

@@ -72,7 +72,7 @@ def _first_largest(columns: Raw, table: Array) -> Raw:
     number = prim_equal(columns, columns)
     values = prim_select(prim_or(padding, prim_not(number)), full(tuple(columns.shape), lowest, NAME_OF[columns.dtype]), columns)
     missing = prim_and(prim_not(padding), prim_not(number))
-    # A NaN is above all: the last of them counts, if there is one.
+    # NaN is larger than all numbers: the last NaN is the maximum, if there is one.
     steps = np.arange(1.0, columns.shape[2] + 1, dtype=np.float32)[:, None]
     score = _mul(cast(missing, "float32"), from_numpy(np.broadcast_to(steps, columns.shape).copy()))
     first = prim_select(cast(_sum(score, 2), "bool"), _argmax(score), _argmax(values))
@@ -138,7 +138,7 @@ def _spread_backward(gradient: Raw, result: Raw, g: Raw, y: Raw, x: Raw, kernel:
     return _avg_node(gradient, kernel, stride)
 
 
-# AvgPoolGrad has no gradient of its own (MindSpore 2.10); it is linear, and its transpose is the pooling.
+# AvgPoolGrad cannot be differentiated (MindSpore 2.10); it is linear, and its transpose is the pooling.
 _avg_spread = node("AvgPool2DBackwardBackward0", _spread_forward, _spread_backward)
 
 

@@ -60,7 +60,7 @@ def _empty_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
     return constant(gradient, ctx.shape, 0), None, None
 
 
-# MindSpore's reductions of a tensor without elements return uninitialised memory or raise (2.7.2 to 2.10).
+# MindSpore's reductions of an empty tensor return uninitialized memory or raise (2.7.2 to 2.10).
 of_nothing = function_node("ReduceEmpty", _empty_forward, _empty_backward)
 
 
@@ -245,7 +245,7 @@ def _prod_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
     kept = reduced_shape(shape, dims, True)
     gradient = _reshape(gradient, kept)
     if grad_mode.enabled and raw.asnumpy().all():
-        # A gradient that may be differentiated in its turn, any number of times.
+        # A gradient that can be differentiated any number of times.
         return _mul(gradient, _conjugate(_div(_prod(raw, dims, True), raw))), None, None
     if len(dims) > 1:
         rest = tuple(i for i in range(len(shape)) if i not in dims)

@@ -33,7 +33,7 @@ def composed_along(x: Raw, matrix: Array, taps: Array | None, axis: int) -> Raw:
 
 
 def ops_pick_along(x: Raw, positions: Array, axis: int) -> Raw:
-    """Select positions of an axis."""
+    """Return the elements of ``x`` at ``positions`` along ``axis``."""
     return _gather(x, from_numpy(np.ascontiguousarray(positions, dtype=np.int32)), axis)
 
 
@@ -58,7 +58,7 @@ def composed_fold(
     c = x.shape[1] // count
     if x.size == 0:
         return filled((n, c, *sizes), 0, NAME_OF[x.dtype], x)
-    # Which window each output element lies in as kernel element k.
+    # The window whose kernel element k each output element is.
     table = transposed_table(blocks, kernel, stride, padding, dilation, sizes)
     flat = _concat((_reshape(x, (n, c, count * length)), full((n, c, 1), 0, NAME_OF[x.dtype])))
     index = np.where(table < 0, count * length, table + np.arange(count)[:, None] * length)

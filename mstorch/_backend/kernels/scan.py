@@ -46,9 +46,8 @@ def _cumprod(raw: Raw, dim: int) -> Raw:
 
 
 def _cumprod_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
-    """Return the gradient of cumprod: sums of later gradients times products, divided by the element; where an element is the first zero,
-    by the products without it.
-    """
+    """Return the gradient of cumprod. Before the first zero along ``dim`` it is the sum of gradient times result over all later positions,
+    divided by the element; at the first zero, the same sum of the products without the zero; after it, 0."""
     conjugate = prim_conj if NAME_OF[raw.dtype] in COMPLEX else _same
     zero = prim_equal(raw, constant(raw, (), 0))
     if not bool(zero.asnumpy().any()):
@@ -98,7 +97,7 @@ def ops_cummin_indices(raw: Raw, dim: int) -> Raw:
 def _logcumsumexp(raw: Raw, dim: int) -> Raw:
     wide = cast(raw, "float64") if NAME_OF[raw.dtype] == "float32" else raw
     result = _clse(wide, from_numpy(np.array(dim)))
-    if has_nan(wide):  # the kernel forgets a NaN at the next number
+    if has_nan(wide):  # the kernel drops a NaN at the next number
         seen = _sum(cast(_not_equal(wide, wide), "int32"), dim)
         result = prim_select(_greater(seen, 0), constant(wide, tuple(wide.shape), np.nan), result)
     return cast(result, NAME_OF[raw.dtype]) if wide is not raw else result
@@ -114,7 +113,7 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
     total = None
     for positive in (True, False):
         size = ops.maximum(gradient if positive else ops.neg(gradient), zeros)
-        # Nothing has a finite logarithm here: the kernel makes NaN or worse of a leading -inf.
+        # -1e30 in place of log(0): with a leading -inf the kernel returns NaN or worse.
         logs = prim_select(prim_equal(size, zeros), constant(size, tuple(size.shape), -1e30), ops.log(size))
         spread = prim_sub(logs, result)
         behind = ops.ReverseV2([dim])(_logcumsumexp(ops.ReverseV2([dim])(spread), dim))
@@ -125,9 +124,8 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
 
 
 def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
-    """Return the gradient of logcumsumexp from all pairs of elements, without logarithms of gradients or large exponents, so that it can be
-    differentiated again.
-    """
+    """Return the gradient of logcumsumexp as a sum over all pairs of positions. It takes no logarithm of gradients and no exponential of
+    large numbers, so that it can be differentiated again."""
     shape = tuple(raw.shape)
     n = shape[dim]
     rows, columns = (*shape[: dim + 1], 1, *shape[dim + 1 :]), (*shape[:dim], 1, *shape[dim:])

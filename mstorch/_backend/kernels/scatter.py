@@ -38,14 +38,14 @@ def _tied_backward(gradient: Raw, result: Raw, raw: Raw, other: Raw) -> tuple[Ra
     return gradient, zeros_like(other)
 
 
-# A copy that nothing was written to; the source that was to be written still gets a gradient, of zeros.
+# A copy without the write; the unused source still gets a gradient of zeros.
 unwritten = node("NothingWritten", _tied_forward, _tied_backward, lambda raw, other: raw)
 
 
 def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
     """Add ``source`` (flat) to ``raw`` (flat) at positions (a column), which may repeat."""
     if NAME_OF[raw.dtype] in COMPLEX or recorded(source):
-        # TensorScatterAdd takes no complex numbers, and its gradient cannot be differentiated again (MindSpore 2.10).
+        # TensorScatterAdd rejects complex numbers, and its gradient cannot be differentiated again (MindSpore 2.10).
         return prim_add(raw, _segment_sum(source, cast(_reshape(positions, (-1,)), "int32"), raw.size))
     return _add(raw, positions, source)
 
@@ -117,7 +117,7 @@ def _nan_flags(raw: Raw) -> Raw:
 
 
 def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
-    """Return by how many elements each mean is divided, at least 1."""
+    """Return the divisor of the mean at each position: the number of elements reduced there, at least 1."""
     counts = constant(flat, (flat.size,), 1)
     ones = constant(flat, (values.size,), 1)
     if not include_self:
@@ -128,11 +128,10 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """Return torch's gradients of ``scatter_reduce``: a product's gradient by division if no factor is zero, and equal shares for tied
-    extrema.
+    """Return torch's gradients of ``scatter_reduce``. The gradient of a product is computed by division if no factor is zero; tied extrema
+    get equal shares.
 
-    The element itself counts among the ties even if it was not included, as in torch.
-    """
+    As in torch, the input's own element counts among the ties even without ``include_self``."""
     shape = tuple(raw.shape)
     positions = dim_positions(shape, dim, index)
     places = _reshape(positions, (-1,))
@@ -140,7 +139,7 @@ def _reduce_backward(
     gradient, result = _reshape(gradient, (-1,)), _reshape(result, (-1,))
     name = NAME_OF[raw.dtype]
     if how == "prod":
-        if grad_mode.enabled:  # the saved product is a constant to the tape; a second derivative needs its history
+        if grad_mode.enabled:  # the saved product is a constant for autograd; a second derivative needs its graph
             result = _reshape(_reduce_node(raw, index, source, dim, how, include_self), (-1,))
         zero = prim_equal(flat, 0)
         nonzero = prim_select(zero, constant(flat, (flat.size,), 1), flat)
@@ -172,7 +171,7 @@ def _reduce_backward(
         for_raw = _update(for_raw, positions, constant(flat, (values.size,), 0))
     for_raw, for_source = _reshape(for_raw, shape), _reshape(for_source, tuple(source.shape))
     if grad_mode.enabled:
-        # What a second derivative needs is lost if a gradient ends in a reshape (MindSpore 2.10).
+        # If a gradient ends in Reshape, its second derivative is lost (MindSpore 2.10).
         for_raw = prim_mul(for_raw, constant(raw, (), 1))
         for_source = prim_mul(for_source, constant(raw, (), 1))
     return for_raw, None, for_source

@@ -63,14 +63,15 @@ def outside_windows(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],
 ) -> tuple[Array, Array] | None:  # fmt: skip
-    """Return which windows contain padding only, and the positions that torch returns for them; None if there are none."""
+    """Return a mask of the windows that contain only padding, and the positions that torch returns as their indices; None if there are no
+    such windows."""
     empty = (strided_table(sizes, kernel, stride, before, dilation, out) < 0).all(0)
     if not empty.any():
         return None
     flat = np.zeros(1, np.int64)
     for size, s, p, d, o in zip(sizes, stride, before, dilation, out):
         start = np.arange(o) * s - p
-        start = np.where(start < 0, start + -(start // d) * d, start)  # the first step of the window that is not below 0
+        start = np.where(start < 0, start + -(start // d) * d, start)  # the first position of the window that is not negative
         flat = (flat[:, None] * size + start[None, :]).reshape(-1)
     return empty, flat
 

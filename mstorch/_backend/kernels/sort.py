@@ -51,12 +51,12 @@ def cpu_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
 
 
 def cpu_kth_index(raw: Raw, k: int, dim: int) -> Raw:
-    """Return the index of the ``k``-th smallest element, from 0, of a stable sort; ``dim`` is kept with length 1."""
+    """Return the index of the ``k``-th smallest element (``k`` counts from 0) in a stable sort; ``dim`` is kept with length 1."""
     return _part(cpu_argsort(raw, dim, False, True), dim, k)
 
 
 def ops_kth_index(raw: Raw, k: int, dim: int) -> Raw:
-    """Return the index of the ``k``-th smallest element, by primitives only."""
+    """Return the index of the ``k``-th smallest element (``k`` counts from 0), by primitives only."""
     return _part(ops_argsort(raw, dim, False, True), dim, k)
 
 

@@ -141,7 +141,7 @@ def _gammainc_slope(first: Raw, second: Raw) -> Raw:
 
 
 def _no_derivative(of: Raw, words: str) -> None:
-    """Raise NotImplementedError where torch has no gradient either, instead of a silently wrong zero."""
+    """Raise NotImplementedError if the operand requires grad, because torch has no such gradient either; MindSpore would return zero."""
     if of._requires_grad:
         raise NotImplementedError(f"the derivative for '{words}' is not implemented.")
 

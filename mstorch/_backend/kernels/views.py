@@ -129,7 +129,7 @@ _clone_recorded = tape.function_node("Clone", _clone_forward, _clone_backward)
 def numpy_clone(raw: Raw) -> Raw:
     """Return a copy. MindSpore's Clone has no CPU kernel, and an arithmetic copy would change -0.0."""
     if tape.tracing() is not None:
-        if raw.dtype == MS_DTYPE["bfloat16"]:  # whose Identity has no CPU kernel
+        if raw.dtype == MS_DTYPE["bfloat16"]:  # MindSpore's Identity has no CPU kernel for it
             return cast(ops.deepcopy(cast(raw, "float32")), "bfloat16")
         return ops.deepcopy(raw)
     if tape.grad_mode.enabled and raw._requires_grad:

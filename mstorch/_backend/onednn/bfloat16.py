@@ -32,7 +32,7 @@ from .primitive import (
 
 ADD, MUL, DIV, SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
 TANH, SQUARE, SQRT, LOGISTIC, EXP, GELU_TANH, SWISH, GELU = 0x21, 0x23, 0x25, 0x29, 0x2A, 0x2B, 0x2C, 0x31
-_MOST = 1 << 18  # elements of a block, which the cache holds
+_MOST = 1 << 18  # elements per block, which fits the cache
 _KINDS = {"f": FLOAT32, "H": BFLOAT16}
 
 

@@ -45,10 +45,10 @@ def _sum_after(layout: Layout) -> Any:
 
 
 def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Primitive:
-    """Scale (N, C, elements) by one number per channel, and add one number per channel or per element.
+    """Return a primitive that scales (N, C, elements) by a number per channel and adds a number per channel or, with ``whole``, an array of
+    the same shape.
 
-    Images of one element are given without that dimension: with it oneDNN adds the number of another channel.
-    """
+    The last dimension is dropped if its length is 1, because oneDNN would then add another channel's number."""
     shape = shape[: 2 if shape[2] == 1 else 3]
     channels = (1, *shape[1:2], *([1] * (len(shape) - 2)))
     images, numbers = rows(shape, element), rows(channels)
@@ -63,8 +63,8 @@ def _scaled(element: int, shape: tuple[int, ...], whole: bool, place: int) -> Pr
 
 @functools.cache
 def _place_after() -> int | None:
-    """Return the number of the argument that holds the array to add after a kernel; it differs between oneDNN's releases. None if unknown.
-    """
+    """Return the flag of oneDNN's argument for an array that is added to the result, which differs between releases; found by trial. None
+    if no flag works."""
     if not FOUND:
         return None
     images, one = np.full((1, 1, 16), 2, np.float32), np.ones((1, 1, 1), np.float32)

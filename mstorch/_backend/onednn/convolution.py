@@ -36,7 +36,7 @@ from .primitive import (
 
 _DIRECT = 1
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"
-# For each kind the arguments in order, the result last: its name, its place, its number among input, weights and output.
+# For each kind the arguments in order, the result last: name, oneDNN's argument number, index among input, weights and output.
 _ARGUMENTS = {
     FORWARD: (("source", SOURCE, 0), ("weights", WEIGHTS, 1), ("result", RESULT, 2)),
     INPUT: (("by_result", BY_RESULT, 2), ("weights", WEIGHTS, 1), ("by_source", BY_SOURCE, 0)),

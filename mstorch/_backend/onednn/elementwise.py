@@ -23,9 +23,9 @@ from .primitive import (
 )
 
 RELU, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x29, 0x2B, 0x2C, 0x31
-BLOCK = 1 << 15  # elements that a kernel takes at a time, of arrays that are longer: one kernel serves them all
+BLOCK = 1 << 15  # number of elements that a kernel processes at a time; longer arrays are split, and share one kernel
 
-# Calls ``work(start, end)`` for parts of a range.
+# Function that calls ``work(start, end)`` for the parts of a range.
 Sharing = Callable[[Callable[[int, int], None], int], None]
 
 
@@ -71,14 +71,14 @@ def usable(*arrays: Array) -> bool:
 
 
 def forward(kind: int, x: Array, share: Sharing, alpha: float = 0.0) -> Array:
-    """Return the function of each element."""
+    """Return oneDNN's elementwise function ``kind`` of each element."""
     out = np.empty(x.shape, np.float32)
     _whole(_forward, kind, alpha, (x, out), share)
     return out
 
 
 def backward(kind: int, x: Array, g: Array, share: Sharing, alpha: float = 0.0) -> Array:
-    """Return ``g`` times the function's derivative at each element."""
+    """Return ``g`` times the derivative, at x, of oneDNN's elementwise function ``kind``."""
     out = np.empty(x.shape, np.float32)
     _whole(_backward, kind, alpha, (x, g, out), share)
     return out

@@ -10,15 +10,14 @@ from ..arrays import Array
 from .library import ENGINE, FOUND, HALF_GEMM, LIBRARY
 from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, begin, expect, none, prepared
 
-# Fewer multiplications than these are quicker by another way: the call itself takes 4 µs.
+# With fewer multiplications than these another implementation is faster: the call itself takes 4 µs.
 LEAST = 1 << 17
 _SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
 
 
 def _operand(a: Array) -> tuple[Array, bytes, int]:
-    """Return a matrix whose rows or columns are contiguous (a copy if neither are), whether it is rows or columns, and the leading
-    dimension.
-    """
+    """Return a matrix with contiguous rows or columns (a copy if it has neither), b"N" for rows or b"T" for columns, and the leading
+    dimension."""
     (rows, columns), (step, inner), size = a.shape, a.strides, a.itemsize
     if inner == size and step >= size * columns and not step % size:
         return a, b"N", step // size
@@ -50,7 +49,7 @@ _ONE = np.ones(1, np.float32)
 
 def add_multiple(factor: float, x: Array, into: Array) -> None:
     """Compute ``into += factor * x`` for flat float32 arrays, rounding each sum once, as the product of a 1×1 and a 1×n matrix."""
-    if factor == 0 or not x.size:  # the library would not look at x, of which infinities and NaN count
+    if factor == 0 or not x.size:  # for a zero factor the library ignores x, whose infinities and NaN matter
         with quiet():
             into += x * np.float32(factor)
         return
@@ -83,10 +82,11 @@ def _laid(a: Array) -> Array:
 
 
 def products(a: Array, b: Array, out: Array) -> None:
-    """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading sizes, at most four."""
+    """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading dimensions, at most
+    four."""
     expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
     if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
-        a = np.ascontiguousarray(a)  # one of them has to have the size of the result
+        a = np.ascontiguousarray(a)  # one of them must have the result's batch size
     whole = (_laid(a), _laid(b), out)
     shapes, steps = tuple(x.shape for x in whole), tuple(tuple(step >> 2 for step in x.strides) for x in whole)
     prepared(_products, shapes, steps)(*(address(x) for x in whole))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _MAJOR = 3
-_SEQUENTIAL, _THREADPOOL = 1, 8  # runtimes that start no threads of their own
+_SEQUENTIAL, _THREADPOOL = 1, 8  # threading runtimes without threads of their own
 _CPU, _IN_ORDER = 1, 1
 
 POINTER, INT64, FLOAT, INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_int
@@ -123,7 +123,7 @@ def _products_of_halves() -> Any:
 
 HALF_GEMM: Any = _products_of_halves()
 FOUND_HALVES = HALF_GEMM is not None
-"""Whether the library computes in bfloat16 on this processor."""
+"""True if the library computes in bfloat16 on this processor."""
 
 
 def describe() -> str:
@@ -141,7 +141,7 @@ class Refused(Exception):
     """Raised if the library has no kernel."""
 
 
-NO_MEMORY = 1  # the status of a call that found none
+NO_MEMORY = 1  # status: out of memory
 
 
 def made(function: str, *arguments: Any) -> Any:

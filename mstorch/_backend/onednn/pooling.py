@@ -53,7 +53,7 @@ def _backward(shape: Sizes, *geometry: Sizes) -> tuple[int, Primitive, Primitive
     return forward.bytes("places"), first, Primitive(descriptor, ((BY_RESULT, result), (BY_SOURCE, source), (WORKSPACE, places)))
 
 
-_EMPTY = np.finfo(np.float32).min  # what the kernel gives for a window of padding alone, where -inf is due
+_EMPTY = np.finfo(np.float32).min  # the kernel's result for a window that is all padding, where -inf is correct
 
 
 def max_pool(x: Array, y: Array, geometry: tuple[Sizes, ...]) -> bool:

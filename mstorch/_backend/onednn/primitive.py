@@ -19,9 +19,9 @@ from .library import ENGINE, FOUND, LIBRARY, NO_MEMORY, POINTER, Argument, made,
 from .signals import HandlersStack
 
 FLOAT32, BFLOAT16 = 3, 2
-ANY = 1  # the layout that the kernel likes best
+ANY = 1  # the layout that the kernel prefers
 
-# What a descriptor is asked for, and the places of arguments.
+# Numbers of the queries of descriptors, and of arguments.
 QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
 SOURCE, SECOND, WEIGHTS, BIAS, RESULT = 1, 2, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
@@ -52,7 +52,7 @@ class Layout:
 
     def __del__(self) -> None:
         if LIBRARY is not None:
-            LIBRARY.dnnl_memory_desc_destroy(self.handle)  # of nothing: it does nothing
+            LIBRARY.dnnl_memory_desc_destroy(self.handle)  # does nothing if the handle is None
 
 
 def rows(shape: Sequence[int], kind: int = FLOAT32) -> Layout:
@@ -66,7 +66,7 @@ class Descriptor:
     __slots__ = ("handle",)
 
     def __init__(self, function: str, *arguments: Any) -> None:
-        self.handle: Any = None  # a refusal leaves nothing to free
+        self.handle: Any = None  # if creation fails, there is nothing to free
         given = [argument.handle if isinstance(argument, (Layout, Descriptor)) else argument for argument in arguments]
         self.handle = made(function + "_primitive_desc_create", *given)
 
@@ -94,9 +94,8 @@ class Descriptor:
 class Primitive:
     """A kernel with a slot per argument, called with the arrays in slot order.
 
-    A slot whose layout has strides takes an array with the same strides, or an address. For a row-major slot other arrays are copied, or
-    refused if they are written to: addresses carry no strides, and this is where arrays become addresses.
-    """
+    A slot whose layout has strides accepts an array with the same strides, or an address. In a row-major slot, other arrays are copied, or
+    rejected if the kernel writes to them, because the kernel receives addresses without strides."""
 
     __slots__ = ("handle", "memories", "arguments", "count", "places")
 
@@ -106,7 +105,7 @@ class Primitive:
         self.handle = made("primitive_create", descriptor.handle)
         self.count = len(places)
         self.arguments = (Argument * self.count)()
-        self.places: list[tuple[Any, bool, bool]] = []  # the memory, whether it is in rows, whether it is written
+        self.places: list[tuple[Any, bool, bool]] = []  # memory, whether it is row-major, whether it is written
         written = _WRITTEN_BACKWARD if any(place == BY_RESULT for place, _ in places) else _WRITTEN_FORWARD
         for number, (place, layout) in enumerate(places):
             own = isinstance(layout, Layout)
@@ -139,7 +138,7 @@ class Primitive:
                 LIBRARY.dnnl_memory_destroy(memory)
 
 
-_MOST = 1000  # kernels that a thread keeps; programs whose shapes go on changing start again
+_MOST = 1000  # number of kernels that a thread caches; the cache is cleared when a program keeps using new shapes
 
 
 class _Own(threading.local):
@@ -170,7 +169,7 @@ def prepared(make: Callable[..., Any], *key: Any) -> Any:
     return found
 
 
-_POINTER = object.__basicsize__  # in NumPy's C interface the address of an array's data stands behind the object's head
+_POINTER = object.__basicsize__  # in NumPy's C interface the data's address follows the object header
 _at = ctypes.c_size_t.from_address
 _probe = np.zeros(1)
 

@@ -54,7 +54,7 @@ def softmax(kind: int, x: Array, out: Array) -> None:
     if x.dtype.char != "f":
         return
     total = rough_sum(out)
-    if total != total:  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
+    if total != total:  # NaN or infinity must spread to the whole row, but the kernel leaves it in its position
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
 
 
@@ -65,12 +65,13 @@ def softmax_backward(kind: int, y: Array, g: Array, out: Array) -> None:
 
 
 def of_norm(own: Layout, scale: Layout, statistics: Layout) -> tuple[tuple[int, Layout], ...]:
-    """Return the places of a normalization's arguments: source, scale, shift, result, mean, variance."""
+    """Return the argument slots (number, layout) of a normalization primitive: source, scale, shift, result, mean, variance."""
     return (SOURCE, own), (SCALE, scale), (SHIFT, scale), (RESULT, own), (MEAN, statistics), (VARIANCE, statistics)
 
 
 def of_norm_backward(own: Layout, scale: Layout, statistics: Layout) -> tuple[tuple[int, Layout], ...]:
-    """Return the places of its gradient's: source, scale, gradient, mean, variance, and what is computed for source, scale and shift."""
+    """Return the argument slots (number, layout) of the gradient primitive: source, scale, incoming gradient, mean, variance, and the
+    gradients of source, scale and shift."""
     return (
         (SOURCE, own), (SCALE, scale), (BY_RESULT, own), (MEAN, statistics), (VARIANCE, statistics), (BY_SOURCE, own),
         (BY_SCALE, scale), (BY_SHIFT, scale),

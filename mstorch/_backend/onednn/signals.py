@@ -32,7 +32,7 @@ def _found() -> Any:
 
 
 _SIGALTSTACK = _found()
-_left: list[mmap.mmap] = []  # of threads that did not free theirs: the system may still write there
+_left: list[mmap.mmap] = []  # stacks of threads that could not free them: the system may still write there
 
 
 def has_stack() -> bool:
@@ -63,4 +63,4 @@ class HandlersStack:
         if threading.get_ident() != self.thread or _SIGALTSTACK(None, ctypes.byref(now)):
             _left.append(self.memory)
         elif now.start == self.start and _SIGALTSTACK(ctypes.byref(_Stack(None, _DISABLED, 0)), None):
-            _left.append(self.memory)  # it is in use
+            _left.append(self.memory)  # the stack is in use

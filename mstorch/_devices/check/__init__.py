@@ -23,14 +23,14 @@ from ..._backend import runtime, streams
 from ..._progress import Progress
 
 Item = tuple[str, Callable[[], str]]
-"""A name, and a function that describes how the device differs from the host; empty if it does not."""
+"""A name, and a function that returns a description of the difference between device and host; empty if they agree."""
 
 GROUPS = {
     "rows": "rows", "layouts": "rows", "sizes": "rows",
     "operations": "programs", "memory": "programs", "attention": "programs", "random": "draws",
     "optimizers": "training", "autocast": "training", "networks": "training",
 }  # fmt: skip
-"""Groups of items, and the file of each."""
+"""The module of each group of items."""
 WORKER = [sys.executable, "-m", "mstorch", "check"]
 """The command that runs the items of a group."""
 SILENCE = 180.0
@@ -91,7 +91,7 @@ def _line(error: BaseException) -> str:
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a worker's lines as they arrive; the last line says if the worker ended prematurely."""
-    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # errors come at the call that they belong to
+    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # so that errors are raised by the call that caused them
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []
@@ -145,7 +145,7 @@ def results(group: str, progress: Progress | None = None) -> tuple[dict[str, dic
                 open_item = ""
             elif "ended" in told:
                 found[open_item or group] = {"text": told["ended"], "seconds": 0.0}
-                done = not open_item  # it did not even begin
+                done = not open_item  # the item was not even started
                 open_item = ""
             else:
                 done = True

@@ -15,7 +15,7 @@ F, nn = torch.nn.functional, torch.nn
 
 
 def beside(program: Program, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
-    """Describe how a program's results on the device differ from those on the host."""
+    """Run a program on the CPU and on the current device, and describe the first difference of the results; "" if they agree."""
     here, there = program("cpu"), [item.detach().cpu() for item in program(str(devices.current()))]
     for place, (one, other) in enumerate(zip(here, there, strict=True)):
         if one.shape != other.shape or one.dtype != other.dtype:
@@ -25,7 +25,7 @@ def beside(program: Program, close: tuple[float, float] = (1e-3, 1e-4)) -> str:
     return ""
 
 
-# Of x (4, 6, 8) with a gradient, and i (4, 6) positions below 6.
+# Functions of x (4, 6, 8), which requires grad, and i (4, 6), indices below 6.
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "view": lambda x, i: x.view(24, 8), "transpose": lambda x, i: x.transpose(0, 2), "slice": lambda x, i: x[1:3, ::2],
     "select": lambda x, i: x[:, 2],

@@ -71,7 +71,7 @@ def difference(found: Any, wanted: Any, close: tuple[float, float] = (1e-3, 1e-4
 
 
 def _in_kind(value: Any, first: np.dtype[Any], kind: np.dtype[Any]) -> Any:
-    """Return a sample's arguments cast from the dtype ``first`` to another."""
+    """Return the arguments with the arrays of dtype ``first`` cast to dtype ``kind``, also inside lists and tuples."""
     if first == kind:
         return value
     if isinstance(value, np.ndarray) and value.dtype == first:
@@ -137,19 +137,19 @@ def _nothing(array: Array) -> Array:
 
 
 def _names_dimensions(args: list[Any]) -> bool:
-    """Return whether integers are among the arguments, as dimensions, which 0-d tensors do not have."""
+    """Return True if the arguments contain ints: they may be dimensions, which 0-d tensors do not have."""
     return any(arg.__class__ is int or (isinstance(arg, (list, tuple)) and _names_dimensions(list(arg))) for arg in args)
 
 
 def _of_size(value: Any, shape: tuple[int, ...], change: Callable[[Array], Array]) -> Any:
-    """Return a sample's arguments with a changed size for the arrays of the first one's shape."""
+    """Return the arguments with ``change`` applied to each non-empty array of the given shape, also inside lists and tuples."""
     if isinstance(value, np.ndarray) and value.shape == shape and value.size:
         return change(value)
     return type(value)(_of_size(item, shape, change) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def _serves(op: str, name: str, args: list[Any], shape: tuple[int, ...]) -> bool:
-    """Return whether the host's row supports such arguments, and returns a 0-d or empty result too."""
+    """Return True if the host has a kernel for the operation, accepts these arguments, and returns an array of this shape."""
     if op not in HOST:
         return False
     try:

@@ -59,7 +59,8 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
 
 
 def _stored(result: TensorBase, out: TensorBase, input: TensorBase) -> TensorBase:
-    """Return ``out`` of the result's dtype with the result stored in it. Raise if it partly overlaps the input."""
+    """Store the result in ``out`` if given, and return it. Raise torch's error if ``out`` has another dtype or partly overlaps the input.
+    """
     if isinstance(out, TensorBase):
         refuse_partial_overlap(out, input)
     return finish_exactly(result, out, FOUND)
@@ -71,7 +72,8 @@ def _floating(name: str, input: TensorBase) -> None:
 
 
 def _check_wide(input: TensorBase | None, *numbers: float) -> None:
-    """Raise torch's error for a number that overflows the dtype in which torch computes."""
+    """Raise torch's error for a number that overflows the dtype in which torch computes: float32 for half-precision input, else the
+    input's."""
     if isinstance(input, TensorBase):
         for number in numbers:
             fitting(number, float32 if input._ms_dtype.itemsize == 2 else input._ms_dtype)
@@ -257,13 +259,13 @@ def tanhshrink(input: TensorBase) -> TensorBase:
     """Return ``x - tanh(x)``."""
     kind = input._ms_dtype if isinstance(input, TensorBase) else float32
     if not kind.is_floating_point or kind.itemsize == 2 or (modes.grad and isinstance(input, TensorBase) and is_tracked(input)):
-        return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
+        return sub(input, tanh(input))  # backward saves tanh(x), so that x may be modified in place
     return _apply(_tanhshrink, "tanhshrink", input)
 
 
 def softsign(input: TensorBase) -> TensorBase:
     """Return ``x / (1 + |x|)``."""
-    if isinstance(input, TensorBase) and (not input._ms_dtype.is_floating_point or input._ms_dtype.itemsize == 2):  # rounded step by step
+    if isinstance(input, TensorBase) and (not input._ms_dtype.is_floating_point or input._ms_dtype.itemsize == 2):  # each step is rounded
         return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)
 

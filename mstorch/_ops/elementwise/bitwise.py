@@ -113,7 +113,7 @@ def lcm(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) 
     kind = result_dtype((input, other))
     refuse_partly(out, input, other)
     if kind.itemsize < 4:
-        # C computes small integers as int and cuts the result.
+        # C computes small integers as int and truncates the result.
         input, other = to_dtype(input, int32), to_dtype(other, int32)
     divisor = gcd(input, other)
     nothing = eq(divisor, 0)

@@ -222,7 +222,7 @@ def equal(input: TensorBase, other: TensorBase) -> bool:
         return bool(array_of(eq(input, other)).all())
     if input._ms_dtype.ms is None and 0 not in input._ms_shape:
         if input._ms_storage is other._ms_storage and input._ms_offset == other._ms_offset and input._ms_stride == other._ms_stride:
-            refuse_codes("equal_notnan_cpu", input)  # one memory: torch asks whether there is a NaN
+            refuse_codes("equal_notnan_cpu", input)  # the same memory: torch checks for NaN
         return bool(array_of(eq(input, other)).all())
     return bool((array_of(input) == array_of(other)).all())
 
@@ -245,12 +245,12 @@ def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: flo
     if rtol == 0 and atol == 0:
         return close
     if input._ms_dtype.is_integral and input._ms_dtype is not int64:
-        # A difference of bytes would wrap around.
+        # A difference in an eight-bit dtype would wrap around.
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
     found = in_order_of(logical_or(close, logical_and(isfinite(error), le(error, allowed))), *given)
-    found._ms_counter.version = 1  # as in torch, which writes the second condition into the first
+    found._ms_counter.version = 1  # as in torch, which writes the second condition in place
     return found
 
 
@@ -301,7 +301,7 @@ def kind_is_integral(*operands: Any) -> bool:
 
 
 _PLAIN = (int, float)
-_SURE = 60000  # numbers below fit every floating type
+_SURE = 60000  # numbers below this fit every floating dtype
 
 
 @operation(one_device=OneDevice("clamp_Tensor"))
@@ -421,7 +421,7 @@ def nan_to_num(
         return result if out is None else deliver(result, out)
     limits = finfo(kind)
     fillers = (0.0 if nan is None else nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
-    # One beyond the dtype's range is infinite to torch.
+    # Numbers beyond the dtype's range are infinite, as in torch.
     first, high, low = (v if v != v or limits.min <= v <= limits.max else math.copysign(math.inf, v) for v in fillers)
     result = where(isnan(input), first, input)
     result = where(eq(input, math.inf), high, result)
@@ -466,14 +466,14 @@ def nan_to_num_(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> TensorBase:
     """In-place version of ``nan_to_num``."""
-    if input._ms_dtype.is_integral:  # nothing changes, so that torch does not look whether elements share memory
+    if input._ms_dtype.is_integral:  # nothing changes, so that torch does not check for overlapping elements
         check_writable(input, uniform=True)
         touch(input)
         return input
     return _without_nan(input, nan, posinf, neginf)
 
 NAMED_METHODS = {"where": where_method}
-# Truth values have no gradient, so torch writes them into what takes part in autograd, too.
+# Bool results have no gradient, so that torch allows writing them to tensors that autograd tracks.
 logical_and_, logical_or_, logical_xor_, logical_not_ = (
     in_place_form(function, f"{function.__name__}_", recorded=False) for function in (logical_and, logical_or, logical_xor, logical_not)
 )

@@ -40,7 +40,7 @@ def _seen(
     forward, back = movement.Move(forward, moves[0]), movement.Move(back, moves[1])
 
     def read(raw: Raw) -> Raw:
-        # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.
+        # The elements of ``source`` in order, viewed in the other dtype: a real or imaginary part is every second number.
         flat = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
         count = math.prod(shape)
         if int(flat.size) == count:
@@ -125,7 +125,7 @@ def _part(input: TensorBase, number: int, label: str, forward: Callable[..., Any
 
 
 def real(input: TensorBase) -> Any:
-    """Return a view of the real part; a real tensor itself."""
+    """Return a view of the real part, or ``input`` if it is real."""
     if not input._ms_dtype.is_complex:
         return input
     return _signed_part(input, 0, "RealBackward0", lambda array: _as_real(array)[..., 0] if array.dtype.names else array.real, real)
@@ -146,7 +146,7 @@ def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[.
 
 
 def conj(input: TensorBase) -> TensorBase:
-    """Return the conjugate, as a view of the same memory; a real tensor itself. On a device, in a capture and in forward mode it is a copy.
+    """Return the conjugate: a view of the same memory (on a device, in a capture and in forward mode a copy), or ``input`` if it is real.
     """
     if not input._ms_dtype.is_complex:
         return input
@@ -176,12 +176,12 @@ def conj_physical_(self: TensorBase) -> TensorBase:
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:
-    """Return a copy with the conjugation computed; a tensor without conjugate bit itself."""
+    """Return a copy with the conjugation computed, or ``input`` if its conjugate bit is not set."""
     return clone(mirrored.resolved(input)) if is_conj(input) else input
 
 
 def resolve_neg(input: TensorBase) -> TensorBase:
-    """Return a copy with the negation computed; a tensor without negative bit itself."""
+    """Return a copy with the negation computed, or ``input`` if its negative bit is not set."""
     return clone(mirrored.resolved(input)) if is_neg(input) else input
 
 

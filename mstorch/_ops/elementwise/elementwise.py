@@ -100,12 +100,12 @@ def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Numb
 
 
 def _is_odd(alpha: Any, input: Any, other: Any) -> bool:
-    """Return whether an alpha that equals 1 needs a look, because it isn't of a type that every sum takes."""
+    """Return whether an alpha that equals 1 must still be checked: it is not a float, or the operands are integers."""
     return alpha.__class__ is not float or result_dtype((input, other)).is_integral
 
 
 def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled") -> bool:
-    """Return whether a device has one kernel for ``input + alpha * other``, or for ``op`` of two tensors and a number."""
+    """Return whether a device computes ``input + alpha * other`` by a single kernel, by default ``add_scaled``."""
     if alpha.__class__ not in (int, float) or not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
         return False
     kind = input._ms_dtype
@@ -113,7 +113,7 @@ def adds_in_one_kernel(input: Any, other: Any, alpha: Any, op: str = "add_scaled
 
 
 def _added_scaled(input: Any, other: TensorBase | Number, alpha: Any, label: str, out: Any) -> Any:
-    """Return ``input + alpha * other`` by that kernel. Raise RuntimeError for an alpha that overflows the dtype."""
+    """Return ``input + alpha * other`` by a device's single kernel. Raise RuntimeError for an alpha that overflows the dtype."""
     fitting(alpha, input._ms_dtype)
     return finish(elementwise_in(input._ms_dtype, _add_scaled, (input, other), (float(alpha),), label=label), out)
 
@@ -135,7 +135,7 @@ def _rounded(value: Any, kind: dtype) -> float:
 def add(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
-        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
+        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, and once more after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
         if adds_in_one_kernel(input, other, alpha):
             return _added_scaled(input, other, alpha, "AddBackward0", out)
@@ -222,7 +222,7 @@ def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: Tens
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._ms_shape
     if kind.itemsize == 2 and kind.is_floating_point and how == "trunc" and not one:
-        # As in torch, the quotient of two tensors is rounded to 16 bits before its fraction is cut off.
+        # As in torch, the quotient of two tensors is rounded to 16 bits before it is truncated.
         return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
     if not kind.is_integral:
         return elementwise(floating, (input, other), out)
@@ -290,13 +290,13 @@ def pow(input: TensorBase, exponent: TensorBase | float, *, out: TensorBase | No
     """Return ``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
     if not isinstance(exponent, TensorBase) and exponent in (0, 1):
-        pass  # ones or a copy, of bools too
+        pass  # the result is ones or a copy, which bool supports
     else:
         refuse_dtype("pow", kind, operands=(input, exponent))
     if isinstance(exponent, TensorBase):
         if not kind.is_integral and isinstance(input, TensorBase):
             found = elementwise(_pow, (input, exponent), out)
-            if exponent._ms_dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
+            if exponent._ms_dtype.category == 0 and is_tracked(input):  # torch's gradient computes ``exponent - 1``
                 refuse("PowBackward1", "pow", input, found, RuntimeError(_NO_TRUTH))
             return found
         if not kind.is_integral:
@@ -534,7 +534,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
         found = lerp(input.detach(), end.detach(), weight.detach())
         kept = (0, 1, 2) if is_tracked(weight) else (2,)
         return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
-    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel computes from the first end
+    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel interpolates from the first end
         return finish(elementwise_in(kind, _lerp_scalar, (input, end), (float(weight),), label="LerpBackward0"), out, input, end, weight)
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
@@ -557,7 +557,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
 def _lerp_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """Return the gradients of both ends and the weight, which do not depend on which end is nearer."""
+    """Return the gradients of ``lerp`` for start, end and weight."""
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
         return None, None, None
@@ -565,7 +565,7 @@ def _lerp_slopes(
 
 
 def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """Return a tensor times (or divided by) a number. No tensor is saved for backward, which can therefore run again."""
+    """Return a tensor times (or divided by) a number, as a linear map of which backward needs no saved tensor."""
     real = isinstance(number, (int, float)) and input._ms_dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)
@@ -591,5 +591,5 @@ OPERATORS = {
 }  # fmt: skip
 REFLECTED = {**OPERATORS, "mul": _number_times, "sub": _number_less, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
-PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # what an operator computes of two floating tensors of one shape
+PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # functions that operators call for two floating tensors of one shape
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

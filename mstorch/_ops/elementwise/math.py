@@ -230,7 +230,7 @@ def _next_half(first: Array, second: Array, bits: Array) -> Array:
     """Return the bits of the 16-bit floats next to ``first`` in the direction of ``second``; both are given as float32, ``first`` also in
     16 bits.
     """
-    away = (first < second) == (first > 0)  # the size grows
+    away = (first < second) == (first > 0)  # the magnitude increases
     moved = np.where(away, bits + 1, bits - 1)
     moved = np.where(first == 0, np.where(second > 0, 1, np.int16(-0x7FFF)), moved)
     moved = np.where(first == second, np.where(first == 0, np.where(np.signbit(second), np.int16(-0x8000), 0), bits), moved)
@@ -325,7 +325,8 @@ def _moved_on_device(input: Any, other: Any) -> Any:
 
 @ways(native=_moved_on_device)
 def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
-    """Return ``input`` with shifted exponents; as in torch, only the lower 32 bits of longer integers count."""
+    """Return ``input * 2**other`` for an integer ``other`` by shifting the exponents; as in torch, only the lower 32 bits of an int64
+    count."""
     kind = input._ms_dtype
     strides = result_strides((input, other), broadcast_shape(input._ms_shape, other._ms_shape))
     numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)

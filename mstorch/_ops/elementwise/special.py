@@ -165,7 +165,7 @@ def mvlgamma(input: TensorBase, p: int, *, out: TensorBase | None = None) -> Ten
     values = _floating(input)
     total = None
     for i in range(p):
-        term = lgamma(add(values, -0.5 * i if i else 0.0))  # which makes a negative zero positive
+        term = lgamma(add(values, -0.5 * i if i else 0.0))  # adding 0.0 makes a negative zero positive
         total = term if total is None else add(total, term)
     result = row_major(add(total, p * (p - 1) / 4 * math.log(math.pi)))
     return result if out is None else deliver(result, out)
@@ -221,7 +221,7 @@ def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[.
 
     def function(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
         _refuse_half(name, input)
-        with without_grad():  # it has no gradient, and may be written where one is asked for
+        with without_grad():  # it has no gradient, and as in torch ``out`` may require grad
             return unary(row, input, out, to_float=True)
 
     function.__name__ = function.__qualname__ = name
@@ -253,7 +253,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
             kind = get_default_dtype()
         x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_tensor(x, dtype=kind)
         degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_tensor(n, dtype=kind)
-        degree = nan_to_num(trunc(degree), -1.0, -1.0, -1.0)  # no degree either
+        degree = nan_to_num(trunc(degree), -1.0, -1.0, -1.0)  # NaN and infinity are not degrees
         top = values_if_any(degree)
         before, current = ones_like(x), first(x)
         result = where(lt(degree, 0), 0.0, where(lt(degree, 1), before, current))

@@ -31,7 +31,7 @@ def _made_there(value: TensorBase | Number, current: TensorBase, shape: tuple[in
 
 @ways(at=1, device=_made_there)
 def filling(value: TensorBase | Number, current: TensorBase, shape: tuple[int, ...]) -> TensorBase:
-    """Return a value expanded to the shape of the part that it is written to; a number is created on the target's device."""
+    """Return ``value`` as a tensor of the dtype of ``current``, expanded to ``shape``, the shape of the part to be written."""
     return fitted(value, current, shape)
 
 
@@ -66,17 +66,16 @@ def _put_by_one_kernel(
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
-    """Put (or add) elements at index tensors by the device's kernel, unless autograd tracks the operands; return False if the kernel does
-    not apply.
+    """Write ``source`` (or add it, if ``adding``) at index tensors by one device kernel. Return False, and write nothing, if the kernel is
+    not applicable or autograd tracks the operands.
 
-    The kernel indexes leading dimensions: the view is passed with the indexed ones first.
-    """
+    The kernel indexes leading dimensions, so that it receives a view with the indexed dimensions first."""
     return False
 
 
 def put_on_device(target: TensorBase, positions: TensorBase, source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
     """Put the elements of ``source`` at flat indices of a device tensor; ``watched`` as in ``put_at``."""
-    check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
+    check_writable(target, uniform=True)  # torch only warns if elements share memory
     source = beside(source, target)
     source = source if source._ms_stride is None else contiguous_copy(source)
     made = None

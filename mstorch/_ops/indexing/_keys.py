@@ -48,7 +48,8 @@ def has_full_slices(key: tuple[TensorBase | slice, TensorBase | slice]) -> bool:
 
 
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a key has only ellipses and full slices; torch then writes to the tensor itself."""
+    """Return whether a key consists only of ellipses and slices that cover their dimensions; torch then writes to the tensor itself instead
+    of a view."""
     parts = key if key.__class__ is tuple else (key,)
     dim, skipped = 0, False
     for number, part in enumerate(parts):
@@ -90,7 +91,7 @@ def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
         elif item.__class__ is not slice:
             dim += len(shape) - 1 if shape and getattr(item, "dtype", None) in (bool_, uint8, np.bool_, np.uint8) else 0
             beyond = dim + 1
-        elif dim >= rank:  # a part of nothing
+        elif dim >= rank:  # a slice of a dimension that does not exist
             dim, dropped = dim + 1, dropped + 1
             continue
         dim += 1
@@ -115,7 +116,7 @@ def place_in_key(key: Any, number: int, count: int) -> int:
 
 @ways(captured=lambda item: home(item).has_elements)
 def is_read(item: TensorBase) -> bool:
-    """Return whether the value of a number in an index tensor is read: not in a capture."""
+    """Return whether the value of a 0-d index tensor can be read; in a capture, only if the tensor has elements."""
     return True
 
 

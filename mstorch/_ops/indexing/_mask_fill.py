@@ -70,7 +70,7 @@ def fill(part: tuple[Any, Any], value: Any) -> None:
     """Fill a view of a tensor where its mask is True."""
     current, mask = part
     if is_number(value):
-        number_as(value, current)  # as in torch, the number is looked at first, then the history
+        number_as(value, current)  # as in torch, the number is checked first, then autograd's rules
     check_history(current)
     if modes.grad and isinstance(value, TensorBase) and is_tracked(value):
         check_view(current)

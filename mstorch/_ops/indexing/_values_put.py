@@ -25,7 +25,7 @@ def without_leading_ones(value: TensorBase) -> TensorBase:
 
 
 def stands_in(value: TensorBase, target: TensorBase) -> bool:
-    """Return whether a value, broadcast to the target, is the target's own memory."""
+    """Return True if a value, broadcast to the target's shape, consists of the same elements of the same storage as the target."""
     if value._ms_storage is not target._ms_storage or value._ms_offset != target._ms_offset or value._ms_dtype is not target._ms_dtype:
         return False
     shape, own, steps = target._ms_shape, value._ms_shape, strides_of(value)
@@ -40,7 +40,7 @@ def stands_in(value: TensorBase, target: TensorBase) -> bool:
 
 
 def refuse_exponents(target: TensorBase) -> None:
-    """Raise torch's error for a write at index tensors to float8_e8m0fnu."""
+    """Raise torch's error if the target of a write at index tensors is of dtype float8_e8m0fnu."""
     if target._ms_dtype is float8_e8m0fnu:
         refuse_codes("index_put", target)
 

@@ -91,7 +91,8 @@ def keep_layout(input: TensorBase, found: TensorBase) -> Any:
 
 
 def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
-    """Return a new result like ``keep_layout``, but with the gaps of ``input``'s memory if it has any, by copying all of that memory."""
+    """Return a new result with the strides of ``input``. Gaps between the elements of ``input``'s storage are kept, filled with a copy of
+    the bytes there."""
     strides = strides_of(input)
     if not in_arrays(input, found) or overlaps(input._ms_shape, strides) or is_dual(found) or (
         input._ms_stride is None and not input._ms_offset
@@ -144,7 +145,7 @@ def index_select(input: TensorBase, dim: int, index: TensorBase | None, *, out: 
     check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
         f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
     ))  # fmt: skip
-    if not shape and input._ms_dtype.ms is None:  # one that is kept as bytes, which no gather takes
+    if not shape and input._ms_dtype.ms is None:  # a dtype stored as bytes, which gather does not support
         found = call(_index_select, (views.reshape(input, (1,)),), 0, views.reshape(positions, (1,)))
         return finish_exactly(views.reshape(found, ()), out, _SAME.format("index_select"))
     if not shape:
@@ -196,7 +197,7 @@ def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = Non
     if values is None or (values < 0).any():
         positions = where(lt(positions, 0), add(positions, own[dim]), positions)
     else:
-        positions = positions.clone()  # as in torch, the indices may be written to before backward
+        positions = positions.clone()  # as in torch, the indices may be modified in place before backward
     return gather(spread, dim, positions, out=out)
 
 
@@ -307,7 +308,7 @@ _PUT = OneDevice(words=found_two, numbers=("values",), anywhere=("indices",))
 def index_put(input: TensorBase, indices: tuple[TensorBase, ...], values: TensorBase, accumulate: bool = False) -> TensorBase:
     """Return a copy with ``values`` written (or accumulated) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
-    found._ms_counter.version = 0  # a result of its own, which nobody has written to yet
+    found._ms_counter.version = 0  # a new result counts no writes
     return found
 
 
@@ -323,8 +324,8 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     if not accumulate:
         before = self._ms_node
         subscript.setitem(self, key, values)
-        return self if self._ms_node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
-    check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
+        return self if self._ms_node is before else watch(self, *indices)  # masks too: backward reads their positions
+    check_writable(self, uniform=True)  # torch only warns if elements share memory
     refuse_exponents(self)
     for read in (values, *indices):
         if isinstance(read, TensorBase):
@@ -360,7 +361,7 @@ def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase)
     return _put_anywhere(self, places, views.expand(values, places._ms_shape), accumulate=True)
 
 
-_MANY = 1 << 22  # elements whose positions take more memory than they are worth
+_MANY = 1 << 22  # number of elements above which their flat indices take too much memory
 
 
 def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: TensorBase) -> TensorBase:
@@ -409,7 +410,7 @@ def _put_at(input: TensorBase, index: TensorBase, source: Any, accumulate: bool 
     return keep_layout(input, watch(put_flat(input, index, source, accumulate), source if is_tracked(source) else None))
 
 
-# torch only warns of memory that stands in several places.
+# torch only warns if elements share memory.
 _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
@@ -432,7 +433,7 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
         )
     if math.prod(input._ms_shape) == 0:
         _check_empty_fill(input, dim, math.prod(positions._ms_shape))
-        return input.clone()  # as in torch, indices are not looked at
+        return input.clone()  # as in torch, indices are not checked
     refuse_codes("index_fill_cpu", input)
     size = shape[dim] if shape else 1
     check_range(
@@ -446,7 +447,7 @@ def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase
 
 
 def _check_empty_fill(input: Any, dim: int, count: int) -> None:
-    """Raise torch's error if nothing is to be filled but the position would be out of bounds."""
+    """Raise torch's error for ``index_fill`` along a dimension of length 0, if there are indices and no other dimension is empty."""
     lengths = [count if d == dim else length for d, length in enumerate(input._ms_shape)]
     steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
     size, offset = input._ms_dtype.itemsize, input._ms_offset
@@ -459,7 +460,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
 
 
 def _flags(size: int, positions: TensorBase) -> TensorBase:
-    """Return a bool vector that is True at the indices, which may be negative."""
+    """Return a bool vector of length ``size`` that is True at the given indices, which may be negative."""
     values = readable(positions)
     if values is not None:
         chosen = np.zeros(size, np.bool_)

@@ -109,7 +109,7 @@ def _written_along(
         return finish_exactly(_scattered(input, dim, positions, source, "none"), out)
     if out is not None:
         return finish_exactly(_combined(input, dim, positions, source, reduce), out)
-    # torch has a gradient of scatter_reduce, and none of this older form.
+    # torch has a gradient for scatter_reduce, but not for this older function.
     with grad_set_to(False):
         found = _combined(input, dim, positions, source, reduce)
     error = RuntimeError(f"derivative for aten::{name} is not implemented")
@@ -117,7 +117,8 @@ def _written_along(
 
 
 def _as_it_is(input: Any, source: Any) -> TensorBase:
-    """Return a copy of the input, to which nothing is written; a source that requires grad takes part in its history, as in torch."""
+    """Return a copy of the input, for a call without indices. If the source requires grad, the copy depends on it in the autograd graph, as
+    in torch."""
     copy = input.clone(memory_format=contiguous_format)
     if not (isinstance(source, TensorBase) and is_tracked(source)):
         return copy
@@ -141,7 +142,8 @@ def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: Tenso
 
 
 def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
-    """Return a sum whose index tensor is saved only if the source requires grad."""
+    """Return the result of ``index_add``. If the source does not require grad, backward does not need the indices and may run twice, as in
+    torch."""
     return found if is_tracked(source) else of_sizes(found)
 
 
@@ -227,7 +229,7 @@ def index_add(
     dim, positions = _checked_rows("index_add", input, dim, index, source)
     shape = input._ms_shape
     if 0 in shape and len(shape) > 1:
-        # As in torch, indices are not looked at.
+        # As in torch, indices are not checked.
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
         parts, sizes = ((input, source), (source._ms_shape, dim)) if is_tracked(source) else ((input,), ())

@@ -181,7 +181,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
 
 
 def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
-    """Return the view by a key's ints, slices and Nones; its index tensors and masks select everything."""
+    """Return the view that the ints, slices and Nones of a key select, with a full slice in place of each index tensor and mask."""
     items: list[Any] = []
     for item in _expanded(key, len(self._ms_shape)):
         if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
@@ -224,7 +224,8 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
 
 
 def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Return the index tensors' broadcast shape, the indexed dimensions, and whether that shape comes first in the result."""
+    """Return the broadcast shape of the index tensors, the indexed dimensions, and whether these are adjacent; a single index tensor counts
+    as adjacent."""
     if len(advanced) == 1:
         ((dim, index),) = advanced.items()
         return index._ms_shape, (dim,), True
@@ -239,7 +240,7 @@ def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], b
 
 
 def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
-    """Raise torch's error for reading from an empty dimension; if nothing is read, indices are not checked."""
+    """Raise torch's error if a non-empty index tensor indexes a dimension of length 0."""
     for dim, index in advanced.items():
         if not shape[dim] and 0 not in index._ms_shape:
             raise IndexError("index is out of bounds for dimension with size 0")
@@ -248,10 +249,10 @@ def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) 
 def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     if 0 in shape:
         _refuse_places_in_nothing(shape, advanced)
-    # torch brings the indexed dimensions to the front before it counts them.
+    # torch moves the indexed dimensions to the front before it numbers them.
     for dim, index in sorted(advanced.items()):
         values = None if 0 in index._ms_shape else readable(index)
-        if values is None:  # a device's kernels look at the range
+        if values is None:  # a device's kernels check the range
             continue
         if not within(values, -shape[dim], shape[dim] - 1):
             if 0 in shape:
@@ -286,7 +287,7 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
     rank, dim = len(shape), 0
     lengths: list[int] = []
     steps: list[int] = []
-    label = "SliceBackward0" if given.__class__ is slice else "AliasBackward0"  # torch does not look at a single slice
+    label = "SliceBackward0" if given.__class__ is slice else "AliasBackward0"  # torch's node for a view of all elements
     for item in key:
         kind = item.__class__
         if kind is int:
@@ -378,7 +379,7 @@ def _taken_strides(
 def setitem(self: TensorBase, key: Any, value: Any) -> None:
     """Implement ``self[key] = value``, with ``value`` broadcast to the part and cast to the tensor's dtype."""
     if key is False:
-        return  # as in torch, whatever the value
+        return  # as in torch, for any value
     if key is True:
         key = None
     if value.__class__ is complex:
@@ -391,7 +392,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     try:
         current, advanced = (self, {}) if is_whole(key, self._ms_shape) else _basic(self, key)
     except IndexError as error:
-        if about(error) is WRONG_MASK:  # torch looks at masks last
+        if about(error) is WRONG_MASK:  # torch checks masks last
             check_history(self)
             if isinstance(value, TensorBase) and not (math.prod(value._ms_shape) == 1 and lone_mask(key) is not None):
                 refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
@@ -399,7 +400,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     if current is not self and (0 not in self._ms_shape or has_full_slices(key)) and (advanced or self._ms_dtype.is_integral) and (
         current._ms_shape == self._ms_shape and current._ms_offset == self._ms_offset and strides_of(current) == strides_of(self)
     ):
-        current = self  # as in torch, what shows all of a tensor is the tensor
+        current = self  # as in torch, a view of all elements is replaced by the tensor
     if value is current and not advanced and current._ms_stride is not None and overlaps(current._ms_shape, current._ms_stride):
         check_history(current)
         touch(current)
@@ -429,7 +430,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
             touch(current)
             return
         if value._ms_shape != current._ms_shape and not number and math.prod(value._ms_shape) == math.prod(current._ms_shape) == 1:
-            refuse_partial_overlap(current, value, alike=False)  # torch compares the steps of windows of one element, too
+            refuse_partial_overlap(current, value, alike=False)  # torch compares the strides of one-element views too
         if same or number:
             value = contiguous_copy(value)
     check_writable(current)
@@ -438,11 +439,11 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
 
 def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, masked: bool) -> None:
     if is_number(value):
-        number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
+        number_as(value, current)  # as in torch, the number is checked first, then autograd's rules, then the indices
     check_history(current)
     refuse_exponents(current)
     shape = current._ms_shape
-    single = masked and isinstance(value, TensorBase) and math.prod(value._ms_shape) == 1  # torch fills by the mask
+    single = masked and isinstance(value, TensorBase) and math.prod(value._ms_shape) == 1  # torch uses masked_fill
     if isinstance(value, TensorBase) and not single:
         refuse_partial_overlap(current, without_leading_ones(value), alike=False)
     elif single and value._ms_storage is current._ms_storage:
@@ -461,7 +462,7 @@ def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, mas
         if isinstance(value, TensorBase):
             own = value._ms_shape
             while own[:1] == (1,):
-                own = own[1:]  # which torch leaves out
+                own = own[1:]  # torch's message omits them
             raise RuntimeError(
                 f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result "
                 f"of shape {list(target)}"
@@ -520,7 +521,7 @@ def _put_indexed(
 
 
 def _unread(old: Array, new: Array) -> Array:
-    """Return the target's shape as the result of a write to a tensor without memory."""
+    """Return ``old``, for a write on the meta device: the result has the target's shape, and there are no values."""
     return old
 
 
@@ -537,14 +538,14 @@ def put_at(target: TensorBase, key: tuple[slice | Array, ...], source: TensorBas
 
     ``watched`` are the tensors behind the key's arrays, which backward reads again.
     """
-    check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
+    check_writable(target, uniform=True)  # torch only warns if elements share memory
     values = array_of(source)
     record = modes.grad and (is_tracked(target) or is_tracked(source))
     made = None
     if record:
         if is_tracked(source):
             check_view(target)
-        # The target with its part written, as an operation of the old target and the source.
+        # The target after the write, as an operation on the old target and the source.
         before = snapshot(target)
         made = watch(_IndexPut.recorded(before, source, key=key, shape=before._ms_shape), *watched)
     if 0 not in target._ms_shape:

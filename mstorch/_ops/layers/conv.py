@@ -138,8 +138,8 @@ def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
 
 
 def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
-    """For ``padding="same"``, return the input, padded by one on one side where the padding is odd, and the symmetric padding that remains.
-    """
+    """Return the input and the symmetric padding for ``padding="same"``; where the total padding is odd, the input is padded by one element
+    at the end."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = tuple(d * (k - 1) for k, d in zip(weight._ms_shape[2:], dilation))
@@ -187,7 +187,8 @@ def _convolve(
 def _without_channels(
     input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> TensorBase:
-    """Return what torch makes of an input of no channels: a result of none, whatever the weight's number of outputs."""
+    """Return the convolution of an input with 0 channels: an empty result with 0 channels, as in torch, whatever the number of output
+    channels of ``weight``."""
     sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
     shape = (input._ms_shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
     parts = [views.reshape(part, (-1,))[:0] for part in (input, weight, bias) if part is not None]
@@ -215,9 +216,7 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
 
 @ways(host=_is_direct_on_host, captured=lambda input, plain: False)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
-    """Return whether the kernel that has its own gradient rule supports the dtype and the call; ``plain`` marks calls that every such
-    kernel supports.
-    """
+    """Return whether the kernel with a gradient rule of its own can be used: the dtype is supported and the call is ``plain``."""
     return plain and input._ms_dtype.name in _DIRECT
 
 

@@ -99,7 +99,7 @@ def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | No
         raise RuntimeError("cdist only supports non-negative p values")
     lead = broadcast_shape(a[:-2], b[:-2])
     if a[-1] == 0 or 0 in lead or a[-2] == 0 or b[-2] == 0:
-        # A sum over nothing: zeros, which autograd still follows.
+        # A sum over no elements: zeros that autograd tracks.
         first = views.unsqueeze(sum_of(x1, -1), -1)
         return mul(add(first, views.unsqueeze(sum_of(x2, -1), -2)), 0)
     products = compute_mode == "use_mm_for_euclid_dist" or compute_mode != "donot_use_mm_for_euclid_dist" and max(a[-2], b[-2]) > 25

@@ -29,7 +29,7 @@ def _check(p: float) -> None:
 
 
 def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
-    """Raise torch's error for complex dtypes, and for dtypes of these categories."""
+    """Raise torch's error for a complex dtype, and for a dtype whose category (0 bool, 1 integer) is in ``whole``."""
     kind = input._ms_dtype
     if kind.is_complex:
         raise not_for("bernoulli_scalar_cpu_", kind.name)

@@ -71,7 +71,7 @@ def _rows_gradient(
         return (None,)
     rows = views.reshape(indices, (-1,))
     if not weight.numel():
-        rows = rows[:0]  # a table without elements has a gradient that names no row
+        rows = rows[:0]  # the gradient of an empty table has no rows
     values = views.reshape(gradient, (indices.numel(), weight._ms_shape[1]))[: len(rows)]
     if padding >= 0:
         kept = ne(rows, padding)
@@ -87,7 +87,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """In a capture, return the embedded rows ``found`` with those of the padding index detached; else None."""
+    """Return the embedded rows with those of the padding index detached. Return None outside a capture."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 
@@ -117,7 +117,7 @@ def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1).astype(rows.dtype).astype(np.float64)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
     rows = rows * scale[:, None].astype(rows.dtype)
-    with without_grad():  # and without a tangent: a derivative takes the rows as they are
+    with without_grad():  # without a gradient or tangent: derivatives use the scaled rows
         setitem(views.detach(weight), tensor_of(used), beside(made(rows), weight))
 
 
@@ -143,7 +143,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
     hot = np.zeros((classes.size, num_classes), np.int64)
     hot[np.arange(classes.size), classes.reshape(-1)] = 1
     found = beside(made(hot.reshape(*classes.shape, num_classes)), tensor)
-    found._ms_counter.version += 2  # torch fills it with zeros, then with ones
+    found._ms_counter.version += 2  # torch fills it with zeros, then with ones: two writes
     return found
 
 
@@ -168,7 +168,7 @@ def bag_starts(
         return np.append(starts, count)
     if mode == "sum" and padding_idx is None and weight._ms_dtype is not float64:
         return starts
-    return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
+    return np.append(starts[:-1], count)  # only torch's fast sum kernel uses the last offset
 
 
 def _check_bag(weight: TensorBase, indices: TensorBase, mode: str, per_sample_weights: TensorBase | None) -> None:
@@ -235,7 +235,7 @@ def bag(
     kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
     padding = -1 if padding_idx is None else padding_idx
     shares = _shares(used)[kept] if by_frequency and not sparse else None
-    if mode != "max" and not kept.all():  # a product with 0 would leave NaN where padding has it
+    if mode != "max" and not kept.all():  # a product with 0 would be NaN if a padding row contains NaN
         used, bags, places = used[kept], bags[kept], np.flatnonzero(kept)
         if per_sample_weights is not None:
             per_sample_weights = index_select(per_sample_weights, 0, beside(made(places), per_sample_weights))
@@ -254,9 +254,8 @@ def bag(
 
 
 def _shares(used: Array) -> Array:
-    """Return the factors by which torch scales each index's gradient. For an index of rank r among the unique indices, it is 1 / the count
-    of the index that is at position r in sorted order.
-    """
+    """Return the factors by which torch scales each index's gradient. For an index whose rank among the unique indices is r, the factor is
+    1 / the number of occurrences of the index at position r of the sorted indices."""
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)
     return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])
@@ -265,7 +264,7 @@ def _shares(used: Array) -> Array:
 def _sums(taken: TensorBase, bags: Array, count: int, width: int) -> TensorBase:
     empty = zeros((count, width), dtype=taken._ms_dtype, device=taken.device)
     if not count or not width:
-        return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
+        return mul(empty, sum_of(taken))  # index_add would not track an empty result
     return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)
 
 
@@ -280,7 +279,7 @@ def _maxima(taken: TensorBase, bags: Array, kept: Array, count: int, width: int)
     filled = np.zeros((count, longest), bool)
     table[bags[positions], places], filled[bags[positions], places] = positions, True
     rows = views.reshape(index_select(taken, 0, beside(made(table.reshape(-1)), taken)), (count, longest, width))
-    # As in torch a row is taken if it is greater than those before it: NaN is not, and what comes after NaN is not either.
+    # As in torch, a row is selected if it is greater than all rows before it: NaN is not greater, and nothing is greater than NaN.
     values = rows.detach()
     usable = beside(made(filled[:, :, None]), rows)
     first = beside(made(np.arange(longest).reshape(1, -1, 1) == 0), rows)

@@ -93,7 +93,7 @@ def fractional_max_pool(
             )
     sizes = shape[len(shape) - rank :]
     for axis, n, k, o in zip(_AXES[3 - rank :], sizes, kernel, outs):
-        if o + k - 1 > n - (rank == 3):  # torch is stricter in three dimensions
+        if o + k - 1 > n - (rank == 3):  # torch's check is stricter in three dimensions
             raise RuntimeError(f"{function}(): pool {axis} {k} too large relative to input {axis} {n}")
     for o in outs:
         if o < 0:
@@ -110,7 +110,7 @@ def _pooled(
     input: TensorBase, samples: Array, lead: tuple[int, int], sizes: tuple[int, ...], kernel: tuple[int, ...], outs: tuple[int, ...]
 ) -> tuple[Any, Any]:  # fmt: skip
     rank = len(sizes)
-    # torch gives the first of two samples to the width, the first of three to the time.
+    # torch uses the first of two samples for the width, and the first of three for the depth.
     order = (1, 0) if rank == 2 else (0, 1, 2)
     windows = np.zeros((*lead, *(1,) * (2 * rank)), np.int64)
     for d in range(rank):
@@ -125,14 +125,14 @@ def _pooled(
     if not lead[0] or not count:
         nothing = beside(made(np.zeros((*lead, count), np.int64)), input)
         return gather(flat, -1, nothing), nothing.clone()
-    if windows.size == 0:  # windows of no element: the largest of nothing is -inf
+    if windows.size == 0:  # windows without elements: their maximum is -inf
         return (flat.detach().new_full((*lead, count), float("-inf"))), beside(made(np.zeros((*lead, count), np.int64)), input)
     index = beside(made(np.ascontiguousarray(windows)), input)
     seen = gather(flat.detach(), -1, views.reshape(index, (*lead, -1)))
     seen = views.reshape(seen, index._ms_shape)
     best = argmax(seen, -1, keepdim=True)
     broken = isnan(gather(seen, -1, best))
-    if bool(broken.any()):  # of several NaN torch keeps the last
+    if bool(broken.any()):  # of several NaNs torch returns the last
         best = where(broken, seen._ms_shape[-1] - 1 - argmax(flip(isnan(seen).to(input._ms_dtype), (-1,)), -1, keepdim=True), best)
     chosen = views.squeeze(gather(index, -1, best), -1)
     return gather(flat, -1, chosen), chosen

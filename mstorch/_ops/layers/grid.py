@@ -160,7 +160,7 @@ def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple
         index = position if index is None else add(mul(index, n), position)
     n, c = flat._ms_shape[:2]
     taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, index._ms_shape[-1])))
-    return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # a factor of 0 would leave NaN and infinities
+    return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # multiplying by 0 would keep NaN and infinities
 
 
 def _cubic_weights(t: TensorBase) -> list[Any]:
@@ -227,7 +227,7 @@ def grid_sample(
     expect_dtype(input._ms_dtype, grid)
     sizes = x[2:]
     positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
-    # The grid names x first, the axes of the image come the other way round.
+    # The grid has x first; the image's dimensions are in reverse order.
     coordinates = [
         _pixels(views.select(positions, 2, rank - 1 - i), n, align_corners) for i, n in enumerate(sizes)
     ]
@@ -235,7 +235,7 @@ def grid_sample(
     if mode == "bicubic":
         out = _bicubic(flat, coordinates, sizes, padding_mode, align_corners)
     else:
-        # Where an image is read at NaN is the first pixel, where a volume is, the last, as in torch.
+        # As in torch, a NaN position reads the first pixel of an image, and the last of a volume.
         places = coordinates
         coordinates = [
             _bounded(c, n, padding_mode, align_corners, 0 if rank == 2 else n - 1) for c, n in zip(coordinates, sizes)
@@ -243,12 +243,12 @@ def grid_sample(
         if mode == "nearest":
             out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)[0]
             if is_tracked(grid):
-                # The gradient for the grid is zero, not missing.
+                # The gradient for the grid is zero, not None.
                 out = add(out, sum_of(where(zeros_like(grid, dtype=bool_), grid, 0.0)))
         else:
             out = _linear(flat, coordinates, sizes)
         if rank == 3 and padding_mode != "zeros" and is_tracked(out):
-            # There torch's gradients pass over what its values read.
+            # For NaN positions torch's gradients ignore the values that were read.
             known = None
             for read, n in zip(places, sizes):
                 at = read.detach() if padding_mode == "border" else _mirrored(read.detach(), n, align_corners)
@@ -262,7 +262,7 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
     corners = list(itertools.product((0, 1), repeat=len(sizes)))
     taken, inside = zip(*[_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
     if len(sizes) != 3:
-        inside = (None,) * len(corners)  # only volumes leave out corners outside, though the position be NaN
+        inside = (None,) * len(corners)  # only volumes ignore corners outside, even at a NaN position
     if len(sizes) == 3 and followed(coordinates):
         with without_grad():
             made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners, inside)

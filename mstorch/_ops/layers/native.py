@@ -60,7 +60,7 @@ def native_group_norm(
         else:
             made = {"dtype": input._ms_dtype, "device": input.device}
             centre, spread = zeros((N, group), **made), full((N, group), math.nan, **made)
-    # To torch they come of the result's node, so that they take part in autograd as soon as a weight does.
+    # In torch they are outputs of the result's node, so that autograd tracks them if a weight requires grad.
     given = tuple(item for item in (input, weight, bias) if item is not None)
     return result, *record("NativeGroupNormBackward0", _moments_backward, given, (centre, spread), forward=_moments_forward)
 
@@ -68,7 +68,8 @@ def native_group_norm(
 def _moments_backward(
     gradients: Sequence[TensorBase | None], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]
 ) -> tuple[TensorBase | None, ...]:
-    """Return the gradient of the groups' mean and reciprocal deviation, which torch adds only if both have a gradient."""
+    """Return the gradient of the groups' mean and reciprocal standard deviation for the input; None unless both have a gradient, as in
+    torch."""
     nothing = (None,) * len(inputs)
     if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
         return nothing

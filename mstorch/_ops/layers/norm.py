@@ -105,7 +105,7 @@ def batch_norm(
         return with_format(y, input)
     operands = (input, weight, bias)
     if modes.saved_hooks and running_mean is not None:
-        # A hook may end the call that saves, as that of a checkpoint does, and the statistics have moved by then.
+        # A pack hook may raise while tensors are saved, as checkpoint's does, after the running statistics have changed.
         with without_grad():
             _, batch_mean, batch_var = call(_train, operands, eps)
     else:
@@ -141,7 +141,7 @@ def layer_norm(
     bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
     operands, begin = (input, weight, bias), len(shape) - len(wanted)
     if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
-        return call(_layer_norm_parts, operands, begin, eps)[0]  # what the kernel of the gradient takes is kept
+        return call(_layer_norm_parts, operands, begin, eps)[0]  # also saves the statistics for the gradient kernel
     return call(_layer_norm, operands, begin, eps)
 
 
@@ -215,7 +215,7 @@ def group_norm(
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
         return group_norm(input.float(), num_groups, weight, bias, eps).to(input._ms_dtype)
     if not math.prod(input._ms_shape):
-        if weight is not None and shape[0]:  # the mean of nothing is no number, and so is the gradient that it is a factor of
+        if weight is not None and shape[0]:  # the mean of no elements is NaN, and so is the gradient
             weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
@@ -267,7 +267,8 @@ def instance_norm(
 
 
 def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
-    """Return instance norm in half precision: the statistics are rounded, then the result."""
+    """Return instance norm in half precision: computed in float32, with mean and reciprocal standard deviation rounded to half precision,
+    and rounded at the end."""
     kind, wide = input._ms_dtype, input.float()
     dims = tuple(range(2, len(input._ms_shape)))
     centre = mean(wide, dims, True).to(kind).float()

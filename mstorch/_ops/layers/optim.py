@@ -20,7 +20,7 @@ from ..._tape.ways import fused, in_arrays, ways
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not tracked by autograd."""
     if modes.grad and any(map(is_tracked, params)):
-        return False  # a differentiable step records what it writes, or is refused
+        return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
         if any(tensor._ms_sparse for tensor in group) or not in_arrays(*group):
             return False
@@ -62,7 +62,7 @@ def increment(counter: Any) -> float:
     return float(counter.item())
 
 
-_MOST = 1 << 22  # elements that are gathered: what is made of gradients for a step (their negatives, decay) does not pile up
+_MOST = 1 << 22  # number of elements in a batch: bounds the memory of temporary arrays (negated gradients, decay)
 
 
 class Steps:
@@ -118,7 +118,7 @@ class Steps:
 
         self._gather(update, (param, exp_avg, exp_avg_sq), grad, 16)
         if shrink is not None:
-            self.written.append(param)  # written twice
+            self.written.append(param)  # two writes, as in torch
 
     def momentum(self, param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
         """Update a parameter and its momentum buffer."""

@@ -34,7 +34,7 @@ def constant_pad_nd(input: TensorBase, pad: Sequence[int], value: float = 0) -> 
                 f"output size, which is invalid. Check dimension {axis} of your input."
             )
     filler = fitting(value, input._ms_dtype)
-    if all(width <= 0 for width in pads):  # a copy of a part, in its order
+    if all(width <= 0 for width in pads):  # the copy of a part keeps the memory order
         lengths = tuple(
             length + sum(pads[2 * i : 2 * i + 2]) for length, i in zip(shape, range(len(shape) - 1, -1, -1))
         )
@@ -54,7 +54,7 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
         if isinstance(value, complex):
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
         nothing = 0 if input._ms_dtype.ms is not None else 0.0
-        return constant_pad_nd(input, pads, nothing if value is None else float(value))  # torch takes it as a floating number
+        return constant_pad_nd(input, pads, nothing if value is None else float(value))  # torch converts it to a float
     if len(pads) // 2 > len(shape):
         raise RuntimeError("Padding length too large")
     if value is not None and value != 0:
@@ -88,14 +88,14 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if size + before + after < (0 if mode == "circular" else 1):
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
-    # Under autocast the two below compute in float32; torch has no such rule for the rest.
+    # Under autocast these two compute in float32; torch does not cast the others.
     padded = {("reflect", True): reflection_pad, ("replicate", True): replication_pad, ("replicate", False): replication_pad}
     chosen = padded.get((mode, spatial < 3))
     if chosen is not None:
         return chosen(input, pads)
     result = call(_pad_like, (input,), pads, mode)
     if mode == "circular":
-        return result  # joined of parts in torch, which saves nothing
+        return result  # torch composes it of parts, and saves nothing
     return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
 
 

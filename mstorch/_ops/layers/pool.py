@@ -136,7 +136,8 @@ def _dims(name: str, values: Sizes) -> str:
 
 
 def _of_a_line(rank: int, *args: Any) -> str:
-    """Return torch's name for the node that removes the dimension of height 1 in 1-d pooling; an empty string for images."""
+    """Return the name of torch's node that removes the added dimension of height 1 in 1-d pooling, "SqueezeBackward1"; "" for other ranks.
+    """
     return "SqueezeBackward1" if rank == 1 else ""
 
 
@@ -167,7 +168,8 @@ def max_pool(
 
 
 def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """Return the result in the input's memory format. A single volume is batched for the kernel; it has a format if it is dense."""
+    """Return the result in channels-last order if the input is. An unbatched volume (``single``) counts as channels last only if it is
+    dense."""
     if single and input._ms_stride is not None and is_channels_last(input._ms_shape, input._ms_stride):
         return in_order(values, normalize(values._ms_shape, channels_last_strides(values._ms_shape)))
     return with_format(values, input)
@@ -199,7 +201,7 @@ def avg_pool(
         numbers = (kernel_, stride_, padding_, out, count_include_pad, divisor_override)
         values = call(_avg_pool, (input,), *numbers, label=_label("AvgPool", rank))
     else:
-        # The sums of integers are divided as integers are.
+        # Sums of integers are divided by integer division.
         wide = input.to(float64)
         total = call(_avg_pool, (wide,), kernel_, stride_, padding_, out, True, 1)
         ones = (ones_like if divisor_override is None else zeros_like)(wide)
@@ -237,10 +239,10 @@ def _adaptive(
         if "max" in name:
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
-    # Means look at the sides of an image alone, and where one value of each is asked for, at nothing.
+    # Average pooling checks the spatial dimensions only, and nothing if the output size is 1.
     first = 1 if "max" in name or rank == 3 else len(shape) - rank
     if 0 in shape[first:] and not ("avg" in name and set(out) == {1}):
-        wide = rank == 1 and "avg" in name  # which is an image of one line to torch
+        wide = rank == 1 and "avg" in name  # torch treats it as an image of one row
         raise _empty(name.replace("1d", "2d"), "input", (*shape[:-1], 1, shape[-1]), first) if wide else _empty(name, "input", shape, first)
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, out
@@ -254,7 +256,8 @@ def _empty(name: str, word: str, shape: Sizes, first: int) -> RuntimeError:
 
 
 def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
-    """Return the result of adaptive pooling; if it has no elements but for the batch, backward raises torch's error."""
+    """Return the result of adaptive pooling. If it is empty in a dimension other than the batch, register a hook so that backward raises
+    torch's error."""
     shape = values._ms_shape[single:]
     if 0 in shape[1:] and is_tracked(values):
 
@@ -283,7 +286,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[Ten
         _refused_backward(values, "adaptive_avg", rank, single)
     if single:
         return _without_batch(values)
-    # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
+    # With output size 1 torch computes a mean, which keeps the memory format in three dimensions too.
     return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
 
 

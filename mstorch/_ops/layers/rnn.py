@@ -110,7 +110,7 @@ def run(
     bidirectional: bool, drop: float, training: bool,
 ) -> tuple[Any, State]:  # fmt: skip
     """Run all layers over packed rows; ``state`` and the returned state hold (layers * directions, N, H) tensors."""
-    if _autocast.state.on and mode == "LSTM":  # torch has one fused kernel for it, and casts its arguments
+    if _autocast.state.on and mode == "LSTM":  # torch has a fused kernel for it, and casts its arguments
         return _autocast.lowered(run, mode, x, batch_sizes, state, weights, layers, bidirectional, drop, training)
     directions = 2 if bidirectional else 1
     lasts: list[State] = []

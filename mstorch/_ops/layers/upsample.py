@@ -93,7 +93,7 @@ def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: boo
     if cubic:
         near = [(low - 1 + k).clip(0, size - 1) for k in range(4)]
         factors = [weight_of(weight) for weight in _cubic(t, -0.75)]
-    elif size == out:  # whatever the factor says
+    elif size == out:  # for any factor
         near, factors = [columns, columns], [np.ones(out, kind), np.zeros(out, kind)]
     else:
         low = np.minimum(low, size - 1)
@@ -182,7 +182,7 @@ def resize(
             input = call(_pick, (input,), positions, axis)
         return input
     half = kind.itemsize == 2
-    if half:  # which rounds once, after all axes
+    if half:  # half precision is rounded once, after all axes
         input = input.float()
     for axis, (matrix, taps) in axes:
         input = call(_along, (input,), matrix, taps, axis)

@@ -40,7 +40,7 @@ def _nothing_of(tensor: TensorBase) -> Any:
     )
 
 
-# Of which, with ``alpha`` 0, the factors are not looked at.
+# Positions of the factors, which are ignored if ``alpha`` is 0.
 _ROUNDED_ONCE = ("float16", "bfloat16", *SIGNED)
 _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
@@ -86,7 +86,7 @@ def addmm(
     found = in_one_kernel(input, mat1, mat2, beta, alpha)
     if found is not None:
         return finish_exactly(found, out)
-    # The factors are always looked at.
+    # The factors are never ignored.
     if mat1._ms_dtype is mat2._ms_dtype is input._ms_dtype and input._ms_dtype.name in _ROUNDED_ONCE:
         whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
         return finish_exactly(whole.to(input._ms_dtype), out)
@@ -194,7 +194,7 @@ def addbmm(
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    if input._ms_dtype.itemsize <= 2 and input._ms_dtype.is_floating_point and a[0]:  # which rounds after each matrix that is added
+    if input._ms_dtype.itemsize <= 2 and input._ms_dtype.is_floating_point and a[0]:  # torch rounds after each matrix of the sum
         total = input
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)

@@ -107,7 +107,7 @@ def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None)
     wide = [length for n in a for length in (n, 1)]
     deep = [length for n in b for length in (1, n)]
     product = views.unsafe_view(input, tuple(wide), fresh=False) * views.unsafe_view(other, tuple(deep), fresh=False)
-    # As in torch, which takes the product's memory as it lies, and refuses one that lies in another order.
+    # As in torch, which views the product's memory in place, and rejects another memory order.
     return finish(views.unsafe_view(product, tuple(x * y for x, y in zip(a, b)), fresh=False), out)
 
 
@@ -134,7 +134,7 @@ def matrix_power(input: TensorBase, n: int, *, out: TensorBase | None = None) ->
     if n == 0:
         identity = views.expand(eye(shape[-1], dtype=input._ms_dtype, device=input.device), shape).clone(memory_format=_contiguous())
         return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0] if out is None else identity, out)
-    copied = n == 1 or n >= 4 and n & (n - 1) == 0  # by torch, into the last square
+    copied = n == 1 or n >= 4 and n & (n - 1) == 0  # torch copies the last square to ``out``
     n, input = abs(n), inv(input) if n < 0 else input
     made, square = None, input
     while n:

@@ -127,7 +127,7 @@ def _done(step: Step, values: Sequence[Any]) -> TensorBase:
         y = values[step.values[1]]
         if x._ms_dtype is y._ms_dtype and x._ms_dtype.category:
             return mm(x, y)
-        return views.squeeze(bmm(views.unsqueeze(x, 0), views.unsqueeze(y, 0)), 0)  # torch always multiplies batches: its words of dtypes
+        return views.squeeze(bmm(views.unsqueeze(x, 0), views.unsqueeze(y, 0)), 0)  # torch's error about dtypes is that of bmm
     if call == "mul":
         return x * values[step.values[1]]
     if call == "sum":
@@ -176,7 +176,7 @@ class _Planner:
         return value.number if value.sizes == shape else self.add("reshape", (value.number,), shape)
 
     def summed(self, value: _Value, labels: Sequence[Label]) -> _Value:
-        """Sum a value over ``labels``; the remaining dimensions are in the order of ``places``."""
+        """Sum a value over ``labels``; the remaining dimensions get the order of ``places``, the result's labels first."""
         if not labels:
             return value
         value = self.in_order(value, sorted(value.labels, key=self.places.__getitem__))
@@ -213,7 +213,7 @@ class _Planner:
         shape = tuple(math.prod([value.size(label) for label in labels]) for value, labels in (
             (a, batch), (a, rows), (a, summed), (b, columns),
         ))  # fmt: skip
-        start = 0 if batch else 1  # without a batch the matrices are multiplied alone
+        start = 0 if batch else 1  # without a batch, the matrices are multiplied directly
         left = self._in_shape(self._leading(a, [*batch, *rows, *summed]), shape[start:3])
         right = self._in_shape(self._leading(b, [*batch, *summed, *columns]), (shape[0], shape[2], shape[3])[start:])
         labels = (*batch, *rows, *columns)
@@ -301,7 +301,8 @@ def _labels(term: Sequence[str], rank: int) -> list[Label]:
 
 
 def _check_ranks(terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> int:
-    """Raise torch's error for an operand of more or fewer dimensions than subscripts; return how many ellipses cover at most."""
+    """Return the largest number of dimensions that an operand's ellipsis covers. Raise torch's error for an operand whose number of
+        dimensions does not match its subscripts."""
     covered = 0
     for number, (term, shape) in enumerate(zip(terms, shapes)):
         rank, named = len(shape), len([subscript for subscript in term if subscript != _DOTS])

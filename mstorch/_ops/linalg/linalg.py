@@ -373,7 +373,7 @@ def lstsq(
         rest = A @ solution - right
         residuals = reduce.sum(rest.abs() ** 2, -2)
     if residuals is nothing:
-        # To torch it comes of the solution's node.
+        # In torch it is an output of the solution's node.
         (residuals,) = record("LinalgLstsqBackward0", _no_gradients, (A, B), (nothing.clone(),))
     rank = counts if driver == "gels" else ranks
     solution = _in_lapack_columns(solution, shape[-2])
@@ -384,18 +384,19 @@ def lstsq(
 
 
 def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple[float, float]:
-    """Return the share of the largest singular value below which LAPACK's driver takes another one for 0, and that of its ranks."""
+    """Return two thresholds of LAPACK's driver, relative to the largest singular value: singular values below the first count as 0 in the
+    solution, values below the second do not count for the rank."""
     if rcond is None:
         return size * eps, size * eps
-    if driver == "gelsd":  # it takes shares of at least 1 for no share at all
+    if driver == "gelsd":  # thresholds of 1 or more count as none
         return (rcond, rcond) if 0 < rcond < 1 else (eps, eps)
-    if driver == "gelsy":  # it counts by columns, of which the first one always counts
+    if driver == "gelsy":  # it counts columns, of which the first always counts
         return (eps, -1.0) if rcond < 0 else (min(rcond, 1 - eps),) * 2
     return (eps, eps) if rcond < 0 else (rcond, rcond)
 
 
 def _expect_full_rank(A: TensorBase, values: TensorBase) -> None:
-    """Raise torch's error where LAPACK meets a zero in the triangle of a matrix that is not all zeros."""
+    """Raise torch's error for a rank-deficient matrix, as LAPACK's gels reports it: a zero on the diagonal of R, but not all zeros."""
     least = readable(values[..., -1:] / values[..., :1]) if 0 not in values._ms_shape else None
     if least is None or not (least <= max(A._ms_shape[-2:]) * np.finfo(least.dtype).eps).any():
         return
@@ -552,7 +553,7 @@ def matrix_norm(
 
 
 def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
-    """Return the maximum of nonnegative numbers; 0 if there are none."""
+    """Return the maximum of nonnegative numbers along ``dim``; 0 for an empty dimension."""
     return reduce.amax(sizes, dim, keepdim) if sizes._ms_shape[dim] else reduce.sum(sizes, dim, keepdim)
 
 

@@ -48,7 +48,7 @@ _T18 = (
 )  # fmt: skip
 _small = kernel("small_matmul")
 _SMALL = 16
-_MOST_SQUARINGS = 40  # under a trace, where norms are not known
+_MOST_SQUARINGS = 40  # in a capture, where norms are not known
 
 
 def _product(first: Any, second: TensorBase) -> Any:
@@ -94,7 +94,7 @@ def _taylor(A: Any, one: TensorBase, degree: int) -> TensorBase:
 
 
 def _by_norm(A: TensorBase, one: TensorBase, norms: TensorBase, limits: tuple[float, ...], wanted: tuple[int, ...]) -> Any:
-    """Return for each matrix the exponential's polynomial of the degree that the matrix's norm requires."""
+    """Return the matrix exponentials by Taylor polynomials; each matrix's norm decides on the degree."""
     found = None
     for degree, limit in zip(reversed(_DEGREES), reversed(limits)):
         if degree in wanted:

@@ -54,14 +54,14 @@ def attach(
     made = tuple(item.detach() for item in results)
 
     def filled(gradients: Sequence[TensorBase | None], outputs: Tensors, inputs: Tensors, *rest: Any) -> tuple[TensorBase, ...]:
-        # As in torch, an input that has nothing to do with the outputs that were used gets zeros.
+        # As in torch, an input that the used outputs do not depend on gets zeros.
         found = backward(gradients, outputs, inputs, *rest)
         return tuple(zeros_like(like.detach()) if gradient is None else gradient for gradient, like in zip(found, inputs))
 
     return record(name, filled, inputs, made, *rest, kept=kept)
 
 
-# Where torch leaves half precision to its kernels, which have none; those of the second table get whole numbers, too.
+# Functions for which torch's kernels reject half precision; those of the second table also get integers.
 _KERNELS = {
     "linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "linalg.svd": "linalg_svd_cpu",
     "linalg.qr": "geqrf_cpu", "linalg.eig": "linalg_eig_out_cpu", "linalg.eigvals": "linalg_eig_out_cpu",
@@ -140,7 +140,7 @@ def finite(tensor: TensorBase) -> bool:
 
 
 def by_columns(found: TensorBase) -> Any:
-    """Return a new tensor of matrices in column-major order, like torch's LAPACK results."""
+    """Return new matrices rearranged to column-major order, the order of torch's LAPACK results."""
     return in_order(found, columns_first(found._ms_shape))
 
 
@@ -194,7 +194,7 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
     if not vector:
         return found, info
     found = views.squeeze(found, -1)
-    # Batches of vectors lie as matrices do.
+    # Batches of vectors have the memory order of matrices.
     return (by_columns(found) if len(found._ms_shape) > 1 else found), info
 
 
@@ -417,7 +417,7 @@ _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. T
 
 
 def _check_phase(text: str, *products: TensorBase) -> None:
-    """Raise torch's error for a loss that depends on the phase of complex vectors, which the factorization leaves undetermined."""
+    """Raise torch's error if the loss depends on the phase of complex vectors: a diagonal of ``products`` has an imaginary part."""
     arrays = [array for array in map(values_of, products) if array is not None]
     if products[0].is_complex() and arrays:
         turns = sum(np.diagonal(array, axis1=-2, axis2=-1).imag for array in arrays)

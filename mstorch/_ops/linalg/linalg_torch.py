@@ -147,7 +147,7 @@ def _inverse_backward(
 
 
 def _zero_of(name: str, zero: Array) -> str:
-    """Return torch's message for a zero on the diagonal."""
+    """Return torch's message that a diagonal element is zero; ``zero`` is a mask of the diagonals, of which the first True counts."""
     *batch, place = np.argwhere(zero)[0].tolist()
     element = f"(Batch element {int(np.ravel_multi_index(batch, zero.shape[:-1]))}): " if batch else ""
     return (

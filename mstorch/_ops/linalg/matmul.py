@@ -109,7 +109,7 @@ def bmm(input: TensorBase, mat2: TensorBase, out_dtype: dtype | None = None, *, 
     return finish_exactly(_products(input, mat2, "BmmBackward0", out), out)
 
 
-_SMALL_BATCH = 400  # multiplications, from which on torch takes another kernel
+_SMALL_BATCH = 400  # number of multiplications from which on torch uses another kernel
 
 
 def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase | None) -> TensorBase:
@@ -117,7 +117,7 @@ def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase |
     expect_out_dtype(out, mat2._ms_dtype)
     a, b = input._ms_shape, mat2._ms_shape
     if 0 in (*a, *b) and (input._ms_dtype.category == 0 or input._ms_dtype is not mat2._ms_dtype or input._ms_dtype.ms is None):
-        return _nothing(input, mat2, (*a[:2], b[2]))  # torch looks at no dtype where there is nothing to compute
+        return _nothing(input, mat2, (*a[:2], b[2]))  # torch does not check dtypes if there is nothing to compute
     _check_batches(input, mat2)
     refuse_codes("bmm" if a[1] * a[2] * b[2] < _SMALL_BATCH else "baddbmm_with_gemm", input)
     return call(_bmm, (input, mat2), label=label)
@@ -202,7 +202,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
     try:
         result = finish_exactly(_matmul(input, other, out), out)
         if len(a) == 1 and len(b) == 2:
-            touch(result)  # torch takes the row's dimension out in place
+            touch(result)  # torch squeezes the row's dimension in place
         return result
     except RuntimeError:
         if shape is not None:
@@ -235,7 +235,7 @@ def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Ten
         return _mv(input, other, out)
     if len(a) == 1 and len(b) == 2:
         product = _product(views.unsqueeze(input, 0), other, out)
-        touch(product)  # torch takes the row's dimension out in place
+        touch(product)  # torch squeezes the row's dimension in place
         return _without_row(product)
     swapped = len(b) > len(a)
     larger, smaller = (_turned(other), input if len(a) == 1 else _turned(input)) if swapped else (input, other)
@@ -250,7 +250,7 @@ def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Ten
     return _batched(input, other, out)
 
 
-@node_called("SqueezeBackward4")  # torch takes it out in place
+@node_called("SqueezeBackward4")  # torch squeezes it in place
 def _without_row(product: TensorBase) -> TensorBase:
     return no_view(views.squeeze(product, 0))
 

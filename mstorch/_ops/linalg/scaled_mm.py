@@ -81,7 +81,8 @@ def _product(
 
 
 class _Numbered(Enum):
-    """Names with numbers that are no numbers, which torch shows with a line before the class."""
+    """Base of enums whose members convert to integers without being integers; their repr is torch's, with an underscore before the class
+    name."""
 
     def __repr__(self) -> str:
         return f"<_{type(self).__name__}.{self.name}: {self.value}>"

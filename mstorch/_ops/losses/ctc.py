@@ -76,7 +76,7 @@ def ctc_loss(
 def _losses_of_nothing(
     log_probs: TensorBase, targets: TensorBase, inputs: Array, wanted: Array, blank: int, reduction: str, *rest: bool
 ) -> TensorBase:
-    loss = sum_of(log_probs, (0, 2))  # a loss of each, as far as there is anything to see of it
+    loss = sum_of(log_probs, (0, 2))  # one loss per sequence, on the meta device
     return loss if reduction == "none" and not rest[-1] else sum_of(loss)
 
 
@@ -86,16 +86,16 @@ def _reduced_losses(
 ) -> TensorBase:
     batch = log_probs._ms_shape[1]
     rows = _rows(targets, wanted, batch)
-    # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
+    # The kernel rejects a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)
     fits = wanted + repeats <= inputs
-    some = inputs > 0  # of no steps the kernel reads what is not there
+    some = inputs > 0  # for 0 steps the kernel would read beyond the input
     loss = call(_ctc, (log_probs,), rows, np.maximum(inputs, 1), np.where(fits & some, wanted, 0), blank, zero_infinity)
     if not some.all():
         loss = where(beside(made(some), loss), loss, -0.0)
     if not fits.all():
         loss = where(beside(made(fits), loss), loss, 0.0 if zero_infinity else _infinite(log_probs, inputs, fits))
-    if zero_infinity:  # which the kernel overlooks where log-probabilities are -inf
+    if zero_infinity:  # the kernel does not do this if log-probabilities are -inf
         loss = where(eq(loss, float("inf")), 0.0, loss)
     if reduction == "none":
         return views.squeeze(loss, 0) if single else loss

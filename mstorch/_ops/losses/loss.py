@@ -83,12 +83,11 @@ def _between(
     label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
     input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
 ) -> TensorBase:  # fmt: skip
-    """Return a loss of each difference, reduced, as a single autograd node that saves input and target, as in torch.
+    """Return the losses of ``input - target``, reduced, as a single autograd node that saves input and target, as in torch.
 
-    ``losses(input, target, *rest)`` are the losses; ``slope(difference, gradient, share, *rest)`` is the gradient, where ``share`` is the
-    weight of one loss in the result. ``of_array(difference, *rest)`` and ``array_slope`` compute both on arrays, for two host tensors of
-    one shape.
-    """
+    ``losses(input, target, *rest)`` returns the unreduced losses; ``slope(difference, gradient, share, *rest)`` returns the gradient, where
+    ``share`` is the factor of each loss in the result (1, or 1 / n for the mean). ``of_array(difference, *rest)`` and ``array_slope`` do
+    the same for arrays, if both tensors are in host memory and have one shape."""
     if input._ms_shape == target._ms_shape and input._ms_stride is target._ms_stride is None and _plain(input, target):
         return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
     if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts
@@ -183,7 +182,7 @@ def smooth_l1_loss(
 def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
     distance = abs_of(_difference(input, target))
     far = distance >= beta
-    squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
+    squared = square(where(far, 0.0, distance))  # the gradient would be NaN at infinity
     return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
 
 
@@ -296,7 +295,7 @@ def _of_logits(
         if weight is not None:
             loss.mul_(weight)
         total = reduced(loss, reduction)
-        total = total.clone() if total._ms_counter.version else total  # a result of its own, which nobody has written to yet
+        total = total.clone() if total._ms_counter.version else total  # a new result counts no writes
     rest = weight, pos_weight, reduction == "mean"
     (found,) = record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())
     return watch(found, weight, pos_weight)
@@ -306,7 +305,7 @@ def _logits_slopes(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], weight: TensorBase | None, pos_weight: Any,
     mean: bool,
 ) -> list[TensorBase]:
-    """Return the gradients of input and target, computed without cancellation."""
+    """Return the gradients of ``binary_cross_entropy_with_logits`` for input and target, in a form without cancellation."""
     (g,), (x, y) = gradients, inputs
     if pos_weight is None:
         slopes = [sub(x.sigmoid(), y).mul_(g), x.mul(neg(g))]
@@ -388,7 +387,7 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
-    # Only the value is held up: the gradient passes as if it were not.
+    # Only the value is clamped; the gradient ignores the clamp.
     given = views.detach(var)
     var = add(var, where(given < eps, sub(eps, given), 0.0))
     loss = mul(add(log(var), div(square(sub(input, target)), var)), 0.5)

@@ -79,7 +79,7 @@ def nll_loss(
 def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> str:
     rank = len(input._ms_shape)
     if reduction == "none" and rank > 2 and rank != 4:
-        return "ViewBackward0"  # torch computes these in four dimensions
+        return "ViewBackward0"  # torch reshapes these to four dimensions
     return "NllLossBackward0" if rank < 3 else "NllLoss2DBackward0"
 
 
@@ -120,7 +120,7 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
         values = np.where(counted, values, 0)
     n = 1 if len(x) == 1 else x[0]
     if math.prod(input._ms_shape) == 0:
-        # Sums over no classes: zeros that remember where they come from.
+        # Sums over no classes: zeros that autograd tracks.
         flat = sum_of(input, 0 if len(x) == 1 else 1)
     else:
         positions = made(np.ascontiguousarray(values.reshape(n, -1), dtype=np.int64))
@@ -164,7 +164,7 @@ def _mean_of_logits(input: TensorBase, target: TensorBase, classes: Array) -> Te
     result = tensor_of(mean_of_rows(array_of(logs), classes))
     if not followed((input,)):
         return result
-    # The log softmax of the logarithms are they themselves, and its slopes are those by the logits.
+    # The log-softmax of log-probabilities are the log-probabilities, with the same slopes as for the logits.
     logs._ms_node = named(Passed, "LogSoftmaxBackward0")((edge_of(input),))
     made = record(
         result, (logs,), "NllLossBackward0", lambda g, kept: (cross_entropy_slope(kept, classes, g),),
@@ -275,7 +275,8 @@ def _smoothed(
 
 
 def _counted_terms(terms: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int) -> tuple[Any, Any]:
-    """Return the terms, with 0 for ignored targets, and the number by which their sum is divided for the mean."""
+    """Return the losses with 0 for ignored targets, and the divisor of the mean: the sum of the weights of all targets that are not
+    ignored."""
     values = readable(target)
     if values is None:
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._ms_dtype)

@@ -169,7 +169,7 @@ def multi_margin_loss(
         raise RuntimeError("target out of range")
     column = to_dtype(views.reshape(target, (n, 1)), int64)
     loss = sub(add(rows, margin), gather(rows, 1, column))
-    # Classes that do not come near count nothing, whatever their numbers and weights are; NaN does not come near.
+    # Classes outside the margin do not count, whatever their scores and weights are; neither does NaN.
     counted = logical_and(ne(column, beside(made(np.arange(classes)), column)), gt(loss, 0))
     loss = where(counted, loss, 0.0)
     if p == 2:
@@ -206,7 +206,7 @@ def multilabel_margin_loss(
     if found is not None and not within(found, -1, classes - 1):
         raise RuntimeError("target out of range")
     labels = views.reshape(to_dtype(target, int64), (n, classes))
-    # The targets of a row end before the first negative entry; one that is named twice counts twice.
+    # The targets of a row end before the first negative entry; a class that occurs twice counts twice.
     named = le(cumsum(to_dtype(lt(labels, 0), int64), 1), 0)
     labels = where(named, labels, 0)
     hot = logical_and(eq(views.unsqueeze(labels, 2), beside(made(np.arange(classes)), labels)), views.unsqueeze(named, 2))

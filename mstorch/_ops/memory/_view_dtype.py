@@ -39,7 +39,7 @@ def view_dtype(self: TensorBase, dtype: dtype) -> TensorBase:
         shape[-1] //= ratio
         strides = [stride // ratio for stride in strides[:-1]] + [1]
         offset //= ratio
-    # As in torch it takes no part in autograd and has no base: it shares memory and count of writes, nothing else.
+    # As in torch, autograd does not track it and it has no base: it only shares memory and version counter.
 
     def read(raw: Raw) -> Raw:
         return _reshape[new.name](_reinterpret[new.name](raw, new.name), tuple(shape))

@@ -213,7 +213,7 @@ def _copied_into(self: TensorBase, src: TensorBase, label: str) -> TensorBase:
                 refuse_shared_places(self)
             touch(self)
             return self
-        src = contiguous_copy(src)  # the history changes, if the values do not
+        src = contiguous_copy(src)  # the values stay, but the autograd graph changes
     check_writable(self)
     if isinstance(src, complex) and not self._ms_dtype.is_complex:
         _warn_of_parts(self._ms_dtype)
@@ -278,7 +278,8 @@ def place_of_type(name: Any) -> str:
 
 
 def as_dtype(name: Any) -> dtype:
-    """Return the dtype given as itself or as ``"torch.FloatTensor"``."""
+    """Return the dtype that is given as a dtype, a legacy tensor class or its name, such as ``"torch.FloatTensor"``. Raise ValueError for
+    other values."""
     if isinstance(name, dtype):
         return name
     if isinstance(name, str) and name.count(".") == 2 and devices.accelerator_is(place_of_type(name)):

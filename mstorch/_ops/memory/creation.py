@@ -65,7 +65,7 @@ def _filled(size: tuple[int, ...], value: Number, kind: dtype, requires_grad: bo
             array = np.zeros(size, kind.np)
         else:
             array = np.full(size, value, kind.np)
-    except MemoryError as error:  # layers make their parameters here
+    except MemoryError as error:  # layers create their parameters here
         raise no_memory(error) from None
     return made(array, requires_grad)
 
@@ -95,7 +95,7 @@ def _size_and_out(
 
 
 def _unspecified(layout: layout, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool, place: Any) -> TensorBase:
-    """Return a tensor of a sparse layout without specified elements."""
+    """Return a tensor of a sparse layout with no specified elements, that is all zeros."""
     return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad, place)
 
 
@@ -348,7 +348,7 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if kind is int64:  # torch counts in the result's type here, and in float64 for the other types
+    if kind is int64:  # for int64 torch counts in the result's dtype, else in float64
         start, end, step = int(start), int(end), int(step)
     if all(isinstance(v, int) for v in (start, end, step)):
         count = -((start - end) // step)
@@ -382,7 +382,7 @@ def _refuse_row(name: str, kind: dtype) -> None:
 
 
 def _deliver_in_order(name: str, result: TensorBase, out: TensorBase, requires_grad: bool) -> TensorBase:
-    """Store a vector in ``out``, whatever the shape of ``out``; if its number of elements differs, ``out`` is resized."""
+    """Store a vector in ``out``: in the shape of ``out`` if that has as many elements, else ``out`` is resized to a vector."""
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 
@@ -419,7 +419,7 @@ def range(
 
 
 def _steps(name: str, start: TensorBase | float, end: TensorBase | float, steps: int) -> int:
-    """Return the number of values, given as an int or as a one-element integer tensor."""
+    """Return ``steps`` as an int. Raise torch's TypeError unless it is an int or a one-element integer tensor."""
     if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
         got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
         keywords = (
@@ -453,7 +453,7 @@ def _ends(name: str, start: TensorBase | float, end: TensorBase | float, steps: 
         kind = get_default_dtype()
         if any(isinstance(value, complex) for value in values):
             kind = kind.to_complex()
-    if steps and kind.category:  # of integers the ends are cut and wrapped before anything is computed
+    if steps and kind.category:  # integer bounds are truncated and wrapped before the computation
         values = [fitting(value, kind) for value in values]
         if kind.category == 1:
             values = [int(numpy_cast(np.asarray(int(value)), kind.np)) for value in values]

@@ -43,7 +43,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
 
 
 def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> TensorBase | None:
-    """Return a factory's result, created on a device without a copy from the host; None for a factory that cannot do so."""
+    """Return a factory's result, created on the device without a copy from the host; None if the factory does not support this."""
     name = function.__name__
     if name not in _NUMBERS and name not in _GIVEN and name != "arange":
         return None

@@ -57,10 +57,10 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
     if shape and isinstance(probe, str) and probe:
         raise ValueError("too many dimensions 'str'")
     if shape and isinstance(probe, np.ndarray):
-        raise TypeError("len() of unsized object")  # torch takes arrays without dimensions for sequences, if they come first
+        raise TypeError("len() of unsized object")  # torch treats a 0-d array that comes first as a sequence
     leaves: list[Any] = []
     _flatten(data, shape, 0, leaves)
-    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # of a dtype that is told they are numbers
+    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # bytes are accepted as numbers if a dtype is given
         return _python_array(_spread(data), kind)
     wanted = kind
     if kind is None:
@@ -81,7 +81,7 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
 
 
 def _spread(data: Any) -> int | Sequence[Any]:
-    """Return nested lists with bytes objects replaced by tuples of ints."""
+    """Return nested lists, in which bytes objects are replaced by tuples of their ints."""
     return tuple(data) if isinstance(data, bytes) else [_spread(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -130,7 +130,8 @@ def _discourage_arrays() -> None:
 
 
 def _number(value: Any, kind: dtype | None = None, wanted: dtype | None = None, nested: bool = False) -> Any:
-    """Return a leaf of nested sequences as a Python number, for conversion to a dtype; ``wanted`` is the dtype that the user requested."""
+    """Return one leaf of nested sequences as a Python number. Raise torch's TypeError or ValueError for other values; ``wanted`` is the
+    requested dtype."""
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):
@@ -353,7 +354,7 @@ def from_numpy(ndarray: Array, /) -> Any:
     """Return a tensor that shares the array's memory, so that writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    ndarray = np.asarray(ndarray)  # of a class of its own, such as a matrix, the plain array
+    ndarray = np.asarray(ndarray)  # a subclass, such as a matrix, as a plain array
     kind = of_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
         raise ValueError(_FOREIGN)
@@ -371,7 +372,7 @@ def from_numpy(ndarray: Array, /) -> Any:
         found = window(tensor_of(ndarray)._ms_storage, kind, ndarray.shape, strides, 0)
     else:
         found = tensor_of(ndarray) if ndarray.flags.c_contiguous else _from_strided_array(ndarray, kind)
-        if 1 in ndarray.shape and found._ms_stride is None:  # where nothing is stepped over, the array's own steps are kept
+        if 1 in ndarray.shape and found._ms_stride is None:  # a dimension of length 1 keeps the array's own stride
             steps = tuple(step // ndarray.itemsize for step in ndarray.strides)
             if steps != contiguous_strides(ndarray.shape):
                 found = window(found._ms_storage, kind, ndarray.shape, steps, 0)

@@ -15,7 +15,7 @@ from .._dispatch import cpp_word
 
 
 class _Converts(Accumulate):
-    """Accumulation node of a leaf whose gradients have a dtype of their own: they are converted before hooks and callers get them."""
+    """Accumulation node of a leaf with a ``grad_dtype``: gradients are cast to it before hooks and callers get them."""
 
     __slots__ = ()
 
@@ -40,7 +40,8 @@ class _Converts(Accumulate):
 
 
 class _End:
-    """Finds the accumulation node of such a leaf, as ``Auto.accumulator`` does for others."""
+    """Replacement for the weak reference ``Auto.accumulator`` of a leaf with a ``grad_dtype``. A call returns the leaf's accumulation node,
+    and makes a new node if the old one has been freed."""
 
     __slots__ = ("tensor", "node")
 
@@ -61,7 +62,7 @@ class _End:
 
 
 def _dtype_of(tensor: TensorBase) -> dtype | None:
-    """Return the dtype that a tensor's gradients have to be of; None if any will do."""
+    """Return the required dtype of a tensor's gradients, ``grad_dtype``; None if any dtype is accepted."""
     set_to: Any = False if tensor._ms_auto is None else tensor._ms_auto.grad_dtype
     return tensor._ms_dtype if set_to is False else set_to
 
@@ -99,7 +100,7 @@ def _set(self: TensorBase, value: dtype | None) -> None:
     auto.grad_dtype = value
     before = None if auto.accumulator is None else auto.accumulator()
     auto.accumulator = end = _End(self)
-    if before is not None:  # graphs that end at it convert as well
+    if before is not None:  # graphs that already end at the node convert too
         before.__class__ = _Converts
         end.node = weakref.ref(before)
 

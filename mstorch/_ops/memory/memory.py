@@ -208,7 +208,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
     shape = self._ms_shape
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
     array = _as_elements([function(*row) for row in zip(*columns)], self._ms_dtype).reshape(shape)
-    # As in torch, internal overlap is not looked at and the write is not counted.
+    # As in torch, overlapping elements are not checked and the version is not incremented.
     version = self._ms_counter.version
     put_array(self, array)
     self._ms_counter.version = version
@@ -216,7 +216,7 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
 
 
 def _as_elements(values: list[Any], kind: dtype) -> Array:
-    """Return the results of a Python function as an array of a dtype."""
+    """Return numbers that a Python function returned as an array of a dtype."""
     if kind.is_integral:
         values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
     else:
@@ -249,9 +249,8 @@ def map2_(self: TensorBase, x: TensorBase, y: TensorBase, callable: Callable[[An
 
 
 def module_load(self: Any, other: TensorBase, assign: bool = False) -> TensorBase:
-    """Return the tensor by which ``load_state_dict`` replaces this tensor: ``other`` detached with ``assign``, else this tensor with the
-    values of ``other``.
-    """
+    """Return the tensor that replaces this one in ``load_state_dict``: ``other``, detached, if ``assign``; else this tensor after the
+    values of ``other`` were copied into it."""
     return other.detach() if assign else self.copy_(other).detach()
 
 

@@ -23,11 +23,10 @@ def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
 @overload
 def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False, drawn: bool = False) -> Callable[..., Any]:
-    """Declare a factory whose result is moved to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
+    """Decorate a factory to move its result to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
-    ``like``: the result is like the first argument and goes to that argument's device. ``drawn``: random numbers, which accelerators draw
-    themselves; only the stand-in device gets numbers that the host draws from the device's stream.
-    """
+    ``like``: the factory is a ``…_like`` function, whose result is by default on the first argument's device. ``drawn``: the factory draws
+    random numbers, which an accelerator draws itself; for the stand-in device the host draws them from the device's stream."""
     if function is None:
         return lambda defined: _on_accelerators(defined, like, drawn)
     return _on_accelerators(function, False, False)
@@ -40,7 +39,7 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
 
 
 def _fitting_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a factory refuse a ``dtype``, ``layout`` or ``device`` that ``out`` does not have, before anything else."""
+    """Wrap a factory to raise torch's error first if ``dtype``, ``layout`` or ``device`` differs from that of ``out``."""
 
     @functools.wraps(function)
     def factory(*args: Any, **kwargs: Any) -> Any:
@@ -69,7 +68,8 @@ def _layout_word(layout: Any) -> str:
 
 
 def _of_stream(kwargs: dict[str, Any], place: devices.device, like: bool) -> dict[str, Any]:
-    """Return the keywords with which the host draws from a device's stream."""
+    """Return keyword arguments to draw on the host from the accelerator's random stream: ``generator``, and ``device`` "cpu" if ``like``,
+    else None."""
     generator = kwargs.get("generator")
     if isinstance(generator, generators.Generator):
         generators.check_place(generator, place)

@@ -1,4 +1,4 @@
-"""Subclasses that answer for their sizes and strides themselves (``dispatch_sizes_strides_policy``)."""
+"""Tensor subclasses whose sizes and strides are given by their ``__torch_dispatch__`` (``dispatch_sizes_strides_policy``)."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +15,8 @@ _given: set[type] = set()
 
 
 def follow_policy(tensor: Any, policy: str | None) -> Any:
-    """Let a tensor's ``__torch_dispatch__`` be asked for its strides ("strides"), or for its sizes too ("sizes"); return the tensor."""
+    """Make a tensor ask its ``__torch_dispatch__`` for its strides (policy "strides"), or for sizes and strides ("sizes"); return the
+    tensor."""
     if policy is None:
         return tensor
     if policy not in _OF_BOTH:
@@ -26,7 +27,7 @@ def follow_policy(tensor: Any, policy: str | None) -> Any:
 
 
 def _give(cls: type) -> None:
-    """Set the members that ask on a class, where neither it nor a base of the user's has its own."""
+    """Add the members that call ``__torch_dispatch__`` to a subclass, unless the subclass or a class between it and Tensor defines them."""
     if cls in _given:
         return
     _given.add(cls)
@@ -37,7 +38,8 @@ def _give(cls: type) -> None:
 
 
 def _asked(tensor: Any, policies: tuple[str, ...], name: str, *args: Any, overload: str = "default") -> Any:
-    """Return what the class answers to an operator, or None: if it gives no answer, or is not to be asked."""
+    """Return the result of the class's ``__torch_dispatch__`` for an operator. Return None if the result is NotImplemented, or if the
+    tensor's policy is not in ``policies``."""
     if tensor.__dict__.get(_POLICY) not in policies:
         return None
     operator = getattr(getattr(above.torch.ops.aten, name), overload)
@@ -57,7 +59,7 @@ def _place(tensor: Any, dim: int) -> int:
 
 
 def _size(self: TensorBase, dim: int | None = None) -> Any:
-    """Return the size, or one length of it."""
+    """Return the size, or the length of one dimension, as the class's ``__torch_dispatch__`` answers."""
     if dim is not None:
         dim = _place(self, dim)
     found = _asked(self, _OF_SIZES, "sym_size")
@@ -67,7 +69,7 @@ def _size(self: TensorBase, dim: int | None = None) -> Any:
 
 
 def _stride(self: TensorBase, dim: int | None = None) -> Any:
-    """Return the strides, or one of them."""
+    """Return the strides, or the stride of one dimension, as the class's ``__torch_dispatch__`` answers."""
     found = _asked(self, _OF_BOTH, "sym_stride")
     if found is None:
         return _plain("stride")(self) if dim is None else _plain("stride")(self, dim)
@@ -84,7 +86,7 @@ def _number(name: str, operator: str) -> Callable[..., Any]:
 
 
 def _is_contiguous(self: TensorBase, memory_format: Any = contiguous_format) -> Any:
-    """Return whether the class says that the elements stand in a format's order."""
+    """Return whether the tensor is contiguous in a memory format, as its class's ``__torch_dispatch__`` answers."""
     if memory_format is contiguous_format:
         found = _asked(self, _OF_BOTH, "is_contiguous")
     else:

@@ -15,12 +15,12 @@ Function = Callable[..., Any]
 
 
 def _nonzero(self: Any) -> bool:
-    """``bool`` of a tensor of one element."""
+    """Return ``bool(self)``, for a tensor of one element."""
     return bool(self)
 
 
 def _long(self: Any) -> int:
-    """``int`` of a tensor of one element."""
+    """Return ``int(self)``, for a tensor of one element."""
     return int(self)
 
 
@@ -35,7 +35,7 @@ def _set_state(self: Any, state: Any) -> None:
     if len(state) == 4:
         self.set_(*state)
         return
-    if len(state) == 5:  # that of a Variable, before 0.4
+    if len(state) == 5:  # the state of a Variable, before torch 0.4
         self.data = state[0]
         state = state[3], state[4], state[2]
     self.requires_grad, _, hooks = state
@@ -79,7 +79,7 @@ def _hooks(self: TensorBase) -> OrderedDict[int, Function] | None:
 
 
 def _set_hooks(self: Any, hooks: dict[int, Any]) -> None:
-    vars(self)["_given_hooks"] = hooks  # kept, as the tensor's own part
+    vars(self)["_given_hooks"] = hooks  # stored as an attribute of the tensor
     for hook in hooks.values() if isinstance(hooks, dict) and self.requires_grad else ():
         self.register_hook(hook)
 
@@ -88,7 +88,7 @@ def _post_hooks(self: Any) -> OrderedDict[int, Function] | None:
     return None if self._ms_auto is None else self._ms_auto.post
 
 
-# Methods of sparse and nested tensors that torch shows at all tensors.
+# Methods of sparse and nested tensors that torch defines on all tensors.
 NAMED_METHODS: dict[str, Function] = {
     **{name: not_here(name, "torch has it for tensors of other layouts") for name in (
         "_dimI", "_dimV", "_nnz", "_to_dense", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets",

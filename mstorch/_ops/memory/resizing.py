@@ -77,14 +77,14 @@ def resize_as_(self: TensorBase, the_template: TensorBase, *, memory_format: mem
 def set_(
     self: Any, source: Any = None, storage_offset: int = 0, size: tuple[int, ...] | None = None, stride: tuple[int, ...] | None = None
 ) -> TensorBase:
-    """Make the tensor a view of the storage of ``source``, or of a part of it, which may be beyond its end and grow it; return the tensor.
-    """
+    """Make the tensor a view of the storage of ``source``, in place, with the given size, strides and offset; a storage that is too small
+    grows. Return the tensor."""
     check_history(self)
     refuse_inference(self)
     if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
         check_view(self)
     if self._ms_auto is not None:
-        self._ms_auto.accumulator = None  # graphs made before go on to end at the tensor that it was
+        self._ms_auto.accumulator = None  # existing graphs still end at the old tensor's node
     if source is None:
         turn_into(self, self.new_empty((0,)))
         return self
@@ -96,13 +96,13 @@ def set_(
         )
     if LEVELS and (is_dual(self) or is_dual(source)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
-    # Asked for now: what the tensor shows may be a view of itself, whose history nobody may look at then.
+    # Read now: ``source`` may be a view of the tensor, whose ``grad_fn`` must not be read later.
     edge = edge_of(source) or edge_of(self)
     tracked = bare_twin(source)
     if edge is not None:
         tracked._ms_node, tracked._ms_number = edge
     elif is_tracked(source):
-        auto_of(tracked).leaf = True  # a view made without grad, which has no history of its own
+        auto_of(tracked).leaf = True  # a view made in no-grad mode, which has no node
     before = self._ms_shape
     if size is None:
         turn_into(self, views.alias(source))
@@ -112,18 +112,18 @@ def set_(
             steps = contiguous_strides(shape) if stride is None else stride
             need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._ms_dtype.itemsize
             if need > source._ms_storage.nbytes:
-                if shape == self._ms_shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
+                if shape == self._ms_shape and tuple(steps) == strides_of(self):  # torch sees no change, and does not grow the memory
                     raise beyond_storage(shape, steps, storage_offset, source._ms_dtype.itemsize, source._ms_storage.nbytes)
                 refuse_growth(source._ms_storage)
                 source._ms_storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
     if not modes.grad:
-        refit(self, before, self._ms_dtype)  # autograd is not told, and goes on with the shape that it knows
+        refit(self, before, self._ms_dtype)  # autograd is not notified, and keeps the old shape
     error = RuntimeError("derivative for set_ is not implemented")
     refuse("NotImplemented", "set_", tracked, self, error)
     base = None if self._ms_auto is None else self._ms_auto.base
     if base is not None and self._ms_node is not None and modes.grad and is_tracked(tracked):
-        refuse("CopySlices", "set_", tracked, base, error)  # as any write to a view, this one counts for the base
+        refuse("CopySlices", "set_", tracked, base, error)  # as for any write to a view, the base gets a node too
         self._ms_auto.seen = -1
         if base._ms_auto is not None:
             base._ms_auto.leaf = False

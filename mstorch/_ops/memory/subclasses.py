@@ -20,7 +20,7 @@ from .policies import follow_policy
 
 S = TypeVar("S", bound=TensorBase)
 
-# Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
+# Functions whose results keep their class: ``__get__`` of properties, registered by the class.
 UNWRAPPED: set[Callable[..., Any]] = set()
 
 
@@ -78,7 +78,8 @@ def make_wrapper_subclass(
 
 
 def _asked_below(cls: type) -> None:
-    """Disable ``__torch_function__`` of a class that has ``__torch_dispatch__``, as torch does, unless the class defines one."""
+    """Disable ``__torch_function__`` of a class with a ``__torch_dispatch__``, as torch does, unless the class or a base below Tensor
+    defines it."""
     names = [kind.__name__ for kind in cls.__mro__]
     above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
     if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
@@ -95,7 +96,7 @@ def slots_of(tensor: TensorBase) -> dict[str, Any]:
 
 
 def keeps_elsewhere(tensor: TensorBase) -> bool:
-    """Return whether a tensor of a subclass has no memory of its own."""
+    """Return whether a tensor is of a subclass and has no memory: its elements are in inner tensors."""
     return not tensor._ms_storage.has_elements and type(tensor) not in PLAIN
 
 
@@ -113,7 +114,8 @@ def cloned(tensor: TensorBase) -> Any:
 
 
 def with_attributes(made: TensorBase, tensor: TensorBase, memo: dict[int, Any], left_out: frozenset[Any]) -> Any:
-    """Return the copy of a tensor in the tensor's class, with copies of the tensor's attributes."""
+    """Return ``made``, a copy of ``tensor``, in the class of ``tensor`` and with deep copies of its attributes, except those in
+    ``left_out``."""
     made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
     for name, value in slots_of(tensor).items():
         setattr(made, name, copy.deepcopy(value, memo))
@@ -131,7 +133,7 @@ def default_handler(
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     if _running.functions[-1:] == [func]:
-        # A function of another library asks __torch_function__ again and again: it does not know our way of switching that off.
+        # A function of another library calls __torch_function__ again, because it is not aware of how mstorch disables that.
         own = _counterpart(func)
         if own is None:
             raise TypeError(f"{getattr(func, '__name__', func)} is no function of mstorch and does not take its tensors")
@@ -146,7 +148,7 @@ def default_handler(
 
 
 def _counterpart(func: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return mstorch's counterpart of an installed torch's function, or None."""
+    """Return the function of mstorch with the same name as a function of the installed torch; None if there is none."""
     naming = getattr(sys.modules.get("torch"), "overrides", None)
     name = None if naming is None else naming.resolve_name(func)
     found = None if name is None else above.torch
@@ -166,7 +168,7 @@ _running = _Running()
 
 
 def convert(result: TensorBase | float, cls: type) -> Any:
-    """Return a result with its tensors converted to a subclass."""
+    """Return a result with its tensors as instances of the subclass ``cls``, also in tuples and lists."""
     if isinstance(result, TensorBase):
         return result if isinstance(result, cls) else as_subclass(result, cls)
     if isinstance(result, (tuple, list)):

@@ -10,7 +10,7 @@ from ..._core.tangents import LEVELS
 from ..._core.tensor_base import TensorBase, on_device, value_of
 
 LAYS_OUT = device_memory.HAS_WINDOWS
-"""Whether tensors can be laid so in this process at all."""
+"""True if this process can concatenate tensors in device memory."""
 
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
@@ -22,9 +22,10 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
-    """Return the elements of tensors concatenated, with gaps between them; no copy is made if ``put_back`` left them in this form."""
+    """Return one flat tensor with the elements of all tensors, with gaps between them. No copy is made if the tensors already are parts of
+    one such tensor, to which ``put_back`` moved them."""
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
-    raw._of_storage = False  # whose parts are meant to be seen in its memory
+    raw._of_storage = False  # so that writes to its parts are visible in its memory
     return on_device(raw)
 
 
@@ -42,6 +43,6 @@ def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> No
     for tensor in tensors:
         tensor._ms_counter.version += writes
         tensor._ms_storage.forget()
-    if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # else kernels wrote where the parts are
+    if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # otherwise kernels wrote to the parts' memory directly
         for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
             tensor._ms_storage.exchange(part)

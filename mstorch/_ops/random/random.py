@@ -54,13 +54,13 @@ from ..memory.placing import placed
 from ..shape.views import expand, permute
 from . import random_device
 
-# What torch calls kernels that draw, where it isn't the name of the draw.
+# torch's names of kernels in errors, if they differ from the distribution's.
 _CALLED = {
     "uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu", "random_between": "random_update_from_to",
     "permutation": "randperm", "random_all": "random_kernel_cpu", "trunc_normal": "normal_kernel_cpu",
     "bernoulli": "bernoulli_scalar_cpu_", "bernoulli_each": "bernoulli_tensor_cpu_self_",
 }
-_LAST_REFUSED = ("normal", "exponential", "log_normal", "geometric")  # torch looks at the dtype where there are elements to draw
+_LAST_REFUSED = ("normal", "exponential", "log_normal", "geometric")  # torch checks the dtype only if there are elements to draw
 
 
 @tells_no_memory
@@ -68,7 +68,7 @@ def draw(name: str, engine: Engine, *args: Any) -> Any:
     """Draw numbers by the function ``name`` of ``_mt19937`` or, for an accelerator's stream, of ``random_device``; one thread at a time."""
     if name in _LAST_REFUSED and 0 in args[0]:
         return np.zeros(args[0], np.float32)
-    if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # its parts, one after the other
+    if name in ("uniform", "normal") and args[-1] == COMPLEX_HALF:  # real and imaginary parts are drawn one after another
         shape, first, second, _ = args
         halves = draw(name, engine, (*shape, 2), first, second / math.sqrt(2.0) if name == "normal" else second, "float16")
         return of_halves(halves)
@@ -305,9 +305,8 @@ def randint_like(
 
 
 def _fresh(tensor: Any, requires_grad: bool) -> TensorBase:
-    """Set the version of a new tensor so that its first in-place fill is not counted; set ``requires_grad`` on request, and return the
-    tensor.
-    """
+    """Return a new tensor with its version reset to 0, because torch does not count the first fill, and with ``requires_grad`` set on
+    request."""
     tensor._ms_counter.version = 0
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -331,7 +330,8 @@ def _store(array: Array, tensor: TensorBase) -> None:
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._ms_dtype.np))
 def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
-    """Return the result of ``draw(shape, contiguous)``, arranged as torch fills the tensor; nothing is drawn without memory."""
+    """Return ``draw(shape, contiguous)``, called with the tensor's dimensions in memory order, because torch fills a tensor in this order;
+    the result has the tensor's shape."""
     shape = tensor._ms_shape
     if tensor._ms_stride is None or is_contiguous(tensor):
         return draw(shape, True)
@@ -424,13 +424,15 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Engine, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal random numbers with the given means and deviations; ``given`` lists those of ``mean`` and ``std`` that are tensors."""
+    """Return normal random numbers with mean ``mean`` and standard deviation ``std``, drawn by ``engine``; ``given`` lists those of the two
+    that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
 def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
-    """Return normal random numbers whose means and deviations are device tensors, without reading these tensors."""
+    """Return normal random numbers whose mean and standard deviation are device tensors, computed on the device without reading them on the
+    host."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]
     here = next(filter(draws_on_device, given))
     shape = np.broadcast_shapes(*(item._ms_shape for item in given))
@@ -487,7 +489,7 @@ def _array(tensor: TensorBase) -> Array:
 
 
 def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
-    """Return whether the device itself draws, with the values of the parameters in its memory, so that nothing is read by the host."""
+    """Return True if the device draws the numbers itself, so that the host need not read the parameter ``tensor``."""
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
@@ -514,7 +516,7 @@ def bernoulli(
     """Return 1 with the probability in ``input`` (or ``p``), else 0, in the dtype of ``input``."""
     if out is not None and out is not input:
         refuse_partly(out, input)
-        # As in torch, what is drawn are numbers of the dtype of ``out``.
+        # As in torch, numbers are drawn in the dtype of ``out``.
         if out._ms_dtype is not input._ms_dtype:
             chances = input if p is None else p
             return bernoulli_(out if out._ms_shape == input._ms_shape else out.resize_(input._ms_shape), chances, generator=generator)

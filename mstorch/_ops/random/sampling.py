@@ -52,7 +52,8 @@ def _drawn_places(
 
 
 def _weights(input: TensorBase, engine: Engine, num_samples: int, replacement: bool) -> Any:
-    """Return the weights for a draw; they are checked unless the device itself draws."""
+    """Return the weights for a draw. Raise torch's error for weights that are negative, not finite or all zero, unless the device itself
+    draws."""
     if _draws_there(engine, input):
         return input
     weights = _array(input)

@@ -24,7 +24,7 @@ _gather = kernel("gather")
 
 
 class _Chosen(Node):
-    """The node of values at unique indices. ``places`` are flat indices in the input."""
+    """Node of a result that consists of the input's elements at unique positions. ``places`` are their flat indices."""
 
     __slots__ = ("places", "shape", "own")
     places: Any
@@ -41,7 +41,7 @@ class _Chosen(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Return the gradient of the input: zeros except at the indices."""
-        self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
+        self.saved[0].value(self, False)  # torch saves the indices, and raises if they were modified in place
         return (v.mapped(gradients[0], self._spread, self._taken, "ValueSelectingReductionBackward0"),)
 
     @property
@@ -79,7 +79,7 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
 
 @ways(captured=lambda found, dim, label: views.squeeze(found, dim))
 def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
-    """Return values without a dimension of length 1; the autograd graph has one node for both steps, as in torch."""
+    """Return values without the dimension ``dim`` of length 1, as one autograd node named ``label`` and not as a view, as in torch."""
     squeezed = views.squeeze(found, dim)
     return squeezed if LEVELS else call_node(no_view(squeezed), label)
 
@@ -91,5 +91,5 @@ def _dim_dropped(indices: TensorBase, dim: int) -> TensorBase:
 
 @ways(host=_dim_dropped, captured=views.squeeze)
 def without_dim(indices: TensorBase, dim: int) -> TensorBase:
-    """Return indices without a dimension of length 1, not as a view."""
+    """Return indices without the dimension ``dim`` of length 1; the result does not count as a view."""
     return no_view(views.squeeze(indices, dim))

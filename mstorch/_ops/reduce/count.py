@@ -117,7 +117,7 @@ def _order_with_nan(rows: Array) -> Array:
 
 
 def _entry_by_entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
-    """Return the strides of a tensor whose slices along ``dim`` are contiguous and packed back to back."""
+    """Return the strides of a dense tensor in which each slice along ``dim`` is contiguous."""
     if not shape:
         return None
     inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
@@ -257,7 +257,7 @@ def searchsorted(
             "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
             f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._ms_dtype)} and out_int32 flag is {out_int32}"
         )
-    kind = result_dtype((sorted_sequence, input))  # numbers that do not fit wrap, as in torch
+    kind = result_dtype((sorted_sequence, input))  # numbers that do not fit the dtype wrap, as in torch
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)
 
@@ -303,7 +303,8 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """Return the range of a histogram: the given range, or that of the data if its ends are equal. A range of length 0 is widened."""
+    """Return the range of a histogram: ``low`` to ``high``, or the minimum and maximum of the data if the two are equal; if these are equal
+    too, widened by ``widen`` on both sides."""
     if low == high and 0 not in values._ms_shape:
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -323,14 +324,14 @@ def _short(value: float) -> str:
 
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the data's own.
-    """
+    """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the extremes of
+        the data."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not input._ms_dtype.is_floating_point:
-        if input._ms_dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
+        if input._ms_dtype in (uint8, int8) and min == max:  # torch widens the range before it checks the dtype
             low, high = _ends_of(input.detach()) if math.prod(input._ms_shape) else (0, 0)
             limits = iinfo(input._ms_dtype)
             if low == high and (low == limits.min or low == limits.max):
@@ -350,8 +351,8 @@ def _histogram(input: TensorBase, bins: int, min: float, max: float, out: Tensor
     ends = tensor_of(np.array([low, high, bins])).to(values._ms_dtype)
     wide, (least, most, _) = (array_of(part.to(float32) if part._ms_dtype is not float64 else part) for part in (values, ends))
     inside = tensor_of(wide[(wide >= least) & (wide <= most)]).to(values._ms_dtype)
-    places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # of halves each step is rounded, as in torch
-    places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # what overflows in halves counts below
+    places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # halves are rounded at each step
+    places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # overflow in half precision counts in the first bin
     counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
     return finish(beside(counts.to(input._ms_dtype), input), out)
 

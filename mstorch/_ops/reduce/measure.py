@@ -90,7 +90,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: TensorBase | 
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
     others = tuple(d for d in range(len(shape)) if d != dim)
     own = input.detach() if followed((input,)) else input
-    sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._ms_dtype))  # as wide as torch adds up
+    sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._ms_dtype))  # the dtype in which torch accumulates
     factors = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
     found = row_major(own * (factors if own._ms_dtype.is_complex else to_dtype(factors, own._ms_dtype)))
     if own is not input:
@@ -140,7 +140,7 @@ def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None =
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
                 f"!= {count}"
             )
-        values = values_of(given)  # torch waits for a device here, too
+        values = values_of(given)  # torch waits for the device too
         if values is not None and not (values >= 0).all():
             raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = given if weights is None else weights * given

@@ -58,12 +58,13 @@ _LONG = 1 << 16
 
 
 def summed_dtype(input: TensorBase, asked: dtype | None, out: TensorBase | None) -> dtype:
-    """Return the dtype of a sum or product: the requested dtype, that of ``out``, or that of the input, where integers become int64."""
+    """Return the dtype of a sum or product: ``asked`` if given, else the dtype of ``out`` if given, else int64 for integer inputs and the
+    input's dtype for others."""
     return asked or (out._ms_dtype if isinstance(out, TensorBase) else int64 if input._ms_dtype.is_integral else input._ms_dtype)
 
 
 def _refuse_recorded(name: str, input: TensorBase, out: TensorBase | None) -> None:
-    """Raise torch's error if there is an ``out=`` and autograd would have to track the operation, whatever its dtype."""
+    """Raise torch's error if there is an ``out=`` and autograd would have to track the operation, even for an integer result."""
     if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
 
@@ -117,7 +118,7 @@ def nansum(
 def _nansum_slope(
     gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase], dims: tuple[int, ...]
 ) -> tuple[TensorBase]:
-    """Return the gradient of ``nansum``: zero at NaN, unless the incoming gradient is infinite."""
+    """Return the gradient of ``nansum``: 0 where the input is NaN, except that an infinite incoming gradient gives NaN there."""
     (g,), (x,) = gradients, inputs
     if g is None:
         return (None,)
@@ -350,7 +351,7 @@ def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
 def _truth(kernel_: Kernel, name: str, input: TensorBase, dim: int | None, keepdim: bool, out: TensorBase | None) -> TensorBase:
     if isinstance(out, TensorBase) and out._ms_dtype not in (bool_, uint8):
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._ms_dtype)}")
-    if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
+    if dim.__class__ in (tuple, list) and not dim:  # () means no dimensions, unlike in other reductions
         found = input.detach().ne(0)
         return finish(found.to(uint8) if input._ms_dtype is uint8 else found, out)
     dims = wrap_dims(dim, len(input._ms_shape))
@@ -393,7 +394,7 @@ def _variance(input: TensorBase, dim: int | tuple[int, ...] | None, correction: 
     centre = mean(input, dims if shape else None, True)
     away = input - centre
     rest = count - correction
-    parts = (away.real, away.imag) if input._ms_dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
+    parts = (away.real, away.imag) if input._ms_dtype.is_complex else (away,)  # torch's complex variance is the sum of the parts' variances
     spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
     variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
     return variance, centre if keepdim else views.reshape(centre, variance._ms_shape)
@@ -409,7 +410,7 @@ def _warn_of_freedom(input: TensorBase, rest: float, name: str) -> None:
 
 
 def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: int, keepdim: bool, name: str) -> Any:
-    """Return the variance, or its square root if ``name`` is "std"; on the host as a single autograd node where possible."""
+    """Return the variance, or for ``name`` "std" its square root; as a single autograd node if float32 or float64 in host memory."""
     if input._ms_dtype is complex32:
         return _of_halves(input, dim, correction, keepdim, name)[0]
     if input._ms_dtype.ms is None and len(wrap_dims(dim, len(input._ms_shape))) == len(input._ms_shape):
@@ -426,11 +427,10 @@ def _spread(input: TensorBase, dim: int | tuple[int, ...] | None, correction: in
 
 
 def _variance_on_host(input: TensorBase, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> TensorBase:
-    """Return the variance as a single autograd node, or its square root if ``name`` is "std".
+    """Return the variance, or for ``name`` "std" its square root, as a single autograd node.
 
-    If ``correction`` leaves no degrees of freedom, the gradient is torch's: infinite for a full reduction (``whole``), else divided by the
-    difference.
-    """
+    ``rest`` is the divisor, the count minus ``correction``. If it is not positive, the gradient is torch's: infinite for a reduction of all
+    elements (``whole``), else divided by ``rest`` as usual."""
     rooted = name == "std"
     found = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
     result = fresh(found)
@@ -537,7 +537,8 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, ...] | None, corre
 
 
 def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
-    """Return the variance of complex halves (its root for "std" and "std_mean") and the mean, of the parts', in halves."""
+    """Return the variance, or for "std" and "std_mean" its square root, and the mean of half-precision complex numbers. The variance is the
+        sum of the variances of the real and imaginary parts."""
     pairs, dims = view_as_real(input), wrap_dims(dim, len(input._ms_shape))
     parts = [_spread_and_mean(views.select(pairs, -1, part), dims or None, correction, keepdim, "var_mean") for part in (0, 1)]
     variance = parts[0][0] + parts[1][0]
@@ -545,7 +546,8 @@ def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction:
 
 
 def _running(centre: TensorBase, x: TensorBase, dims: tuple[int, ...]) -> TensorBase:
-    """Return means, with NaN where torch, which updates a mean element by element, gives NaN after the first infinite element."""
+    """Return the means ``centre`` with NaN in place of some infinite means: torch updates a mean element by element, and it becomes NaN
+    after an infinite element unless this is the last one."""
     if not math.prod(centre._ms_shape) or not (infinite := centre.isinf()).any():
         return centre
     last, every = x, x.isinf()
@@ -567,7 +569,7 @@ def _spread_and_mean_slope(
         if root is not None:
             spread = where(root.eq(0), 0.0, spread / (root * 2))
         away = input - mean(input, dims if shape else None, True)
-        if rest is None:  # nothing is left of the count where all was asked for
+        if rest is None:  # a full reduction whose divisor is not positive: infinite, as in torch
             found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._ms_dtype)
         else:
             found = away * (views.reshape(spread, shape) * (2 / rest if rest else math.inf))

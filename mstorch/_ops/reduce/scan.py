@@ -94,7 +94,7 @@ def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | N
 def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
     if input._ms_dtype.is_complex:
         raise not_for(f"{name}_cpu", input._ms_dtype.name)
-    # As in torch, nothing is looked at where there is nothing.
+    # As in torch, nothing is checked for an empty tensor.
     dim = wrap_dim(dim, len(input._ms_shape)) if math.prod(input._ms_shape) else 0
     asked = input._ms_dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
@@ -138,7 +138,7 @@ def logcumsumexp(input: TensorBase, dim: int, *, out: TensorBase | None = None) 
         def forward(tangents: Sequence[TensorBase], outputs: tuple[TensorBase, ...], inputs: tuple[TensorBase, ...]) -> Any:
             if not inputs[0]._ms_shape:
                 return tangents
-            weights = exp(inputs[0])  # as in torch, without regard to an overflow
+            weights = exp(inputs[0])  # as in torch, which ignores overflow
             return (cumsum(weights * tangents[0], dim) / cumsum(weights, dim),)
 
         return finish(record("LogcumsumexpBackward0", _logcumsumexp_backward, (input,), (found,), dim, forward=forward)[0], out)
@@ -179,14 +179,14 @@ def diff(
                 )
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
-    # As in torch, no more times than there are entries, and not at all where there is none.
+    # As in torch, at most as often as there are entries, and never for an empty dimension.
     for _ in range(min(n, current._ms_shape[dim])):
         length = current._ms_shape[dim]
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
         current = ahead.logical_xor(behind) if current._ms_dtype is bool_ else ahead - behind
     words = "expected scalar_type {kind} but found {out}"
-    return current if out is None else finish_exactly(current, out, words)  # the input itself, where it has nothing along the dimension
+    return current if out is None else finish_exactly(current, out, words)  # the input itself, if the dimension is empty
 
 
 def _pairs(y: TensorBase, dim: int) -> tuple[Any, Any]:
@@ -238,7 +238,7 @@ def _integral(y: TensorBase, x: TensorBase | None, dx: float | None, dim: int, r
     dim = wrap_dim(dim, len(shape))
     if not running:
         if shape[dim] == 0:
-            return y.new_zeros(shape[:dim] + shape[dim + 1 :]).zero_()  # which torch fills, as its count of writes tells
+            return y.new_zeros(shape[:dim] + shape[dim + 1 :]).zero_()  # torch fills it, which counts as a write
         _refuse_truth("trapezoid", y, x)
     ahead, behind = _pairs(y, dim)
     sums = ahead + behind

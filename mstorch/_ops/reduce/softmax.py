@@ -77,7 +77,7 @@ def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Ten
 
 
 def _shares(gradients: Any, outputs: Any, inputs: list[TensorBase], dims: tuple[int, ...], keepdim: bool) -> tuple[TensorBase, ...]:
-    """Return the gradient of ``logsumexp``: the softmax."""
+    """Return the gradient of ``logsumexp``: the output's gradient times the softmax."""
     (g,), (found,), (x,) = gradients, outputs, inputs
     if not keepdim:
         shape = tuple(1 if d in dims else length for d, length in enumerate(x._ms_shape))

@@ -53,7 +53,7 @@ _topk = kernel("topk_indices")
 _kth = kernel("kth_index")
 
 
-@ways(host=lambda input: input.detach() if input._ms_dtype is bool_ else None)  # whose kernel takes them
+@ways(host=lambda input: input.detach() if input._ms_dtype is bool_ else None)  # the sorting kernels support it
 def _sortable(input: TensorBase) -> TensorBase:
     """Return the input detached and in a dtype that sorting kernels support."""
     wider = _WIDER.get(input._ms_dtype.name)
@@ -80,9 +80,8 @@ def _refuse_digits(input: TensorBase) -> None:
 
 
 def _sorted_order(input: TensorBase, dim: int, descending: bool, stable: bool) -> TensorBase:
-    """Return the indices of torch's sort. Long integer vectors are sorted by radix sort, and expanded tensors keep their order; both are
-    stable.
-    """
+    """Return the indices of a sort as torch computes it. It is also stable for an expanded dimension, and for a long vector of integers in
+    ascending order, which torch sorts by radix sort."""
     shape = input._ms_shape
     if input._ms_stride is not None and shape and not input._ms_stride[dim]:
         stable = True
@@ -131,7 +130,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     indices = _sorted_order(input, axis, bool(descending), bool(stable))
     shown = keep_layout(input, indices)
     if out is not None and _is_one_element(out[0], input) and not recording((input, *out)):
-        deliver(shown, out[1])  # as in torch, which has nothing to copy, and sorts what cannot be out of order
+        deliver(shown, out[1])  # as in torch, which copies and sorts nothing if there is one element at most
         touch(input)
         found: Any = return_types.sort((input, shown))
         return found._written(out)
@@ -140,7 +139,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
 
 
 def _is_one_element(target: TensorBase, input: TensorBase) -> bool:
-    """Return whether two tensors are the same expanded view of one element."""
+    """Return whether two tensors are the same view, with strides of 0, of a single element."""
     own, other = strides_of(target), strides_of(input)
     same = target._ms_storage is input._ms_storage and target._ms_offset == input._ms_offset
     same = same and target._ms_shape == input._ms_shape and own == other
@@ -285,7 +284,7 @@ def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[Tens
     return (where(chosen, div(g, chosen.to(g._ms_dtype).sum()), 0.0),)
 
 
-_NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # what processors make of NaN; 0 in the others
+_NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # the result of casting NaN to the dtype on usual processors; others: 0
 
 
 def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
@@ -299,7 +298,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
     if dim is None:
         if math.prod(shape) == 0:
             if input._ms_node is not None or input.requires_grad:
-                return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
+                return input.sum() + math.nan  # autograd tracks a dependency on the input
             if input._ms_dtype.is_integral:
                 return input.new_full((), _NAN_AS_INTEGER.get(input._ms_dtype, 0))
             return input.new_full((), math.nan)
@@ -331,7 +330,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
             place = (length - 1 - count).clamp(min=0).div(2, rounding_mode="floor")
             place = place.masked_fill(count == length, first_selected(length))
         else:
-            # With a NaN in the row the result is the first of them, which stands right after the numbers.
+            # With a NaN in the row the result is the first NaN, which follows the numbers.
             place = (length - count).masked_fill(count == 0, middle)
     if place is None:
         chosen = views.slice_dim(order, dim, middle, middle + 1, 1).clone(memory_format=contiguous_format)
@@ -447,7 +446,7 @@ def _quantile(
         above = gather(ordered, -1, ranks.detach().ceil().to(int64))
         found = found.lerp(above, weight)
     found = views.movedim(found, -1, 0) if found._ms_shape else found
-    # The quantiles' own dimension leads; that of the reduction goes, or stays with length 1.
+    # The quantiles' dimension comes first; the reduced dimension is removed, or kept with length 1.
     if keepdim:
         if whole:
             found = views.reshape(found, (count_q, *(1,) * rank))
@@ -455,7 +454,7 @@ def _quantile(
             found = views.unsqueeze(found, dim + 1)
     if not q._ms_shape:
         found = views.squeeze(found, 0)
-    if out is None:  # torch makes it by so many writes
+    if out is None:  # the number of writes that torch needs
         found._ms_counter.version += (3 if q._ms_shape else 1) + (interpolation in ("linear", "midpoint"))
     return finish_recorded(found, out, "quantile() out tensor must be same dtype as the input tensor")
 

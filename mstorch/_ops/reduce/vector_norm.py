@@ -52,7 +52,7 @@ def vector_norm(
 
 
 def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
-    """Return the norm; half precision rounds once, after the root."""
+    """Return the norm; half precision is computed in float32 and rounded once at the end."""
     if p in (1, 2, math.inf) and x._ms_shape and 0 not in x._ms_shape and fused("p_norm", x._ms_dtype, x):
         return call(_p_norm, (x,), p, dims or tuple(range(len(x._ms_shape))), keepdim, True)
     if x._ms_dtype.name in ("float16", "bfloat16"):
@@ -63,9 +63,8 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
 def norm_slope(
     gradients: Sequence[TensorBase], outputs: Any, inputs: Sequence[TensorBase], p: float, dims: tuple[int, ...] | None, keepdim: bool
 ) -> tuple[TensorBase | None, ...]:
-    """Return the gradient, computed from the vector and its norm, which torch saves too; zero where the norm or an element is not
-    differentiable.
-    """
+    """Return the gradient of the norm, computed from the input and the norm (torch saves both); 0 where the norm is 0 or not
+    differentiable."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if p == 0 or g is None:
         return (None,)

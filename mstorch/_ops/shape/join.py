@@ -76,7 +76,7 @@ def _common(tensors: Sequence[Any]) -> dtype:
 
 
 def _check_kind(kind: dtype, out: TensorBase | None) -> None:
-    """Raise torch's error if a dtype cannot be cast to that of ``out``; None is accepted."""
+    """Raise torch's error for ``cat`` if ``out`` is given and the dtype cannot be cast to that of ``out``."""
     if out is not None and not can_cast(kind, out._ms_dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._ms_dtype)}")
 
@@ -91,10 +91,10 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
     for number, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
-    # A tensor of shape (0,) is skipped, as torch does for the sake of old programs.
+    # A tensor of shape (0,) is skipped, as in torch for backward compatibility.
     first = next((shape for shape in shapes if shape != (0,)), (0,))
     if first == (0,):
-        # Where all are skipped, torch does not look at the dimension.
+        # If all are skipped, torch does not check the dimension.
         _check_kind(_common(tensors), out)
         return finish(apply(_cat, _common(tensors), ([cast_tensor(tensor, _common(tensors)) for tensor in tensors],), (0,)), out)
     axis = wrap_dim(dim, len(first))
@@ -145,13 +145,13 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
     kind = _common(tensors)
     _check_kind(kind, out)
     if out is not None and all(out is not tensor for tensor in tensors):
-        refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
+        refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # the operands are views, never ``out`` itself
     parts = [t if t._ms_dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))
     if len(first) in (4, 5) and axis < len(first) and all(
         t._ms_stride is not None and suggests_channels_last(first, t._ms_stride) for t in tensors
     ):
-        # torch joins them along an existing dimension and divides this.
+        # torch concatenates along an existing dimension and splits it.
         count, joined = len(tensors), list(first)
         joined[axis] *= count
         steps = channels_last_strides(joined)
@@ -416,7 +416,7 @@ def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
         return _quarter_turns(input, k, dims)
     with grad_set_to(False):
         made = _quarter_turns(input, k, dims)
-    # One node, as in torch: the gradient, too, lies as what is turned does.
+    # One node, as in torch: the gradient has the input's memory order too.
     there, back = Move(_turned(k, dims), _turned_raw(k, dims)), Move(_turned(4 - k, dims), _turned_raw(4 - k, dims))
     made._ms_node = linear_node(input, there, back, "Rot90Backward0")
     return made

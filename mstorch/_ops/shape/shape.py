@@ -98,7 +98,7 @@ def triu_indices(
 
 
 def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
-    """Return the source of a copy moved to its target's device, as torch copies from any device."""
+    """Return the source of a copy, moved to the device of ``input``; torch copies between devices too."""
     return src if src._ms_storage.__class__ is input._ms_storage.__class__ else src.to(input.device)
 
 
@@ -120,7 +120,7 @@ def _scattered_there(input: TensorBase, src: TensorBase, part: Callable[[Any], A
 
 @ways(device=_scattered_there)
 def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
-    """Return a copy of ``input`` with the view that ``part`` returns replaced by ``src``."""
+    """Return a copy of ``input`` in which the elements that ``part`` selects (a function that returns a view) are those of ``src``."""
     shape = input._ms_shape
     places = part(tensor_of(np.arange(math.prod(shape), dtype=np.int64).reshape(shape)))
     _check_part(src, places)
@@ -166,11 +166,11 @@ def as_strided_scatter(
         raise beyond_storage(size, stride, offset, item, limit * item)
     hit = None
     if own != contiguous_strides(shape) or input._ms_offset:
-        # Each storage position that the part names, as a place among the elements of ``input``.
+        # The position of each element of the part among the elements of ``input``, by storage position.
         mine = flat_index(shape, own, input._ms_offset).reshape(-1)
         order = np.argsort(mine, kind="stable")
         places = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
-        hit = mine[places] == positions  # what lies between the elements is no part of the result
+        hit = mine[places] == positions  # positions between the elements are not part of the result
         positions = places
     if src._ms_shape != tuple(size):
         raise RuntimeError(
@@ -196,7 +196,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: list[Any], inputs: lis
     if gradients[0] is None:
         return None, None
     part = gradients[0].take(where)
-    # torch 2.13 gives ``input`` the gradient of the elements that were replaced, not of those that were kept.
+    # In torch 2.13 the gradient of ``input`` is that of the replaced elements, not of the kept ones.
     return put_flat(zeros_like(inputs[0].detach()), where, part, False), part
 
 
@@ -229,7 +229,8 @@ def diagflat(input: TensorBase, offset: int = 0) -> TensorBase:
 
 
 def fill_diagonal_(self: TensorBase, fill_value: complex, wrap: bool = False) -> TensorBase:
-    """Set the diagonal to one value; with ``wrap``, the diagonal of a tall matrix starts again below. Return the tensor."""
+    """Set the diagonal to one value. With ``wrap``, further diagonals of a tall matrix are filled, each after one row is left out. Return
+    the tensor."""
     shape, strides = self._ms_shape, strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -475,7 +476,7 @@ def _slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int |
 
 
 def _viewed(input: TensorBase, *shape: Sequence[int], **named: Any) -> TensorBase:
-    """Return ``view``, or a row-major copy where the strides allow no view."""
+    """Return ``view`` of the arguments, but a row-major copy if the strides allow no view."""
     given = next(iter(named.values())) if named else shape[0]
     return views.view(input, *shape, **named) if isinstance(given, dtype) else views.reshape(input, *(shape or (given,)))
 
@@ -515,7 +516,7 @@ view_as_real_copy = _copying(view_as_real, "view_as_real_copy")
 view_copy = _copying(_viewed, "view_copy")
 
 
-# Methods that change which part of its storage a tensor shows
+# Methods that change the view of its storage that a tensor is
 
 
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:

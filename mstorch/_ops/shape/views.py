@@ -112,11 +112,10 @@ def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
 
 
 def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
-    """Return the tensor in another shape, as a result that autograd does not regard as a view.
+    """Return the tensor in another shape over the same memory, as a result that autograd does not treat as a view.
 
-    ``fresh``: the tensor is dense, and not referenced elsewhere. Otherwise it may have any strides, and the result has its own version
-    counter.
-    """
+    ``fresh``: the tensor is row-major and not referenced elsewhere. Otherwise it may have any strides, and the result gets its own version
+    counter."""
     strides = contiguous_strides(shape) if fresh else _strides_as(input, shape)
     made = windows.no_view(_as_shape(input, shape, strides, "UnsafeViewBackward0"))
     if not fresh:
@@ -207,7 +206,7 @@ def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBas
 def t(input: TensorBase) -> TensorBase:
     """Return the transpose of a matrix; tensors of fewer dimensions unchanged."""
     shape = input._ms_shape
-    if len(shape) == 2:  # as _permuted, at the least cost
+    if len(shape) == 2:  # a faster _permuted
         (rows, columns), own = shape, input._ms_stride
         steps = (1, columns or 1) if own is None else (own[1], own[0])
         return windows.sorted_view(input, "TBackward0", (columns, rows), steps, input._ms_offset, _PERMUTED, (1, 0))
@@ -311,7 +310,7 @@ def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False
         shape[i] = length
         if mine is not None and mine == length:
             steps[i] = strides[i - lead]
-    for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 spans the next one
+    for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 gets the stride that spans the next dimension
         if shape[i] == 1:
             steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)
@@ -378,7 +377,7 @@ def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) ->
 
 
 def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
-    """Return the view ``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
+    """Return the view ``input[start:stop:step]`` of one dimension, for bounds that are in range and a positive ``step``."""
     own, strides = input._ms_shape, strides_of(input)
     length = max(0, -((start - stop) // step))
     shape = (*own[:dim], length, *own[dim + 1 :])

@@ -159,7 +159,7 @@ def _complex_n(
 def _real_n(
     input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None, norm: str | None, inverse: bool, name: str
 ) -> TensorBase:
-    """Transform real numbers to half of a symmetric spectrum along the last dimension."""
+    """Transform real numbers along ``dim``; return the nonnegative frequencies of the last of them, as the others follow by symmetry."""
     _check_real(input, name)
     mode = _norm(norm)
     x = _floating(input, False)
@@ -188,7 +188,7 @@ def _ordered(x: TensorBase, strides: tuple[int, ...] | None) -> TensorBase:
 def _to_real_n(
     input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ...] | None, norm: str | None, inverse: bool, name: str
 ) -> TensorBase:
-    """Transform half of a symmetric spectrum along the last dimension to real numbers."""
+    """Transform back to real numbers; along the last of ``dim`` the input holds the nonnegative frequencies only."""
     mode = _norm(norm)
     x = _floating(input, True)
     if dim is not None and not isinstance(dim, int) and len(dim) == 0:
@@ -242,7 +242,7 @@ def _along_one(input: TensorBase, n: int | None, dim: int, norm: str | None, inv
     found = _complex_n(input, _length(n), _one(dim), norm, inverse)
     if not input._ms_dtype.is_complex and found._ms_node is not None:
         call_node(found, "FftR2CBackward0")
-        if n is None or n <= input._ms_shape[dim]:  # else torch saves a copy that is padded
+        if n is None or n <= input._ms_shape[dim]:  # otherwise torch saves a padded copy
             watch(found, input)
     return found
 
@@ -386,7 +386,7 @@ def ihfft2(
 
 def _frequencies(found: Any, requires_grad: bool, out: TensorBase | None) -> TensorBase:
     if out is not None:
-        return arange(0, found._ms_shape[0], out=out).copy_(found)  # sized, and warned about, as a range is
+        return arange(0, found._ms_shape[0], out=out).copy_(found)  # ``out`` is resized, with the same warning, as by arange
     return found.requires_grad_() if requires_grad else found
 
 

@@ -99,7 +99,7 @@ def stft(
     if weights is None and length < n_fft:
         weights = ones(length, dtype=signal._ms_dtype, device=signal.device)
     if align_to_window and length < n_fft:
-        # Frames are counted by the window's length; what the transform needs besides is zeros.
+        # Frames are counted by the window's length; the rest of the transform's length is padded with zeros.
         left = (n_fft - length) // 2
         signal = constant_pad_nd(signal, (left, n_fft - length - left))
     frames = views.unfold(signal, -1, n_fft, hop)
@@ -114,7 +114,7 @@ def stft(
     found = views.transpose(found, 1, 2)
     if single:
         found = views.squeeze(found, 0)
-    no_view(found)  # turned in place, in torch
+    no_view(found)  # torch transposes in place
     return found if return_complex is not False else view_as_real(found)
 
 

@@ -1,4 +1,4 @@
-"""Gather, scatter and clear elements at index positions: linear maps, and their transposes."""
+"""Gather, scatter-add and zero elements at index positions. Each is a linear map and is differentiated by its transpose."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +29,7 @@ class Places:
     def _taken(self, array: Array) -> Array:
         array, key = array.reshape(self.shape), self.key
         if key.__class__ is tuple and len(key) > 1 and key[-1].__class__ is not slice and set(map(type, key[:-1])) == {slice}:
-            return array.take(key[-1], len(key) - 1).reshape(self.own)  # all along the dimensions before, in rows as torch has it
+            return array.take(key[-1], len(key) - 1).reshape(self.own)  # all leading dimensions are full slices: row-major, as in torch
         return np.asarray(array[key]).reshape(self.own)
 
     def _added(self, array: Array) -> Array:
@@ -62,7 +62,8 @@ class Places:
         return v.mapped(value, self._without, self._without, "ScatterBackward1")
 
     def gradients(self, node: Applied, g: Array, adds: bool) -> tuple[Any, Any]:
-        """Return the gradients of an array and of the source that was written or added to it."""
+        """Return the gradients of ``index_put`` and similar operations for the array and for the source, which was added to the array
+        (``adds``) or overwrote it."""
         return (
             None if node.edges[0] is None else g if adds else self.without(g),
             None if node.edges[1] is None else self.take(g),

@@ -87,7 +87,7 @@ def prelu(node: Applied, g: Array) -> tuple[Array | None, ...]:
 def elu(node: Applied, g: Operand) -> Operand:
     alpha, scale, inner = node.args
     x = node.kept(g)
-    above = v.positive(x)  # no number is below, as in most of torch's loop
+    above = v.positive(x)  # NaN counts as not positive, as in torch's vectorized loop
     slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.positive(x), 0, x), inner)), alpha * scale * inner)))
     return v.where(above, v.times(g, scale), slope(g, x))
 
@@ -122,7 +122,7 @@ def _softplus_of_arrays(g: Array, x: Array, beta: float, steep: Array) -> Array:
 
 @v.ways(array=_softplus_of_arrays)
 def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> TensorBase:
-    return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # in which no exponential overflows
+    return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # a form in which no exponential overflows
 
 
 @v.ways(array=lambda g, x: v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x))
@@ -134,7 +134,7 @@ chained("logsigmoid", 0, _logsigmoid_slope, "LogSigmoidBackward0")
 
 
 def _below(g: Array, z: Array, x: Array) -> Array:
-    """Return the gradient of logsigmoid from ``z = exp(-|x|)``, which torch keeps in the precision of x."""
+    """Return the gradient of logsigmoid at x, given ``z = exp(-|x|)`` in the dtype of x, which torch saves."""
     share = v.div(z, v.plus(z, 1))
     return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))
 
@@ -143,7 +143,7 @@ def _within(x: Array, low: float, high: float) -> Array:
     return v.both(v.above(x, low), v.less_than(x, high))
 
 
-_SIXTH = float(np.float32(1 / 6))  # as torch has it for double precision too
+_SIXTH = float(np.float32(1 / 6))  # torch uses the float32 constant in double precision too
 
 
 @rule("hardsigmoid", keep=(0,), symmetric=True)
@@ -162,7 +162,7 @@ def hardswish(node: Applied, g: Operand) -> Operand:
 
 @v.ways(array=lambda x, flat, straight: x)
 def _bounded(x: TensorBase, flat: Array, straight: Array) -> TensorBase:
-    """Return x, or 0 where the slope is 0 or 1: at infinity the product would be NaN."""
+    """Return x with zeros where the slope is 0 (``flat``) or 1 (``straight``), because an infinite x would make the product NaN there."""
     return v.where(flat, 0, v.where(straight, 0, x))
 
 
@@ -170,7 +170,7 @@ def _shrink(op: str) -> None:
     @rule(op, keep=(0,), symmetric=True)
     def outside(node: Applied, g: Operand) -> Operand:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
-        # NaN is not outside, as in torch where it takes whole blocks of elements.
+        # NaN counts as inside, as in torch's vectorized loop.
         return v.flat_in(v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0), x)
 
 

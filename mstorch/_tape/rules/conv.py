@@ -1,6 +1,5 @@
-"""Gradients of convolutions: forward, gradient for the input and gradient for the weights are linear in both arguments, and the gradient of
-each is another of the three.
-"""
+"""Gradients of convolutions. Forward, gradient of the input and gradient of the weight are three bilinear functions, and the gradients of
+each of them are computed by the other two."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +19,8 @@ _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Prim
 def _output(
     g: Operand, w: Operand, shape: tuple[int, ...], attributes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int],
 ) -> Any:
-    """Return the convolution whose gradient is a given transposed one, without the extra outputs of an output padding above the stride."""
+    """Convolve ``g`` with ``w``, as the gradient of a transposed convolution; drop the trailing outputs beyond ``shape``, which an output
+    padding larger than the stride causes."""
     found = _forward(g, w, None, *attributes)
     if v.shape_of(found) == shape:
         return found

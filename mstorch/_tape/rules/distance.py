@@ -16,7 +16,8 @@ from .reduce import restored
 
 @rule("p_norm", keep=(0, "result"))
 def p_norm(node: Applied, g: Array) -> Array | None:
-    """Return the gradient of a norm or distance: all equal maxima get the whole gradient, and the sign of NaN is NaN."""
+    """Return the gradient of a norm or distance. As in torch, each of several equal maxima gets the full gradient, and the sign of NaN is
+    NaN."""
     p, dims, keepdim, share = node.args
     if p == 0:
         return None if share else v.nothing(g, node.shapes[0])

@@ -18,7 +18,7 @@ from ..primitives import Primitive
 def add(node: Applied, g: Operand) -> Any:
     first, second = node.edges
     if second is None and g.__class__ is np.ndarray and g.shape == node.shapes[0]:
-        return g, None  # the usual case at the least cost
+        return g, None  # fast path for the usual case
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(g, node.shapes[1]))
 
 
@@ -52,7 +52,7 @@ def sub(node: Applied, g: Operand) -> Any:
 def mul(node: Any, g: Operand) -> Any:
     first, second = node.edges
     if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim and second is None and g.shape == node.shapes[0]:
-        return silent.multiply(g, node.saved[1].value(node, False)), None  # the usual case at the least cost
+        return silent.multiply(g, node.saved[1].value(node, False)), None  # fast path for the usual case
     return (
         None if first is None else v.fit(v.mul(g, v.conj(node.kept(g, 1))), node.shapes[0]),
         None if second is None else v.fit(v.mul(g, v.conj(node.kept(g, 0))), node.shapes[1]),
@@ -223,7 +223,7 @@ def _mine_of_arrays(x: Array, y: Array, op: str) -> Array:
 
 @v.ways(array=_mine_of_arrays)
 def _mine(x: Any, y: Any, op: str) -> Any:
-    """Return a mask: True where the first of two raw arrays holds the extremum, or the second holds NaN."""
+    """Return a mask for the first operand of ``fmax`` or ``fmin``: True where x is the result, or y is NaN."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
 
@@ -249,7 +249,7 @@ def _remainder(op: str, quotient: Primitive) -> None:
         other = None
         if node.edges[1] is not None:
             x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
-            if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before it cuts it
+            if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before truncating it
                 x, y = v.div(x, y), v.constant(1, y)
             other = v.flat_in(v.fit(v.neg(v.mul(g, v.like(quotient(x, y), g))), node.shapes[1]), node.kept(g, 1))
         return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other

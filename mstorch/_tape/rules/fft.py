@@ -42,9 +42,8 @@ def complex(node: Applied, g: Array) -> Any:
 
 @rule("polar", keep=("result",))
 def polar(node: Applied, g: Array) -> Any:
-    """Return the gradients of ``polar``: for the absolute value, the component of the gradient along the number's direction; for the angle,
-    that across it.
-    """
+    """Return the gradients of ``polar``: for the absolute value, the real part of ``conj(g) * sgn(result)``; for the angle, that of
+    ``conj(g) * result * 1j``."""
     wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
     result, turned = node.kept(g), v.conj(g)
 

@@ -216,7 +216,7 @@ def batch_norm_train(call: Call) -> tuple[TensorBase | None, ...]:
         found = v.sum_of(found, v.mul(normal, v.reshape(call.t(1), wide)))
     if call.t(2) is not None:
         found = v.sum_of(found, v.reshape(call.t(2), wide))
-    return v.spread(found, shape), None, None  # the running averages that the statistics go to have no tangents
+    return v.spread(found, shape), None, None  # running statistics have no tangents
 
 
 @forward_rule("batch_norm_eval")

@@ -48,9 +48,8 @@ def take(node: Any, g: Operand) -> Any:
 
 
 def _rows(index: Array, count: int, dim: int) -> tuple[Any, Any]:
-    """Return the maps that gather entries along a dimension and sum them back; sums of scalars are rounded at each step, as in torch, sums
-    of rows once.
-    """
+    """Return two functions: one gathers entries along ``dim``, the other scatter-adds them. As in torch, half-precision sums are rounded at
+    each addition for a vector, once otherwise."""
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
     def taken(array: Array) -> Array:
@@ -131,7 +130,7 @@ def embedding(node: Applied, g: Array) -> Array:
         part = array.reshape(flat.size, width)
         if by_frequency:
             part = part * weight[:, None].astype(array.dtype)
-        kept = flat != padding  # what stands at the padding may be NaN, so that no factor would take it away
+        kept = flat != padding  # values at the padding may be NaN, so that multiplying by 0 is not enough
         add_rows(whole, flat if kept.all() else flat[kept], part if kept.all() else part[kept])
         return whole
 

@@ -71,8 +71,8 @@ def nll_parts(node: Any, gradients: Any) -> Any:
 
 
 def _by_logs(node: Any, g: Any, total: Any) -> Any:
-    """Return the gradient with respect to log-probabilities, composed of single operations: minus the weight of each target, at its class.
-    """
+    """Return the gradient of nll_loss for the log-probabilities: minus the weight of each target, scattered to the target's class; composed
+    of differentiable operations."""
     target, weight, ignored, reduction = node.args
     rows, name = (int(target.shape[0]), 1), node.kind.name
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)
@@ -118,7 +118,7 @@ def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
-        least = 0.0 if node.kind is float16 else 1e-12  # what 1e-12 is in float16
+        least = 0.0 if node.kind is float16 else 1e-12  # 1e-12 in float16
         by_x = v.wide(lambda g, x, target: _by_probability(g, x, target, least))(g, x, target)
     if node.edges[1] is not None:
         by_target = v.wide(lambda g, x: v.mul(g, v.sub(v.log1p(v.neg(x)), v.log(x))))(g, x)

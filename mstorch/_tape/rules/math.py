@@ -20,7 +20,7 @@ def _acosh_slope(x: Operand) -> Operand:
     return v.rsqrt(v.plus(v.mul(x, x), -1))
 
 
-# By the result where that is cheaper, as torch does; else by the argument. What the gradient is divided by comes last.
+# Slopes by the result where that is cheaper, as in torch, else by the argument. Slopes that divide the gradient come last.
 OF_RESULT: dict[str, Callable[[Any], Any]] = {
     "exp": lambda y: y,
     "expm1": lambda y: v.plus(y, 1),
@@ -62,7 +62,7 @@ for _op, _derivative in OF_ARGUMENT.items():
     chained(_op, 0, _factor(_derivative))
 for _op, _derivative in OVER_ARGUMENT.items():
     chained(_op, 0, _divisor(_derivative), LABELS.get(_op))
-_tanh_slope = v.wide(_factor(lambda y: v.plus(v.neg(v.mul(y, y)), 1)))  # torch computes it in one step
+_tanh_slope = v.wide(_factor(lambda y: v.plus(v.neg(v.mul(y, y)), 1)))  # torch rounds once
 chained("tanh", "result", v.in_one_kernel("tanh_grad", _tanh_slope))
 chained("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
 
@@ -72,7 +72,7 @@ def _sigmoid_slope(g: Operand, y: Operand) -> Operand:
     return v.mul(v.mul(g, v.plus(v.neg(y), 1)), y)
 
 
-# Of the two half precisions torch rounds float16 in between.
+# Of the two half-precision dtypes torch rounds intermediate results of float16 only.
 chained("sigmoid", "result", v.in_one_kernel(
     "sigmoid_grad", lambda g, y: (_sigmoid_slope if dtype_name(g) == "float16" else v.wide(_sigmoid_slope))(g, y)
 ))  # fmt: skip
@@ -97,7 +97,7 @@ def _sinc_slope(g: Operand, x: Operand) -> Any:
     turned = v.times(x, math.pi)
     below = v.mul(turned, x)
     flat = v.is_zero(below)
-    slope = v.div(v.sub(v.mul(turned, v.cos(turned)), v.sin(turned)), below)  # at 0 it has no derivative in torch either
+    slope = v.div(v.sub(v.mul(turned, v.cos(turned)), v.sin(turned)), below)  # at 0 torch defines no second derivative either
     return v.where(flat, 0, v.mul(g, v.conj(slope)))
 
 
@@ -149,7 +149,8 @@ def _log2_share(g: Operand, x: Operand, other: Operand) -> Operand:
 
 
 def _log_times(g: Array, x: Array, other: Array, product: Primitive, least: float) -> Operand:
-    """Return ``g * log(other)``; 0 where g is 0, or where x is 0 and the logarithm is not finite."""
+    """Return ``product(g, other)``, that is ``g * log(other)`` with 0 where g is 0; 0 also where x is 0 and ``other`` is at most ``least``.
+    """
     flat = v.is_zero(x) & v.at_most(other, least)
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
 
@@ -202,9 +203,7 @@ def angle(node: Applied, g: Operand) -> Operand:
 
 @v.wide
 def _sgn_slope(g: Array, z: Array, turned: Array) -> Array:
-    """Return the gradient of ``sgn``: the component across the number's direction, divided by the absolute value, which is ``z *
-    conj(turned)``.
-    """
+    """Return the gradient of ``sgn`` at complex z, where ``turned`` is sgn(z): ``(g - conj(g) * turned²) / (2 |z|)``; 0 where z is 0."""
     flat = v.is_zero(z)
     across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
     return v.where(flat, 0, v.div(across, v.where(flat, 1, v.times(v.mul(z, v.conj(turned)), 2))))
@@ -214,6 +213,6 @@ def _sgn_slope(g: Array, z: Array, turned: Array) -> Array:
 def sgn(node: Applied, g: Array) -> Operand:
     if not node.kind.is_complex:
         return v.nothing(g, node.shapes[0])
-    if node.kind.name == "complex32":  # whose quotients torch has not
+    if node.kind.name == "complex32":  # torch lacks complex32 kernels for the quotients
         raise NotImplementedError("\"div_cpu\" not implemented for 'ComplexHalf'")
     return _sgn_slope(g, node.kept(g, 0), node.kept(g, 1))

@@ -28,11 +28,10 @@ def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> t
 
 
 def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
-    """Return the gradients if each group has a single element.
+    """Return the gradients of a normalization whose groups have a single element each.
 
-    Those of x and the weight are zero up to rounding; torch's rounding error, that of the normalized value ``inverse * x``, is reproduced,
-    as a small epsilon makes it large.
-    """
+    The exact gradients of x and the weight are zero, but torch's rounding errors are not, and a small epsilon makes them large. They are
+    reproduced here."""
     with quiet():
         inverse = np.float32(1) / np.sqrt(np.float32(eps))
         scaled = g * weight
@@ -43,9 +42,7 @@ def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tup
 
 
 def _of_nothing(node: Applied, g: Operand) -> tuple[Any, ...]:
-    """Return the gradients for an empty input and its parameters; the input's gradient depends on the incoming gradient in the autograd
-    graph.
-    """
+    """Return zero gradients for an empty input and its parameters; for second derivatives, the input's gradient is ``g * 0``."""
     zeros = tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
     return (v.times(g, 0), *zeros[1:]) if isinstance(g, TensorBase) else zeros
 
@@ -121,7 +118,7 @@ def batch_norm_train(node: Any, gradients: Sequence[Array | None]) -> tuple[Any,
     (eps,) = node.args
     shape = node.shapes[0]
     if 0 in shape:
-        node.kept(g, 0), node.kept(g, 1)  # which look whether they were written to
+        node.kept(g, 0), node.kept(g, 1)  # reading them checks that they were not modified in place
         return _of_nothing(node, g)
     return _batch_norm_slope(node, g, eps)
 
@@ -179,7 +176,7 @@ def batch_norm_eval(node: Applied, g: Operand) -> tuple[Any, ...]:
     inverse = v.rsqrt(v.plus(var, node.args[0]))
     centred = v.sub(x, v.reshape(mean, wide))
     scale = v.mul(weight, inverse)
-    moved = v.reshape(v.fit(v.mul(g, centred), wide), channels)  # what the scale of each channel would add
+    moved = v.reshape(v.fit(v.mul(g, centred), wide), channels)  # the contribution of each channel's scale
     shifted = v.reshape(v.fit(g, wide), channels)
     by_var = v.times(v.mul(v.mul(moved, scale), v.mul(inverse, inverse)), -0.5)
     return (

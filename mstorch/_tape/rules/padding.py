@@ -19,13 +19,12 @@ def pad(node: Applied, g: Operand) -> Operand:
 
 
 def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
-    """Return the gradient along an axis: the gradient of the part that was kept, plus that of the padding at the positions from which it
-    was copied.
-    """
+    """Return the gradient of padding along one axis: that of the input's own elements, plus that of the padding, added to the elements from
+    which the padding was copied."""
     if not (before or after):
         return g
     lead = (slice(None),) * axis
-    first, last = max(-before, 0), length - max(-after, 0)  # what of the axis is kept
+    first, last = max(-before, 0), length - max(-after, 0)  # the part of the axis that is kept
     before, after = max(before, 0), max(after, 0)
     shape = v.shape_of(g)
     shape = (*shape[:axis], length, *shape[axis + 1 :])

@@ -46,7 +46,7 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
     x = v.pad(x, tuple(width for pair in reversed(widths) for width in pair), float("-inf"))
     wide = v.shape_of(x)
     inside = None
-    if any(before or after for before, after in widths):  # padding is never taken, though the image be as low
+    if any(before or after for before, after in widths):  # padding is never selected, even if the image is as small
         inside = np.pad(np.ones(shape[2:], bool), widths)[None, None]
     total = None
     keys = list(slices(kernel, stride, dilation, out))
@@ -75,7 +75,7 @@ def _lie_apart(node: Applied) -> bool:
 
 
 def _max_pool_of_arrays(node: Applied, g: Array) -> Array | None:
-    if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # half precision would be rounded at each sum
+    if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # in half precision each sum would be rounded
         return None
     found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
     return found if found is None or found.dtype == g.dtype else narrowed(found, g.dtype)
@@ -87,7 +87,7 @@ def max_pool(node: Applied, g: Operand) -> Operand:
     kernel, stride, padding, dilation, out = node.args
     shape, apart = node.shapes[0], _lie_apart(node)
     x = v.comparable(node.kept(g, 0))
-    # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
+    # torch saves indices, so that the result may be modified in place (by a ReLU): in this case it is computed again.
     y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))
     if not x.size or not y.size:
         return v.like(v.zeros(shape, node.kind), g)
@@ -130,7 +130,7 @@ def _by_position_on_device(node: Any, gradients: Any) -> Any:
 
 @v.by_gradient(native=_by_position_on_device)
 def _by_position(node: Any, gradients: Sequence[Operand | None]) -> Operand:
-    """Scatter the gradient to the indices that the pooling returned as its second result."""
+    """Scatter the gradient to the positions that the pooling returned as indices, its second result."""
     g, shape = gradients[0], node.shapes[0]
     places = positions_in(v.host_array(node.kept(g)), shape)
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
@@ -151,7 +151,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
     counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
     if len(kernel) == 2:
         return _windows_added(g, shape, kernel, stride, padding, out, counts)
-    image = v.reshape(g, (*shape[:2], 1, *out))  # a row is an image of one row
+    image = v.reshape(g, (*shape[:2], 1, *out))  # 1-d input is an image of one row
     flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts[None])
     return v.reshape(flat, shape)
 
@@ -220,7 +220,9 @@ def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: 
 
 
 def _adaptive_on_device(node: Any, g: Any) -> Any:
-    """Return the gradient of adaptive average pooling: of adjacent windows each output's share is repeated over its window."""
+    """Return the gradient of adaptive average pooling. If each output size divides the input's, every element of a window gets an equal
+    part of its output's gradient; else the gradient is multiplied by a matrix along each axis.
+    """
     (out,), shape = node.args, node.shapes[0]
     if 0 in shape or 0 in out:
         return None

@@ -33,7 +33,7 @@ def sum(node: Applied, g: Operand) -> Any:
     if not node.shapes[0]:
         return v.alias(g)
     if type(node).label == "SumBackward0" and not v.shape_of(g):
-        return v.spread(g, node.shapes[0])  # all at once: a single element has a stride of zero, too, as in torch
+        return v.spread(g, node.shapes[0])  # expanded in one step, so that a single element has stride 0 too, as in torch
     return v.spread(restored(node, g, dims, keepdim), node.shapes[0])
 
 
@@ -43,7 +43,7 @@ def mean(node: Applied, g: Operand) -> Operand:
     count = 1
     for dim in dims if node.shapes[0] else ():
         count *= node.shapes[0][dim]
-    # Divided after it is spread: torch's gradient of a mean has memory of its own, that of a sum stays expanded.
+    # Divided after the expansion: torch's gradient of a mean owns its memory, that of a sum stays expanded.
     return v.div(v.spread(restored(node, g, dims, keepdim), node.shapes[0]), v.constant(count, g))
 
 
@@ -75,11 +75,11 @@ def _extreme(op: str) -> None:
         whole = y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
         chosen = np.asarray(x == whole)
         g = restored(node, g, dims, keepdim)
-        if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on, and give zeros where nothing is the largest any more
+        if type(node).label in ("MaxBackward1", "MinBackward1"):  # also NaN; zeros if nothing is the maximum any more
             chosen |= np.isnan(x) & np.isnan(whole)
             share = v.div(g, v.like(chosen.sum(dims, keepdims=True).astype(x.dtype), g))
             return v.where(chosen, v.spread(share, x.shape), 0)
-        count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin divide by no elements
+        count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin then divide by zero
         return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
 
 
@@ -117,7 +117,7 @@ def prod(node: Applied, g: Operand) -> Any:
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
     if type(node).label == "ProdBackward0" and not isinstance(g, TensorBase) and np.count_nonzero(v.host_array(v.is_zero(x))) > 1:
-        return v.nothing(g, shape)  # whatever the others are
+        return v.nothing(g, shape)  # for any values of the others
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
     flat = v.reshape(_reordered(x, order), (*(shape[d] for d in rest), -1))

@@ -16,7 +16,7 @@ def _gate(number: int, width: int) -> tuple[Any, ...]:
 
 
 def _split(value: Operand, count: int) -> list[Any]:
-    """Split the gates, which are adjacent in the last dimension; None gives as many Nones."""
+    """Return the gates, which are concatenated along the last dimension, as a list; for None, a list of Nones."""
     if value is None:
         return [None] * count
     width = v.shape_of(value)[-1] // count

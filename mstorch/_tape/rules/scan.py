@@ -82,13 +82,13 @@ def cumprod(node: Applied, g: Operand) -> Operand:
     return _without_division(g, x, y, dim, node)
 
 
-def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  # which were waited for anyway
+def _around_zeros_of_raws(g: Any, x: Any, y: Any, dim: int, node: Any) -> Any:  # the values were already read
     return from_numpy(np.ascontiguousarray(_around_zeros(to_numpy(g), to_numpy(x), to_numpy(y), dim)))
 
 
 @v.ways(array=lambda g, x, y, dim, node: _around_zeros(g, x, y, dim), raw=_around_zeros_of_raws)
 def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, node: Applied) -> Any:
-    # Each element is a factor of its own product and of those behind it: what they are without it.
+    # Each element is a factor of its own product and of the later ones: multiply those without it.
     found = None
     count = node.shapes[0][dim]
     for place in range(count):
@@ -102,7 +102,8 @@ def _without_division(g: TensorBase, x: TensorBase, y: TensorBase, dim: int, nod
 
 
 def _around_zeros(g: Array, x: Array, y: Array, dim: int) -> Array:
-    """Return the gradient of cumprod: by division before the first zero, by products up to the second, 0 beyond."""
+    """Return the gradient of cumprod for inputs with zeros along ``dim``: by division before the first zero, by products of the other
+    elements at the first zero, 0 after it."""
     zero = v.is_zero(x)
     count = np.cumsum(zero, dim)
     before, first = count == 0, zero & (count == 1)

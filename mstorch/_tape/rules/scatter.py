@@ -96,7 +96,7 @@ def scatter_reduce(node: Applied, g: Operand) -> tuple[Operand, Operand]:
     elif how in ("amax", "amin"):
         mine, theirs = v.like(_equal(x, result), g), v.like(_equal(source, places.take(result)), g)
         ties = v.add(mine, places.add(theirs))
-        share = v.div(g, ties)  # of a NaN, which nothing equals, NaN
+        share = v.div(g, ties)  # NaN for a NaN, which equals nothing
         by_x, by_source = v.mul(mine, share), v.mul(theirs, places.take(share))
     else:
         by_x = g if how == "sum" else v.div(g, v.like(_counts(node, places, include_self), g))
@@ -110,7 +110,7 @@ def _equal(first: Operand, second: Operand) -> Array:
 
 
 def _counts(node: Applied, places: Places, include_self: bool) -> Array:
-    """Return the number of elements of each mean, at least 1."""
+    """Return, for each position of the result, the number of elements that its mean was taken of, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
     return np.asarray(np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones))
@@ -119,12 +119,11 @@ def _counts(node: Applied, places: Places, include_self: bool) -> Array:
 def _of_product(
     node: Applied, g: Operand, places: Places, x: Operand, source: Operand, result: Operand,
 ) -> tuple[Any, Any]:
-    """Return torch's gradients of a product by ``scatter_reduce``: by division if no factor is zero; a single zero gets the product of the
-    other factors.
-    """
+    """Return torch's gradients of a product by ``scatter_reduce``: the product divided by the factor. A factor that is the only zero gets
+    the product of the other factors."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
-    zero = v.host_array(v.is_zero(source))  # which waits for a device
+    zero = v.host_array(v.is_zero(source))  # waits for the device
     zeros = v.host_array(places.take(places.add(zero.astype(node.kind.np))))
     single = zero & (zeros == 1)
     others = _reduced(x, v.where(single, 1, source), *node.args)

@@ -35,7 +35,7 @@ def _log_density(x: Operand, y: Operand) -> Operand:
 
 
 def _of_first_order(slope: Callable[[Any], Any], x: Operand) -> Operand:
-    """Return ``slope(x)``, which divides by x; where x is NaN or too small, return 0.5, its limit at 0."""
+    """Return ``slope(x)``, which divides by x; where x is NaN or within the dtype's eps of 0, return 0.5, the limit at 0."""
     array = v.host_array(x)
     small = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return v.where(small, 0.5, slope(v.where(small, 1, x)))
@@ -46,7 +46,7 @@ def _signed(x: Operand, value: Operand) -> Operand:
 
 
 _KEEP_RESULT = ("erfcx", "ndtri", "log_ndtr", "i0e", "i1", "i1e")
-# The slope from the argument and the result (None where it is not kept), and torch's name of the node.
+# The slope as a function of the argument and the result (None if it is not saved), and torch's name of the node.
 _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "erfc": ("ErfcBackward0", lambda x, y: v.times(v.exp(v.neg(v.mul(x, x))), -_TWO_BY_ROOT_PI)),
     "erfinv": ("ErfinvBackward0", lambda x, y: _erfinv_slope(_erfinv(x))),

@@ -83,7 +83,7 @@ class LabelSmoothingCrossEntropy(nn.Module):
 
 
 class NpuDropPath(nn.Module):
-    """Drops each sample with a probability in training, and scales the others (stochastic depth)."""
+    """Stochastic depth: in training, sets whole samples to zero with probability ``drop_prob`` and scales the others."""
 
     def __init__(self, drop_prob: float | None = None) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from mstorch._core.warned import warn
 
 from ..._tensor import Tensor
 
-_STEP = 1e-5  # the share of the numbers by which the bounds come nearer in one try
+_STEP = 1e-5  # the fraction of the values by which the bounds move per step
 
 
 class Histograms:
@@ -63,7 +63,7 @@ class Histograms:
         """Return the sum of a new histogram and an old one, which is extended to the wider bounds."""
         if update_min == orig_min and update_max == orig_max:
             return orig_hist + update_hist
-        if orig_min == orig_max:  # all that was seen is one number
+        if orig_min == orig_max:  # all observed values are equal
             return _counts(orig_min, self.bins, update_min, update_max) * torch.sum(orig_hist) + update_hist
         if update_min > orig_min:
             raise AssertionError("update_min must be <= orig_min")
@@ -83,7 +83,7 @@ class Histograms:
         places = torch.clamp(torch.bucketize(middles, edges, right=True) - 1, 0, self.bins - 1)
         return torch.bincount(places, weights=parts, minlength=self.bins)
 
-    # Choosing bounds
+    # Selection of bounds
 
     @staticmethod
     def _get_norm(delta_begin: Tensor, delta_end: Tensor, density: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ class FakeQuantizeBase(ABC, Module):
 
     def __init__(self) -> None:
         super().__init__()
-        for name in ("fake_quant_enabled", "observer_enabled"):  # buffers, which travel with the model
+        for name in ("fake_quant_enabled", "observer_enabled"):  # buffers, which are saved and moved with the model
             self.register_buffer(name, torch.tensor([1], dtype=torch.uint8))
 
     @abstractmethod
@@ -143,7 +143,7 @@ class FakeQuantize(FakeQuantizeBase):
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *rest: Any
     ) -> None:
         for name in ("scale", "zero_point"):
-            if prefix + name in state_dict:  # as many channels as there were
+            if prefix + name in state_dict:  # as many channels as in the file
                 getattr(self, name).resize_(state_dict[prefix + name].shape)
             elif strict:
                 missing_keys.append(prefix + name)

@@ -52,9 +52,9 @@ def fuse_modules(
     model: Module, modules_to_fuse: Sequence[Any], inplace: bool = False, fuser_func: Callable[..., Any] = fuse_known_modules,
     fuse_custom_config_dict: Any = None,
 ) -> Module:  # fmt: skip
-    """Return a copy of a model (itself with ``inplace``) with the named layers, a list or lists of names, fused; batch normalization is
-    folded.
-    """
+    """Return a copy of a model (with ``inplace``, the model) with the named layers fused and batch normalization folded into the weights.
+
+        ``modules_to_fuse`` is a list of layer names, or a list of such lists."""
     return _fuse_modules(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
 
 

@@ -126,7 +126,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.quant_min, self.quant_max = calculate_qmin_qmax(quant_min, quant_max, self.has_customized_qrange, dtype, reduce_range)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], *rest: Any) -> None:
-        if local_metadata.get("version") in (None, 1):  # files of old had no such buffer
+        if local_metadata.get("version") in (None, 1):  # old files lack this buffer
             state_dict[prefix + "eps"] = torch.tensor([_EPS])
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
@@ -237,7 +237,7 @@ def _nearer(own: Tensor, new: Tensor, share: float) -> Tensor:
 class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
     """Records the running minimum and maximum of each channel."""
 
-    _called = "PerChannelMinMaxObserver"  # in its errors
+    _called = "PerChannelMinMaxObserver"  # the name in error messages
 
     def __init__(
         self, ch_axis: int = 0, dtype: torch.dtype = torch.quint8, qscheme: qscheme = torch.per_channel_affine, reduce_range: bool = False,

@@ -123,7 +123,7 @@ _default_fp32_placeholder_qconfig = QConfig(
 _default_quint8_placeholder_qconfig = QConfig(PlaceholderObserver.with_args(dtype=torch.quint8), None)
 
 _BACKENDS = ["fbgemm", "x86", "qnnpack", "onednn"]
-_REDUCED = ("fbgemm", "x86")  # their products of bytes overflow without one bit less
+_REDUCED = ("fbgemm", "x86")  # backends whose int8 products overflow unless the range has one bit less
 
 
 def _check_backend(backend: str) -> None:
@@ -183,7 +183,7 @@ def _add_module_to_qconfig_obs_ctr(qconfig: QConfig, module: Any) -> QConfig | N
         try:
             maker.with_args(factory_kwargs=None)()
             return maker.with_callable_args(factory_kwargs=place)
-        except (AttributeError, TypeError):  # it is no observer, or asks no place
+        except (AttributeError, TypeError):  # it is not an observer, or has no device argument
             return maker
 
     return QConfig(placed(qconfig.activation), placed(qconfig.weight))

@@ -67,7 +67,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
 
 
 def _built(kind: type, *args: Any) -> type[Any]:
-    """Return the class. Raise NotImplementedError with the class's name if it is not implemented."""
+    """Return ``kind(*args)``, which raises NotImplementedError, if the class is not implemented; else the class."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 
@@ -144,8 +144,8 @@ class _Observing:
     """Adds observers to the layers of a model."""
 
     def __init__(self, kinds: set[Any], whole: set[Any] | None, device: int | str | torch.device | None, custom: dict[Any, Any]) -> None:
-        self.kinds = kinds  # of layers that are observed where they have no children
-        self.whole = whole or ()  # of layers that are observed whatever they have
+        self.kinds = kinds  # classes of layers that are observed if they have no children
+        self.whole = whole or ()  # classes of layers that are observed in any case
         self.device = device
         self.custom = custom or {}
 
@@ -223,7 +223,7 @@ def prepare(
     model: Module, inplace: bool = False, allow_list: Any = None, observer_non_leaf_module_list: set[type[Any]] | None = None,
     prepare_custom_config_dict: Any = None,
 ) -> Module:  # fmt: skip
-    """Return a copy of a model (itself with ``inplace``) with observers on layers that have a ``qconfig``."""
+    """Return a copy of a model (with ``inplace``, the model) with observers on layers that have a ``qconfig``."""
     config = get_default_custom_config_dict() if prepare_custom_config_dict is None else prepare_custom_config_dict
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model, qconfig_dict=None)
@@ -238,7 +238,7 @@ def prepare(
 
 @_deprecated
 def prepare_qat(model: Module, mapping: Any = None, inplace: bool = False) -> Module:
-    """Return a copy of a model (itself with ``inplace``) in training mode whose layers fake-quantize weights and outputs."""
+    """Return a copy of a model (with ``inplace``, the model) in training mode whose layers fake-quantize weights and outputs."""
     if not model.training:
         raise AssertionError("prepare_qat only works on models in training mode")
     mapping = get_default_qat_module_mappings() if mapping is None else mapping
@@ -257,7 +257,7 @@ def convert(
     module: Module, mapping: dict[Any, Any] | None = None, inplace: bool = False, remove_qconfig: bool = True, is_reference: bool = False,
     convert_custom_config_dict: Any = None, use_precomputed_fake_quant: bool = False,
 ) -> Module:  # fmt: skip
-    """Return a copy of an observed model (itself with ``inplace``) with layers replaced by their quantized classes in ``mapping``."""
+    """Return a copy of an observed model (with ``inplace``, the model) with layers replaced by their quantized classes in ``mapping``."""
     module = module if inplace else copy.deepcopy(module)
     _convert(module, mapping, True, is_reference, convert_custom_config_dict, use_precomputed_fake_quant)
     if remove_qconfig:
@@ -278,7 +278,7 @@ def _convert(
     module = module if inplace else copy.deepcopy(module)
     made = {}
     for name, child in module.named_children():
-        if not isinstance(child, _FusedModule) and type_before_parametrizations(child) not in custom:  # these are swapped as one
+        if not isinstance(child, _FusedModule) and type_before_parametrizations(child) not in custom:  # fused layers are swapped as a whole
             _convert(child, mapping, True, is_reference, config, use_precomputed_fake_quant)
         made[name] = swap_module(child, mapping, custom, use_precomputed_fake_quant)
     module._modules.update(made)

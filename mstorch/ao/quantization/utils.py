@@ -217,10 +217,9 @@ def calculate_qmin_qmax(
 def qparams_of(
     low: Tensor, high: Tensor, scheme: qscheme, kind: torch.dtype, limits: tuple[int, int], eps: Tensor, customized: bool, wide: bool = True
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return scales and zero points for observed bounds, each a tensor of at least 1 dimension.
+    """Return scales and zero points for observed bounds, as tensors of at least 1 dimension.
 
-    With ``wide``, unsigned 16-bit types have a symmetric zero point, too.
-    """
+    With ``wide``, unsigned 16-bit types also have a symmetric zero point."""
     least, greatest = limits
     down, up = torch.minimum(low, torch.zeros_like(low)), torch.maximum(high, torch.zeros_like(high))
     point = torch.zeros(down.size(), dtype=torch.int64, device=down.device)

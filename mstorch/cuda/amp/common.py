@@ -1,4 +1,4 @@
-"""Whether mixed precision is available."""
+"""Query for the availability of mixed precision."""
 from __future__ import annotations
 
 from ..._core import cuda_names

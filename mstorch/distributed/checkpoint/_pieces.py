@@ -33,7 +33,7 @@ def name_of(path: Path) -> str:
 
 
 def told(state: dict[str, Any], path: Path) -> Path:
-    """Return a path in which dict keys are str and list indices int."""
+    """Return the path with dict keys converted to str and list indices as int."""
     found: list[Any] = []
     for key in path:
         found.append(str(key) if isinstance(state, Mapping) else key)
@@ -51,7 +51,8 @@ def put(state: Any, path: Path, value: Any) -> None:
 
 
 def piece(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int, ...], bool]:
-    """Return this rank's shard of a tensor: the offset, the size, the data, the global size, and whether this rank is to save the shard."""
+    """Return this rank's shard of a tensor as (offset, size, data, global size, save); ``save`` is True on the rank that saves the shard.
+    """
     if not isinstance(tensor, DTensor):
         shape = tuple(tensor.shape)
         return (0,) * len(shape), shape, tensor.detach(), shape, True

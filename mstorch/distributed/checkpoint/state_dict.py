@@ -46,7 +46,7 @@ def _named(model: Any) -> dict[str, Any]:
 
 
 def _given(value: Any, options: StateDictOptions) -> Any:
-    """Return a value detached; with ``full_state_dict``, a DTensor is gathered."""
+    """Return the detached value; with ``full_state_dict``, DTensors are gathered to full tensors."""
     if isinstance(value, dict):
         return {key: _given(one, options) for key, one in value.items()}
     if isinstance(value, DTensor) and options.full_state_dict:
@@ -55,7 +55,7 @@ def _given(value: Any, options: StateDictOptions) -> Any:
 
 
 def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """Return full CPU states on rank 0 only, {} elsewhere, as in torch."""
+    """Return the state dict; {} on other ranks than 0 if full states are offloaded to the CPU, as in torch."""
     if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank():
         return {}
     return found
@@ -84,7 +84,7 @@ def _received(state: dict[str, Any], options: StateDictOptions) -> Any:
 
 
 def _fitted(value: torch.Tensor | DTensor, like: torch.Tensor | DTensor) -> Any:
-    """Return a value sharded like another."""
+    """Return a full tensor as a DTensor sharded like ``like``, if ``like`` is a DTensor; other values are returned unchanged."""
     if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor) and value.dim():
         return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
     return value
@@ -121,7 +121,7 @@ def _init_optim_state(optimizer: Optimizer) -> None:
 
 
 def _as_spread(value: Any, parameter: torch.Tensor | DTensor) -> torch.Tensor:
-    """Return an optimizer state tensor for this rank's shard of a parameter, as a DTensor."""
+    """Return a parameter's optimizer state, wrapped in a DTensor like the parameter's if the parameter is a DTensor."""
     if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor) or isinstance(value, DTensor) or not value.dim():
         return value
     return wrapped(value.detach(), *parameter.__dict__["_spec"])

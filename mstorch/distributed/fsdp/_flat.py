@@ -11,7 +11,7 @@ import mstorch as torch
 from ...nn.modules.module import Module
 from .._group import ProcessGroup
 
-_ALIGNED = 16  # bytes: where parameters begin that stay visible, as torch lays them out
+_ALIGNED = 16  # byte alignment of visible original parameters, as in torch
 FLAT_PARAM = "_flat_param"
 
 
@@ -21,7 +21,7 @@ class _Entry:
     def __init__(self, parameter: torch.Tensor, places: list[tuple[Any, str]], name: str, start: int) -> None:
         self.shape, self.places, self.name = tuple(parameter.shape), places, name
         self.start, self.stop = start, start + parameter.numel()
-        self.orig: Any = None  # this process's part, where parameters stay visible
+        self.orig: Any = None  # this rank's part, if the original parameters are visible
 
 
 class FlatOwner:
@@ -76,9 +76,8 @@ class FlatOwner:
         """Do nothing: the flat parameter is never replaced."""
 
     def put(self, tensor: torch.Tensor) -> None:
-        """Set the modules' parameters to views of the full tensor, or, given the shard, remove all but the flat one. An interrupt leaves a
-        module with one or the other.
-        """
+        """Make the modules' parameters views of the full tensor; given the sharded parameter, remove them and leave the flat parameter.
+        After an interrupt, each module has one or the other."""
         present = tensor is not self.sharded
         if not self.visible:
             self.holder._parameters[FLAT_PARAM] = self.sharded
@@ -94,7 +93,7 @@ class FlatOwner:
                     module.__dict__.pop(name, None)
 
     def give(self, local: torch.Tensor) -> None:
-        """Add to this rank's shard of the gradient."""
+        """Accumulate into the gradient of this rank's shard."""
         local = local.to(self.sharded.device)
         held = self.sharded.grad
         self.sharded.grad = local if held is None else held + local
@@ -107,7 +106,8 @@ class FlatOwner:
             self.sharded.grad = None
 
     def refresh(self, fn: Callable[..., Any]) -> None:
-        """Update the flat parameter after ``Module._apply``: where modules hold the original parameters, call ``fn`` on its data."""
+        """Update after ``Module._apply(fn)``; where the modules hold the original parameters, also apply ``fn`` to the flat parameter's
+        data."""
         if self.visible:
             with torch.no_grad():
                 self.sharded.data = fn(self.sharded.data)
@@ -132,13 +132,13 @@ class FlatOwner:
             for entry, parameter in zip(self.entries, made):
                 for module, name in entry.places:
                     found = module._parameters.pop(name)
-                    if found is not parameter:  # another one was assigned
+                    if found is not parameter:  # another parameter was assigned
                         with torch.no_grad():
                             whole.detach()[entry.start : entry.stop] = found.detach().reshape(-1)
             self.put(self.sharded if self.whole is None else self.whole)
 
     def keep(self, whole: torch.Tensor) -> None:
-        """Copy the full tensor's values to this rank's shard."""
+        """Copy this rank's slice of the full tensor to the sharded parameter."""
         with torch.no_grad():
             self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
 

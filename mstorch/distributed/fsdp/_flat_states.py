@@ -56,7 +56,7 @@ def named_state(model: Any, optimizer: Optimizer, rank0_only: bool, prefix_of: C
                     wholes[name][key] = placed(value.clone()) if isinstance(value, torch.Tensor) else value
         for name, found in wholes.items():
             state[prefix + name] = found
-    for name, parameter in model.named_parameters():  # ignored ones
+    for name, parameter in model.named_parameters():  # parameters that FSDP ignores
         if id(parameter) not in names:
             names[id(parameter)] = [name]
             if parameter in optimizer.state:

@@ -143,7 +143,7 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
 
 
 def _managed(module: Module, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
-    """Return the parameters of a module that no sharded submodule manages, each with the places that refer to it."""
+    """Return a dict from each parameter that no sharded submodule manages to its (module, name) pairs."""
     found: dict[Any, list[tuple[Any, str]]] = {}
     waiting, seen = [module], set()
     while waiting:
@@ -220,7 +220,7 @@ def gather(module: Any) -> None:
     """All-gather a module's parameters before it computes."""
     shards = module._shards
     if module._reshard_given is None and not getattr(module, "_inner", False):
-        shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
+        shards.reshard_after_forward = False  # as in torch, the root's parameters are needed again at once
     shards.unshard()
     shards.prefetch()
     if torch.is_grad_enabled():

@@ -21,7 +21,7 @@ from ._flat import FlatOwner
 if TYPE_CHECKING:
     from ._fully_shard import MixedPrecisionPolicy
 
-# Whose memory it is that backward will ask for, by the storage of the whole.
+# The Shards and the parameter's index by the storage of a full parameter, which backward may need again.
 _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDictionary()
 
 
@@ -31,7 +31,7 @@ class Owner:
     def __init__(self, parameter: torch.Tensor, places: list[tuple[Any, str]], mesh: DeviceMesh, offload: bool = False) -> None:
         self.places, self.mesh = places, mesh
         self.placements = [Replicate(), Shard(0)] if mesh.ndim == 2 else [Shard(0)]
-        self.partial: Any = None  # of a gradient that is not averaged over copies yet
+        self.partial: Any = None  # a gradient that is not averaged over the replicas yet
         self.shape, self.dtype, self.needs_grad = tuple(parameter.shape), parameter.dtype, parameter.requires_grad
         group = mesh.get_group(mesh.ndim - 1)
         local = cut(parameter.detach(), 0, group).clone(memory_format=torch.contiguous_format)
@@ -39,7 +39,7 @@ class Owner:
         spread = wrapped(local, mesh, self.placements, self.shape)
         self.sharded: Any = torch.nn.Parameter(spread, parameter.requires_grad)
         self.whole: Any = None
-        self.grad: Any = None  # of the whole, where it is not averaged yet
+        self.grad: Any = None  # gradient of the full parameter that is not reduced yet
         self.put(self.sharded)
 
     def give(self, local: torch.Tensor) -> None:
@@ -77,18 +77,18 @@ class Shards:
         self, owners: Sequence[Any], group: ProcessGroup, reshard: bool, policy: MixedPrecisionPolicy, device: torch.device,
         copies: Any = None
     ) -> None:
-        self.device = device  # where the wholes are; parts may be kept on the CPU
-        self.copies, self.averages_copies = copies, True  # the group of those that have the same parts
+        self.device = device  # device of the full parameters; shards may be on the CPU
+        self.copies, self.averages_copies = copies, True  # the group of ranks with the same shards (replicas)
         self.owners, self.group, self.reshard_after_forward, self.policy = list(owners), group, reshard, policy
-        self.divisor: float | None = None  # of gradients, where it is not the number of processes
+        self.divisor: float | None = None  # divisor of gradients, if it is not the number of ranks
         self.reshard_after_backward = True
         self.syncs, self.queued, self.arrived = True, False, 0
-        self.again: list[Any] | None = None  # the wholes' storages in backward
-        self.begun: tuple[list[Any], Any] | None = None  # wholes that are on their way
-        self.before_forward: list[Shards] = []  # those whose wholes are begun as soon as these are there
+        self.again: list[Any] | None = None  # the full parameters' storages in backward
+        self.begun: tuple[list[Any], Any] | None = None  # a started all-gather
+        self.before_forward: list[Shards] = []  # Shards whose all-gather starts as soon as this one has completed
         self.before_backward: list[Shards] = []
 
-    # Putting together
+    # Unsharding
 
     def begin(self) -> None:
         """Start the all-gather into separate full tensors."""
@@ -117,7 +117,7 @@ class Shards:
 
     @property
     def together(self) -> bool:
-        """Whether the modules currently hold the gathered parameters."""
+        """True while the modules hold full parameters."""
         return bool(self.owners) and all(owner.whole is not None for owner in self.owners)
 
     def prepare(self) -> None:
@@ -144,7 +144,7 @@ class Shards:
             if owner.needs_grad:
                 whole.register_post_accumulate_grad_hook(lambda _, owner=owner: self._arrive(owner))
             owner.put(whole)
-            owner.whole = whole  # last: what an interrupt comes before is done again
+            owner.whole = whole  # last: an interrupted owner is unsharded again
 
     def reshard(self) -> None:
         """Give the modules their shards and free the full parameters."""
@@ -152,13 +152,13 @@ class Shards:
             self._gathered()
         for owner in self.owners:
             if owner.whole is not None:
-                whole, owner.whole = owner.whole, None  # first: what an interrupt comes before is put together again
+                whole, owner.whole = owner.whole, None  # first: an interrupted owner is sharded again
                 owner.put(owner.sharded)
                 whole._ms_storage.let_go()
                 whole._ms_array = whole._ms_raw = whole._ms_at = None
 
     def _ms_storage(self, place: int) -> Any:
-        """Return the storage of a full parameter in backward, gathered again if freed."""
+        """Return the storage of a full parameter for backward; gather the parameters again if they were freed."""
         owner = self.owners[place]
         if owner.whole is not None:
             return owner.whole._ms_storage
@@ -183,7 +183,7 @@ class Shards:
             next_callback(self.finish)
 
     def expect(self, wholes: list[Any]) -> None:
-        """Remember the full tensors whose gradients backward will deliver."""
+        """Remember the full tensors for which backward will compute gradients."""
         self.waiting = wholes
 
     waiting: list[Any] = []
@@ -225,7 +225,7 @@ class Shards:
                         owner.give(part.to(owner.dtype))
 
     def _over_copies(self, owner: Any, part: Any) -> Any:
-        """Return a gradient shard, averaged over the replicas; None while the averaging is deferred."""
+        """Return the gradient shard averaged over the replicas; accumulate it and return None if averaging is deferred."""
         part = part if owner.partial is None else part + owner.partial
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:
@@ -235,7 +235,7 @@ class Shards:
         return part if divisor is None or self.divisor is not None else part.div_(divisor)
 
     def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
-        """Return the reduction of gradients and the divisor afterwards; HCCL has SUM but not AVG."""
+        """Return the reduction for gradients, and the divisor to apply after it (None with AVG, which HCCL lacks)."""
         if self.divisor is None and parts[0].device.type == "cpu":
             return ReduceOp.AVG, None
         return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor

@@ -10,8 +10,8 @@ from ...nn.modules.batchnorm import _BatchNorm
 
 
 class ShardingStrategy(enum.Enum):
-    """What FSDP shards: parameters, gradients and optimizer states; only gradients and states; nothing; or everything within each machine.
-    """
+    """The tensors that FSDP shards: parameters, gradients and optimizer states; only gradients and states; none; or all of them, within
+    each machine."""
 
     FULL_SHARD = enum.auto()
     SHARD_GRAD_OP = enum.auto()
@@ -50,40 +50,40 @@ class MixedPrecision:
 
 @dataclasses.dataclass
 class CPUOffload:
-    """Whether shards, their gradients and states are kept on the CPU."""
+    """Setting that keeps shards, their gradients and optimizer states on the CPU."""
 
     offload_params: bool = False
 
 
 @dataclasses.dataclass
 class StateDictConfig:
-    """Whether a state dict's tensors are moved to the CPU."""
+    """Setting that moves the tensors of a state dict to the CPU."""
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Full tensors, on every rank or only on rank 0."""
+    """Config of state dicts with full tensors, on every rank or only on rank 0."""
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """Flat shards."""
+    """Config of state dicts with each rank's flat shards."""
 
 
 @dataclasses.dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """Sharded tensors."""
+    """Config of state dicts with sharded tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class OptimStateDictConfig:
-    """Whether an optimizer state's tensors are moved to the CPU."""
+    """Setting that moves the tensors of an optimizer state dict to the CPU."""
 
     offload_to_cpu: bool = True
 

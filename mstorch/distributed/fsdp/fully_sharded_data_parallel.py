@@ -54,7 +54,7 @@ _CONFIGS = {
 
 
 class OptimStateKeyType(enum.Enum):
-    """Whether an optimizer state is keyed by parameter names or ids."""
+    """The keys of an optimizer state dict: parameter names or ids."""
 
     PARAM_NAME = enum.auto()
     PARAM_ID = enum.auto()
@@ -150,7 +150,7 @@ class FullyShardedDataParallel(Module):
         owners = [FlatOwner(given, module, group, self._use_orig_params, offload)] if given else []
         policy = MixedPrecisionPolicy(self.mixed_precision.param_dtype, self.mixed_precision.reduce_dtype, None, False)
         object.__setattr__(self, "_shards", Shards(owners, group, strategy is ShardingStrategy.FULL_SHARD, policy, self.compute_device))
-        # As in torch, what the outermost one has is needed again at once.
+        # As in torch, the root's parameters are needed again at once.
         object.__setattr__(self, "_reshard_given", None if strategy is ShardingStrategy.FULL_SHARD else False)
 
     # What it is
@@ -266,7 +266,7 @@ class FullyShardedDataParallel(Module):
         """Raise NotImplementedError."""
         _refuse(".register_comm_hook")
 
-    # Whole parameters
+    # Full parameters
 
     @staticmethod
     @contextmanager
@@ -290,7 +290,7 @@ class FullyShardedDataParallel(Module):
 
     @contextmanager
     def _with_parts(self) -> Iterator[None]:
-        """Take part in the other ranks' all-gather, then keep the shards."""
+        """Take part in the other ranks' all-gather, but leave this rank's parameters sharded."""
         if not self._shards.together:
             self._shards.unshard()
             self._shards.reshard()
@@ -372,7 +372,7 @@ class FullyShardedDataParallel(Module):
                         found[name] = self._spread(found[name])
                     else:
                         found[name] = found[name].detach().to("cpu" if config.offload_to_cpu else found[name].device, copy=True)
-        if config.offload_to_cpu:  # buffers, too
+        if config.offload_to_cpu:  # buffers too
             here = [name for name, value in found.items() if name.startswith(prefix) and isinstance(value, torch.Tensor)]
             found.update((name, found[name].cpu()) for name in here)
         if kind is StateDictType.FULL_STATE_DICT and getattr(config, "rank0_only", False) and get_rank():
@@ -427,7 +427,8 @@ def _without_sync(undo: Undo, shards: list[Shards]) -> None:
 
 
 def _own_parts(module: Module, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name prefix, submodule) of a module, without FSDP-wrapped submodules."""
+    """Yield (prefix, module) for the module and each of its descendants once; FSDP-wrapped submodules and their descendants are left out.
+    """
     waiting, seen = [(prefix, module)], set()
     while waiting:
         name, part = waiting.pop(0)
@@ -447,7 +448,7 @@ def _names(owner: FlatOwner, module: Module, prefix: str) -> list[str]:
 
 
 def _own_places(module: Module, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield ``_own_parts``, with every name that a submodule has."""
+    """Yield (prefix, module) like ``_own_parts``, but a submodule that is registered under several names is yielded for each name."""
     yield name, module
     for child, part in module._modules.items():
         if part is not None and not isinstance(part, FullyShardedDataParallel):

@@ -137,7 +137,7 @@ def _recursive_wrap(
 
 
 class _Context:
-    """The wrapper class and the keyword arguments that ``enable_wrap`` sets for ``wrap``."""
+    """The state of ``enable_wrap``: the wrapper class and its keyword arguments, which ``wrap`` uses."""
 
     wrapper: Callable[..., Any] | None = None
     settings: dict[str, Any] = {}

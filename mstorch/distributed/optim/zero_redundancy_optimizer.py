@@ -45,7 +45,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.process_group = default_group() if process_group is None else process_group
         self.world_size, self.rank = self.process_group.size(), self.process_group.rank()
         self.global_rank = get_global_rank(self.process_group, self.rank)
-        self.parameters_as_bucket_view = parameters_as_bucket_view  # the broadcasts work in the parameters' memory in any case
+        self.parameters_as_bucket_view = parameters_as_bucket_view  # stored only: broadcasts always work in the parameters' memory
         self._class, self._defaults = optimizer_class, defaults
         self._gathered: list[Any] = []
         self.optim: Any = None
@@ -53,7 +53,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._rebuild()
 
     def _parts(self) -> list[list[list[Any]]]:
-        """Return for each rank and param group the parameters that the rank updates; the largest go to the rank with the least."""
+        """Return the parameters that each rank updates, as ``[rank][param group]`` lists. Parameters are assigned by descending size to the
+        rank that has the fewest elements."""
         sizes = [0] * self.world_size
         found: list[list[list[Any]]] = [[] for _ in range(self.world_size)]
         for group in self.param_groups:
@@ -143,7 +144,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.optim.load_state_dict({"state": copy.deepcopy(state), "param_groups": local["param_groups"]})
         self._options(state_dict["param_groups"], self.param_groups)
 
-    # Processes with inputs of different lengths
+    # Ranks with inputs of different lengths
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """Return the JoinHook to run when this rank has no more inputs."""

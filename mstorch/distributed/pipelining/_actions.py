@@ -52,7 +52,7 @@ class _Action(NamedTuple):
 
     @property
     def is_compute_op(self) -> bool:
-        """Whether the action computes, rather than communicates."""
+        """True if the action is a computation, False if it is communication."""
         kind = _ComputationType
         return self.computation_type in (kind.FORWARD, kind.FULL_BACKWARD, kind.BACKWARD_INPUT, kind.BACKWARD_WEIGHT, kind.OVERLAP_F_B)
 
@@ -76,7 +76,7 @@ class _Action(NamedTuple):
 
 
 def with_reductions(actions: Iterable[_Action | None], microbatches: int) -> list[_Action | None]:
-    """Return the actions alone, with a gradient reduction after each stage's last backward."""
+    """Return the actions without the None entries, with a gradient reduction after the last backward of each stage."""
     found: list[_Action | None] = []
     done: dict[int, int] = {}
     for action in actions:

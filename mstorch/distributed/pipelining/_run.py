@@ -17,7 +17,7 @@ from ._utils import _TensorMeta
 from .stage import PipelineStage, as_tuple
 
 _BEHIND = 2
-"""Maximum number of batches in flight; more would only keep sent tensors alive. No process waits for a later one than it has begun."""
+"""Maximum number of batches in flight; more would only keep sent tensors alive. A process waits only for batches that it has started."""
 
 
 class _Batch:
@@ -59,7 +59,7 @@ class Run:
         self._begun: deque[_Batch] = deque()
         self._told: list[Any] = []
         self._knew = {index: stage.outputs is not None for index, stage in stages.items()}
-        """Stages that had sent their output metadata to the next one before this step."""
+        """For each stage, True once its output metadata has been sent to the next stage."""
 
     def go(self, times: list[dict[int, _Action]]) -> None:
         """Run this rank's actions, and wait until all that it sent has been read."""
@@ -120,9 +120,8 @@ class Run:
         target.receive(number, tensors)
 
     def _arrivals(self, action: _Action) -> list[tuple[Any, ...]]:
-        """Return what to receive from another rank's action, at most one item: its key, the receive buffers, the sender's rank, and the
-        function to call on arrival.
-        """
+        """Return a list with the receive that another rank's action requires, or an empty list. A receive is a tuple (key, buffers,
+        sender's rank, function to call on arrival)."""
         index, kind, number, _ = action
         target = index + 1 if kind is FORWARD else index - 1
         stage = self._stages.get(target)

@@ -45,7 +45,7 @@ class _PipelineSchedule(ABC):
         self._has_backward = loss_fn is not None
         self._internal_losses: list[Any] = []
         self._known_for: bool | None = None
-        """Whether stages know each other's tensor metadata: for steps with backward (True), without it, or not yet (None)."""
+        """The kind of step for which stages know each other's tensor metadata: with backward (True), without (False), none yet (None)."""
 
     @abstractmethod
     def _mine(self) -> list[PipelineStage]:

@@ -63,12 +63,12 @@ class _PipelineStageBase:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first stage."""
+        """True for the first stage."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether this is the last stage."""
+        """True for the last stage."""
         return self.stage_index == self.num_stages - 1
 
     def clear_runtime_states(self) -> None:
@@ -119,7 +119,7 @@ class PipelineStage(_PipelineStageBase):
         self.inputs = inputs
 
     def _wanted(self, known: tuple[Any, ...] | None) -> list[int]:
-        """Return which tensors get gradients from another stage."""
+        """Return the indices of the tensors that receive gradients from another stage."""
         return [number for number, one in enumerate(known or ()) if one.requires_grad] if self.has_backward else []
 
     def input_gradients(self) -> list[int]:

@@ -17,7 +17,7 @@ from ._dtensor import DTensor, distribute_tensor
 from ._dtensor import _rebuilt as _tensor_again
 from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
-# Classes in the file of a DTensor: importing this module allows them under ``weights_only``, as in torch.
+# Classes in the pickle of a DTensor: importing this module allows them under ``weights_only``, as in torch.
 add_safe_globals([DTensor, DeviceMesh, Shard, _StridedShard, Replicate, Partial, _tensor_again, _mesh_again])
 
 

@@ -25,8 +25,8 @@ from ..device_mesh import DeviceMesh
 from ._moves import Fan, move, part_shape, total, whole_shape
 from .placement_types import Partial, Placement, Replicate, Shard
 
-# Further operations on each element by itself, with numbers and with tensors of the same shape, spread in the same way: those whose
-# schemas do not say so.
+# Further elementwise operations, with numbers and with tensors of the same shape and placements: those whose
+# schemas have no tag for this.
 _EACH = CONVERSIONS | frozenset(
     "zeros_like ones_like empty_like full_like square contiguous dropout detach softplus isfinite nan_to_num".split()
 )
@@ -74,7 +74,7 @@ class DTensor(Tensor):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh."""
+        """The DeviceMesh over which the tensor is distributed."""
         return self.__dict__["_spec"][0]
 
     @property
@@ -142,7 +142,7 @@ class DTensor(Tensor):
         return part if largest else part.pow(1.0 / order)
 
     def _everywhere(self, value: Tensor) -> DTensor:
-        """Return a plain tensor, equal on all ranks, as a replicated DTensor on the same mesh."""
+        """Return a plain tensor, which is equal on all ranks, as a replicated DTensor on this DTensor's mesh."""
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
 
@@ -174,7 +174,7 @@ def _whole(tensor: Any) -> Any:
     return move(_unwrap(tensor), shape, mesh, placements, (Replicate(),) * mesh.ndim)
 
 
-# What operations do
+# Effects of operations
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
@@ -197,7 +197,7 @@ _FACTS: dict[str, Callable[..., Any]] = {
     ),
 }
 _FACTS["__str__"] = _FACTS["__repr__"]
-# Of the memory here, or of the place in the tape: the same for the whole and its part.
+# Queries of the local memory or of the autograd node, which are the same for the local shard and the full tensor.
 _OWN = set(
     "dtype device layout requires_grad requires_grad_ is_leaf grad_fn _version is_floating_point is_complex element_size is_sparse "
     "retain_grad register_hook register_post_accumulate_grad_hook is_cuda is_meta __hash__ is_quantized names output_nr __set__ "
@@ -206,20 +206,20 @@ _OWN = set(
 
 
 def _name(func: Any) -> tuple[str, str]:
-    """Return the name of the function that was called; for a property, also whether it is read or set."""
+    """Return (name, ""), or for a property accessor the property's name and "__get__", "__set__" or "__delete__"."""
     owner = getattr(func, "__self__", None)
     if owner is not None and isinstance(owner, property):
         return getattr(owner, "__name__", ""), func.__name__
     return getattr(func, "__name__", ""), ""
 
 
-# Functions with a way of their own for DTensors, by name, while somebody asks for it.
+# Handlers of functions on DTensors, by name, set by context managers.
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
 def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name, access = _name(func)
-    if not args and "tensor" in kwargs:  # torch.nn.init names all of its arguments
+    if not args and "tensor" in kwargs:  # torch.nn.init passes all arguments by keyword
         args, kwargs = (kwargs["tensor"],), {key: value for key, value in kwargs.items() if key != "tensor"}
     if name in HANDLERS:
         return HANDLERS[name](*args, **kwargs)
@@ -265,7 +265,7 @@ def _gradient(func: Any, access: str, args: tuple[Any, ...]) -> Tensor | None:
         if found is None or isinstance(found, DTensor):
             return found
         mesh, placements, shape = tensor.__dict__["_spec"]
-        held = views.detach(found)  # another object over the same memory: writes reach the gradient
+        held = views.detach(found)  # another object over the same memory: writes change the gradient
         return wrapped(held, mesh, [Replicate() if isinstance(one, Partial) else one for one in placements], shape)
 
 
@@ -282,7 +282,7 @@ def _data(func: Any, access: str, args: tuple[Any, ...]) -> Any:
 
 
 replicating = [False]
-"""Whether plain tensors mixed with DTensors count as replicated (``experimental.implicit_replication``)."""
+"""True if plain tensors mixed with DTensors count as replicated (``experimental.implicit_replication``)."""
 
 
 def _scalar_backward(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -362,7 +362,7 @@ def _write(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     mesh, placements, shape = target.__dict__["_spec"]
     if any(isinstance(one, Partial) for one in placements):
         raise NotImplementedError(f"mstorch: {name} of a DTensor that is part of a sum")
-    if name in _RANDOM:  # as in torch on the CPU, each process draws its part from its own generator
+    if name in _RANDOM:  # as in torch on the CPU, each rank draws its shard from its own generator
         func(_unwrap(target).detach(), *args[1:], **kwargs)
         return target
 
@@ -421,7 +421,8 @@ def distribute_tensor(
     tensor: Tensor | DTensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     src_data_rank: int | None = 0
 ) -> DTensor:
-    """Return a tensor distributed over a mesh: rank 0's of each row is sent, or with ``src_data_rank=None`` each rank's own is used."""
+    """Return a tensor distributed over a mesh. Rank ``src_data_rank`` of each mesh dimension's groups broadcasts its tensor; with None,
+        each rank takes its shard from its own tensor."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:

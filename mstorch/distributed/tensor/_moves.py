@@ -127,7 +127,7 @@ class Fan(Function):
 
 
 class _Share(Function):
-    """Replicated to partial: rank 0 keeps the tensor, the others have zeros."""
+    """Redistribution from replicated to partial: rank 0 keeps the tensor, the other ranks have zeros."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, tensor: Any, group: ProcessGroup) -> Any:

@@ -50,8 +50,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.constants: dict[str, Tensor] = {}
         self._nodes: dict[Any, Node] = {}
         self._names: dict[Any, str] = {}
-        self.has_read = False  # whether the program asked for a value of a traced tensor, which ends the trace
-        self._alive: list[Tensor] = []  # no other tensor gets their place
+        self.has_read = False  # whether the program read a value of a traced tensor, which ends the trace
+        self._alive: list[Tensor] = []  # keeps the tensors alive, so that their ids stay unique
 
     def enter(self, tensor: Tensor, node: Node) -> None:
         """Associate a node with a tensor."""
@@ -83,7 +83,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         """Run the call and record it as a node; return its result."""
         kwargs = kwargs or {}
-        if tangents.LEVELS:  # tangents are computed with the values, below what a mode sees
+        if tangents.LEVELS:  # tangents are computed together with the values, below the mode
             words = "derivatives by forward mode (jvp, jacfwd, hessian) are"
             raise NotImplementedError(f"mstorch: {words} not known in the terms of torch.ops.aten")
         decomposition = self.decompositions.get(func)

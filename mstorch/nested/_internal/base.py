@@ -19,7 +19,7 @@ from ..._tensor import Tensor
 
 
 class Unanswered(NotImplementedError):
-    """Raised for an attribute of a nested tensor that only plain tensors have."""
+    """Raised when an attribute is read that nested tensors do not have."""
 
 
 def _refused(what: str) -> Any:
@@ -43,8 +43,8 @@ class Nested(Tensor):
     """A tensor of tensors of one rank. ``_values`` holds their elements."""
 
     _values: Any
-    FORMS: dict[str, Callable[..., Any]]  # of operations by name, for the tensors of a layout
-    restorer: Callable[..., Any]  # makes one of what a file holds
+    FORMS: dict[str, Callable[..., Any]]  # implementations of operations by name, for one layout
+    restorer: Callable[..., Any]  # function that rebuilds a tensor from a file's data
     _ms_nested = True
     __torch_function__ = disabled
 
@@ -60,14 +60,14 @@ class Nested(Tensor):
         """Return a nested tensor with other values in the same structure."""
         raise NotImplementedError
 
-    # What a tensor says of itself
+    # Queries of metadata
 
     @property
     def device(self) -> device:
         """The device of the elements."""
         return self._values.device
 
-    is_meta = property(lambda self: self._values.is_meta, doc="Whether the elements are on the meta device.")
+    is_meta = property(lambda self: self._values.is_meta, doc="True if the elements are on the meta device.")
 
     def dim(self) -> int:
         """Return the number of dimensions, including the batch dimension."""
@@ -245,7 +245,7 @@ class Nested(Tensor):
 
 
 def new(cls: type, values: Tensor) -> Any:
-    """Return a nested tensor of a class with ``values`` as its elements, still without structure."""
+    """Return an instance of the nested class ``cls`` over ``values``; the caller sets its structure."""
     made: Any = object.__new__(cls)
     made.__dict__["_values"] = values
     return made

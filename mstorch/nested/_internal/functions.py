@@ -37,7 +37,7 @@ def _aligned(kept: Array) -> bool:
 
 
 def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
-    """Return whether the True elements of each row of a mask are its first ones."""
+    """Return True if each row of the mask has its True elements first."""
     return _aligned(_checked_mask(t, mask))
 
 

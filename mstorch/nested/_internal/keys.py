@@ -7,7 +7,7 @@ from typing import Any
 from ..._core.nested_parts import is_nested
 from ..._tensor import Tensor
 
-_WHOLE = object()  # a dimension that the dots stand for
+_WHOLE = object()  # a dimension that the Ellipsis covers
 
 
 def read(input: Tensor, key: int | Sequence[slice[Any, Any, Any]], sliced: Callable[[Any, int, slice], Any]) -> Any:

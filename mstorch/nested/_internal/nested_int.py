@@ -24,7 +24,7 @@ class _Constant:
 
 
 def _at_least(one: Any, other: Any) -> bool:
-    """Return whether ``one >= other``. Raise ValueError if that depends on the lengths. A ragged length counts as at least 2."""
+    """Return whether ``one >= other``, where a ragged length is taken to be at least 2. Raise ValueError if that does not decide."""
     nested, beside = isinstance(one, NestedIntNode), isinstance(other, NestedIntNode)
     if nested and beside and one.t_id == other.t_id:
         return bool(one.coeff >= other.coeff)

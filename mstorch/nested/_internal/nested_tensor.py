@@ -106,10 +106,10 @@ class NestedTensor(Nested):
         return of_values(values, self._offsets, self._lengths, self._ragged_idx, self._metadata_cache)
 
     def _seed(self, gradient: Tensor) -> Any:
-        """Return a gradient's elements in their order in memory."""
+        """Return the elements of a gradient of this tensor, in the order of ``_values``."""
         return gradient._values
 
-    # What a tensor says of itself
+    # Queries of metadata
 
     @property
     def layout(self) -> layout:
@@ -164,7 +164,7 @@ class NestedTensor(Nested):
         tail = f", grad_fn={node}" if node is not None else ", requires_grad=True" if self.requires_grad else ""
         return f"NestedTensor(size={self._size}, offsets={self._offsets}{tail}, contiguous={self.is_contiguous()})"
 
-    # What it is made of
+    # Components
 
     def values(self) -> Any:
         """Return a view of the tensor with all components."""
@@ -247,7 +247,7 @@ class NestedTensor(Nested):
         return [self._values.narrow(place, start, length) for start, length in zip(starts, lengths)]
 
     def _view_func(self, new_base: Any) -> Any:
-        """Return the view of another base that corresponds to this view of its own."""
+        """Return the view of ``new_base`` with the geometry that this tensor has on its base."""
         values = self._values
         return self._like(new_base.as_strided(values.shape, values.stride(), values.storage_offset()))
 
@@ -259,7 +259,7 @@ class NestedTensor(Nested):
         return moved if moved is self else moved._following()
 
     def _following(self) -> Tensor:
-        """Return the tensor with offsets and lengths moved to the values' device."""
+        """Move offsets and lengths to the device of the values; return the tensor."""
         where = self._values.device
         if self._offsets.device != where:
             offsets, lengths = self._offsets, self._lengths

@@ -59,9 +59,10 @@ def needs_plain(input: Tensor, name: str, argument: str = "self") -> None:
 
 
 def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) -> int:
-    """Convert a dimension of ``input`` to a dimension of its values. Raise RuntimeError for dimension 0, and for the ragged dimension
-    unless ``ragged``.
-    """
+    """Return the dimension of the values that corresponds to ``dim``. Raise RuntimeError for dimension 0, and for the ragged one unless
+    ``ragged``.
+
+    ``more``: additional dimensions of the result (``unsqueeze``)."""
     place = wrap_dim(dim, input.dim() + more)
     if place == input._ragged_idx and not ragged:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
@@ -71,7 +72,7 @@ def inner(input: Any, dim: int, name: str, ragged: bool = False, more: int = 0) 
 
 
 def matches(input: Any, size: Sequence[Any]) -> bool:
-    """Return whether a size begins with ``input``'s, up to the ragged dimension; -1 matches any length."""
+    """Return whether the leading sizes in ``size``, up to the ragged dimension, equal those of ``input``; -1 matches any."""
     own = input._size[: input._ragged_idx + 1]
     given = tuple(size)[: input._ragged_idx + 1]
     return len(own) == len(given) and all(one == other or isinstance(other, int) and other == -1 for one, other in zip(own, given))
@@ -121,7 +122,7 @@ def from_padded(dense: Tensor, input: Any) -> Tensor:
 
 
 def longest(input: Any) -> int:
-    """Return the length to pad to: the known maximum, or an upper bound."""
+    """Return the maximum length if it is known, else an upper bound: the total length of all components."""
     known = input._maybe_max_seqlen
     return input._values.shape[input._ragged_idx - 1] if known is None else known
 
@@ -138,7 +139,7 @@ def to_padded_tensor(public: Function, input: Any, padding: float, output_size: 
     return padded_values(input, padding, length)
 
 
-# Each element
+# Elementwise operations
 
 
 def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -168,7 +169,8 @@ def _mismatch(name: str, args: Sequence[Any], lead: Any, other: Any) -> RuntimeE
 
 
 def _beside(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
-    """Return a plain tensor in the shape in which it broadcasts against a nested tensor's values."""
+    """Return a plain operand in a shape that broadcasts against the nested tensor's values. Raise torch's error if it does not broadcast.
+    """
     if dense.dim() > lead.dim():
         raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
     small = dense
@@ -200,7 +202,7 @@ def where(public: Function, condition: Tensor, input: Tensor | None = None, othe
 
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def made_like(public: Function, input: Tensor, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
-    """Create other values with the same lengths."""
+    """Return the result of a factory (``zeros_like``) for the values, as a nested tensor with the same lengths."""
     return like(input, public(input._values, *args, **named))._following()
 
 

@@ -24,7 +24,7 @@ def lengths_on_host(tensor: Tensor) -> Array:
     return known[1]
 
 
-_on_host: Any = WeakTensorKeyDictionary()  # arrays of offsets and lengths, with the version that they were read at
+_on_host: Any = WeakTensorKeyDictionary()  # host copies of offsets and lengths, each with the version of the tensor when it was read
 
 
 def with_host(array: Array, device: device | str | int) -> Tensor:
@@ -39,11 +39,12 @@ def on_device(array: Array, beside: Tensor) -> Tensor:
     return made(np.ascontiguousarray(array, np.int64)).to(beside.device)
 
 
-_positions: Any = WeakTensorKeyDictionary()  # of offsets: their version, and by width where rows stand in a padded tensor
+_positions: Any = WeakTensorKeyDictionary()  # by offsets tensor: its version, and by width the positions in a padded tensor
 
 
 def padded_positions(offsets: Tensor, width: int) -> Tensor:
-    """Return the row positions of components, truncated to ``width``, in a (components, width) tensor; cached for the next call."""
+    """Return the position in a padded (components, width) tensor of each element of the concatenated components, truncated to ``width``.
+    Cached for the offsets."""
     known = _positions.get(offsets)
     if known is None or known[0] != offsets._ms_counter.version:
         known = _positions[offsets] = (offsets._ms_counter.version, {})
@@ -51,7 +52,7 @@ def padded_positions(offsets: Tensor, width: int) -> Tensor:
     if found is None:
         lengths = np.minimum(np.diff(lengths_on_host(offsets)), width)
         found = on_device(np.repeat(np.arange(len(lengths)) * width, lengths) + steps_within(lengths), offsets)
-        if not modes.inference and len(known[1]) < 8:  # a tensor of inference mode could not be saved for backward later
+        if not modes.inference and len(known[1]) < 8:  # a tensor made in inference mode could not be saved for backward later
             known[1][width] = found
     return found
 
@@ -62,10 +63,10 @@ def steps_within(lengths: Array) -> Array:
 
 
 def places(sizes: Array, outer: Sequence[int]) -> tuple[Array, int]:
-    """Return the row positions of components in a tensor of shape (components, *outer), and the number of elements per row.
+    """Return the positions, counted in rows, of the components' rows in a padded tensor of shape (components, *outer), and the length of a
+    row.
 
-    Trailing dimensions that all components fill completely form one row.
-    """
+    A row consists of the trailing dimensions in which every component has the full size."""
     rank = sizes.shape[1]
     whole = rank
     while whole > 1 and (sizes[:, whole - 1] == outer[whole - 1]).all():

@@ -27,7 +27,7 @@ def _sizes(shape: tuple[Any, ...]) -> list[Any]:
     return list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else list(shape)
 
 
-# Order and shape
+# Order and shape of dimensions
 
 
 @form("transpose")

@@ -26,7 +26,7 @@ Table = Array  # of int64
 class StridedNested(Nested):
     """A nested tensor whose ``_values`` are a 1-d buffer; host tables hold each component's size, strides and offset."""
 
-    _sizes: Table  # (parts, dimensions of a part), as the next
+    _sizes: Table  # (components, dimensions of a component); so has the next
     _steps: Table
     _starts: Table  # (parts,)
 
@@ -45,7 +45,7 @@ class StridedNested(Nested):
             place.copy_(part)
         return buffer
 
-    # What a tensor says of itself
+    # Queries of metadata
 
     def dim(self) -> int:
         """Return the number of dimensions, including the batch dimension."""
@@ -117,7 +117,7 @@ class StridedNested(Nested):
         return self if self.is_contiguous() else of_parts(parts(self))
 
     def _packed(self) -> Any:
-        """Return a contiguous tensor whose buffer holds nothing else."""
+        """Return a contiguous nested tensor whose buffer has no elements besides its own; the tensor itself if this is the case already."""
         rows, count = self.contiguous(), self.numel()
         return rows if rows._values.numel() == count else in_buffer(rows._values.narrow(0, 0, count), self._sizes)
 
@@ -143,7 +143,7 @@ StridedNested.restorer = staticmethod(restored)
 
 
 def alias(values: Tensor) -> Tensor:
-    """Return a view of all elements, with an autograd node of its own."""
+    """Return a view of all elements, which has its own autograd node."""
     return values.view_as(values)
 
 

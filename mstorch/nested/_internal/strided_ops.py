@@ -41,7 +41,7 @@ def wrapped(result: Any, lead: Any) -> Any:
 
 
 def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Run an elementwise operation on the buffer."""
+    """Run an elementwise operation on the buffers, of packed copies if the components' positions differ."""
     pair = [item for item in args[:2] if isinstance(item, TensorBase)]
     if name == "eq" and len(pair) == 2 and is_nested(pair[1]):
         raise RuntimeError("eq does not support nested tensor as other value.")
@@ -69,7 +69,7 @@ def pointwise(lead: Any, public: Function, name: str, args: tuple[Any, ...], kwa
     return wrapped(public(*map(elements, args), **{key: elements(item) for key, item in kwargs.items()}), lead)
 
 
-# What reads or makes elements wherever they stand.
+# Operations on all elements, in any order.
 _ANY_PLACES = frozenset("""
     bfloat16 bool byte cdouble cfloat char double float half int long short zero_ fill_ positive dropout dropout_ masked_fill
 """.split())
@@ -87,7 +87,7 @@ def made_like(
     requires_grad: bool = False,
     **named: Any
 ) -> Tensor:
-    """Create other values with the same sizes."""
+    """Return a nested tensor of the same sizes whose values a factory such as ``zeros_like`` makes."""
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
             f"empty_like_nested only supports memory format Preserve or Contiguous, but got {_FORMAT_NAMES[repr(memory_format)]} instead."
@@ -124,7 +124,8 @@ StridedNested.FORMS = FORMS
 
 
 def rows_of(input: Any, rank: int = 1) -> Any:
-    """Return the elements as rows of the last ``rank`` dimensions, if these agree in all components; else None."""
+    """Return all elements as a dense tensor (rows, *tail), where ``tail`` are the last ``rank`` sizes. Return None if these differ between
+    components, or for a noncontiguous tensor."""
     tail = input._sizes[:, input._sizes.shape[1] - rank :]
     if not len(tail) or tail.shape[1] < rank or not (tail == tail[0]).all() or not input.is_contiguous():
         return None

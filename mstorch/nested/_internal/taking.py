@@ -17,7 +17,7 @@ from ..._tensor import Tensor
 from .base import Nested, Unanswered
 
 Function = Callable[..., Any]
-# What has an element of the result for each element, and is no operation of torch's that is marked so.
+# Operations with an element of the result for each element that torch does not tag as pointwise.
 _ALSO_POINTWISE = CONVERSIONS | frozenset("""
     bernoulli dropout alpha_dropout dropout_ empty_like exponential_ fill_ full_like glu_ hardswish_ isclose isreal log_normal_
     logsigmoid normal_ ones_like rand_like randint_like randn_like softsign tanhshrink uniform_ zero_ zeros_like real imag
@@ -84,7 +84,7 @@ def take(public: Function, function: Function, args: tuple[Any, ...], kwargs: di
         raise _absent(public, lead) from None
 
 
-# What a tensor says of itself, which a nested one says in the same words.
+# Queries of metadata that are the same for a nested tensor as for its values.
 _PLAIN = frozenset("""
     is_tensor is_floating_point is_complex is_signed is_conj is_neg is_inference element_size dtype has_names is_distributed is_shared
     _is_view __dir__ __setstate__ typename is_storage __reversed__

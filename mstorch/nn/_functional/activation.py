@@ -33,11 +33,12 @@ def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
-_threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch lets it write to expanded tensors
+_threshold_ = in_place_form(acts.threshold, "threshold_", uniform=True)  # torch allows it to write to expanded tensors
 
 
 def _not_below_zero(result: Tensor, name: str, slope: float, inplace: bool) -> Tensor:
-    """Return the result. If a negative slope was applied in place, the sign of the input is lost, and backward raises RuntimeError."""
+    """Return the result. If ``slope`` is negative and was applied in place, register a hook that raises RuntimeError in backward, because
+    the sign of the input is lost."""
     if inplace and slope < 0 and result.requires_grad:
 
         def refuse(gradient: Tensor) -> Any:
@@ -125,7 +126,7 @@ def rrelu(
     if not training:
         found = _not_below_zero(_done(acts.leaky_relu, input, inplace, (lower + upper) / 2), "leakyReLu", (lower + upper) / 2, inplace)
         return found if inplace else row_major(found)
-    # torch draws for the elements that are not positive only, in their order.
+    # torch draws for the non-positive elements only, in their order.
     drawn = slopes(input, lower, upper)
     return _done(lambda x: where(x <= 0, mul(x, drawn), x), input, inplace)
 
@@ -136,7 +137,7 @@ def slopes(input: Tensor, lower: float, upper: float, generator: Generator | Non
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
     chosen = values <= 0
-    lower, upper = (float(numpy_cast(np.asarray(bound), input._ms_dtype.np)) for bound in (lower, upper))  # as torch rounds them
+    lower, upper = (float(numpy_cast(np.asarray(bound), input._ms_dtype.np)) for bound in (lower, upper))  # rounded as in torch
     drawn = draw("uniform", engine_of(generator), (int(chosen.sum()),), lower, upper, "float64")
     found[chosen] = drawn
     return beside(tensor_of(numpy_cast(found, input._ms_dtype.np)), input)

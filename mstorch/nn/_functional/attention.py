@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         if not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa):
             raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-        attn_mask, is_causal = _causal_too(attn_mask, q[-2], k[-2]), False  # torch's kernel in one piece takes both
+        attn_mask, is_causal = _causal_too(attn_mask, q[-2], k[-2]), False  # torch's fused kernel accepts both
     refuse_what_is_not_allowed(query, key, value, attn_mask, dropout_p, enable_gqa)
     if enable_gqa:
         _check_groups(q, k, value._ms_shape)
@@ -87,7 +87,7 @@ def _kept_past(queries: int, keys: int, like: Any) -> Any:
     found = _kept.get((queries, keys, like.device))
     if found is None:
         found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
-        if not modes.inference:  # a tensor of inference mode could not be saved for backward later
+        if not modes.inference:  # a tensor made in inference mode could not be saved for backward later
             if len(_kept) >= 16:
                 _kept.clear()
             _kept[queries, keys, like.device] = found
@@ -96,7 +96,7 @@ def _kept_past(queries: int, keys: int, like: Any) -> Any:
 
 @ways(at=2, device=_kept_past)
 def _past(queries: int, keys: int, like: Tensor) -> Tensor:
-    """Return a causal mask, a lower triangular bool tensor; on a device it is cached for the next call."""
+    """Return a lower triangular bool mask of shape (queries, keys), on the device of ``like``."""
     return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
@@ -141,13 +141,13 @@ def _composed(
     empty = None
     if attn_mask is not None:
         if attn_mask._ms_dtype is bool_:
-            # A row that may attend to nothing is computed without the mask and then set to zero: NaN would come back in the gradients.
+            # A fully masked row is computed without the mask and then set to zero, because NaN would return in the gradients.
             empty, attn_mask = without_empty_rows(attn_mask)
             if is_causal and not in_steps:
                 weights = where(attn_mask, weights, float("-inf"))
-                if empty is None:  # a row may have nothing but scores of -inf, too
+                if empty is None:  # a row may consist of scores of -inf
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
-            else:  # added as in torch, so that NaN stays
+            else:  # added, as in torch, so that NaN stays
                 weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._ms_dtype.np)), weights), float("-inf")))
         else:
             empty = filled_rows(ne(attn_mask, float("-inf")))
@@ -175,7 +175,7 @@ def _canonical_mask(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
     if mask._ms_dtype is bool_:
-        if is_taken(mask):  # what takes calls is to see what is done to the mask
+        if is_taken(mask):  # handlers have to see the operations on the mask
             return above.torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
         if not is_known(mask):
             return cast_tensor(where(mask, float("-inf"), 0.0), target_type)
@@ -249,7 +249,8 @@ def _attended(
 
 
 def head_width(width: int, expected: int, heads: int) -> int:
-    """Return the number of features of a head. Raise AssertionError for a width that is not the expected one, or not heads of one width."""
+    """Return the number of features of a head. Raise AssertionError if ``width`` is not ``expected`` or not divisible by the number of
+    heads."""
     if width != expected:
         raise AssertionError(f"was expecting embedding dimension of {expected}, but got {width}")
     head = width // heads

@@ -21,7 +21,7 @@ from ..._tape.ways import fused, is_known
 from ..._tensor import Tensor
 
 _attention = kernel("attention")
-_WIDEST, _STEP = 512, 16  # what the kernel of Ascend takes as size of a head: multiples of 16 up to 512
+_WIDEST, _STEP = 512, 16  # head sizes of Ascend's kernel: multiples of 16 up to 512
 _BATCHES, _HEADS = 2048, 256
 
 
@@ -63,8 +63,8 @@ def attention_with_sums(
 
 
 def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
-    """Return which rows have an unmasked key (None if all are known to have one), and the inverted mask in a shape that the kernel accepts.
-    """
+    """Return a mask of the rows that have an unmasked key (None if all rows are known to have one), and the inverted mask in a shape that
+    the kernel accepts."""
     if single and len(mask._ms_shape) == 3:
         mask = views.unsqueeze(mask, 1)
     while len(mask._ms_shape) > 2 and mask._ms_shape[0] == 1 and len(mask._ms_shape) < 4:

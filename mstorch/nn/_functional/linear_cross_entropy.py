@@ -109,7 +109,7 @@ class _Chunked(Function):
         inputs = []
         for i in range(0, ctx.target.shape[0], rows):
             given = [t for t in (input[i : i + rows], matrix, bias) if t is not None]
-            # Copies, which have a history only if the gradients are to be differentiated again.
+            # Copies, which autograd tracks only if the gradients are to be differentiated again.
             leaves = [t.to(kind, copy=True) if again else t.detach().to(kind, copy=True) for t in given]
             leaves = [t if t.requires_grad else t.requires_grad_() for t in leaves]
             part = ctx.target[i : i + rows]

@@ -84,7 +84,7 @@ def _power_average(
 ) -> Tensor:
     count = kernel_size**rank if isinstance(kernel_size, int) else math.prod(kernel_size)
     out = pools.avg_pool(rank, power(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
-    return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)  # relu gives a sum of 0 no gradient
+    return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)  # relu has gradient 0 for a sum of 0
 
 
 def lp_pool1d(

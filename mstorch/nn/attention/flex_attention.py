@@ -311,7 +311,7 @@ def flex_attention(
     if block_mask is not None:
         scores = torch.where(block_mask.mask_mod(*places), scores, -torch.inf)
     empty = (scores == -torch.inf).all(dim=-1)
-    # Rows without any key: softmax of zeros in their place, so that no NaN reaches the gradient.
+    # Rows without any key: use the softmax of zeros, so that no NaN reaches the gradient.
     safe = torch.where(empty.unsqueeze(-1), 0.0, scores)
     weights = torch.where(empty.unsqueeze(-1), 0.0, torch.softmax(safe, dim=-1))
     out = weights.to(query.dtype) @ value.to(query.dtype)

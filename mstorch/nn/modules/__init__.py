@@ -179,5 +179,5 @@ __all__ = [
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("linear_cross_entropy_options",))

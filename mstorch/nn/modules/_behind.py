@@ -9,7 +9,7 @@ from ..._backend.cell import Cell
 from ._cell_names import CellName
 
 _Class = TypeVar("_Class", bound=type)
-# What torch's Module has not, or each class has for itself.
+# Attributes that torch's Module lacks, or that each class defines.
 _OWN = frozenset(("__bool__", "__del__", "__doc__", "__init__", "__module__", "__signature__"))
 _dictionary = type.__dict__["__dict__"].__get__
 
@@ -43,7 +43,7 @@ class _Hides(type):
 
 
 def hides_bases(cls: _Class) -> _Class:
-    """Insert a class that hides its namespace between a class and its bases."""
+    """Class decorator that replaces the bases of a class by one class which derives from them and hides their names from ``dir``."""
 
     class Behind(*cls.__bases__, metaclass=_Hides):
         __slots__ = ()

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def take_words(cls: Any, base: type[Any]) -> None:
-    """Use ``construct`` as the forward of a subclass of ``base``, and ``bprop`` as its backward."""
+    """Use a ``construct`` method of a subclass of ``base`` as its ``forward``, unless it defines or inherits a forward, and a ``bprop``
+    method as the backward pass of ``forward``."""
     own = vars(cls)
-    # A method of that name is the program's own where forward is another one; forward need not be a function.
+    # If forward is another method, ``construct`` is an ordinary method of the program; forward need not be a function.
     inherits = cls.forward is not base.forward and getattr(cls.forward, "__name__", "") != "construct"
     if inspect.isfunction(own.get("construct")) and "forward" not in own and not inherits:
         cls.forward = own["construct"]
@@ -30,7 +31,7 @@ def take_words(cls: Any, base: type[Any]) -> None:
 
 
 def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``construct`` that calls ``plain`` for torch's tensors, and for MindSpore's the entry point of every Module."""
+    """Return a ``construct`` that calls ``border`` if the arguments hold MindSpore tensors and no mstorch tensors, else ``plain``."""
 
     @functools.wraps(plain)
     def construct(self: Module, *args: Any, **kwargs: Any) -> Any:

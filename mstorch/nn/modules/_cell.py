@@ -30,14 +30,14 @@ def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-_checked = [0]  # how many calls from MindSpore's side are going on, in which it looks at the parameters' names
+_checked = [0]  # number of running calls by MindSpore, in which it checks the parameters' names
 
 
 class CellMixin:
     """The part of Module that MindSpore uses, derived from torch's dicts."""
 
     _mstorch_float_type = None
-    if TYPE_CHECKING:  # programs ask for the annotations of a Module
+    if TYPE_CHECKING:  # programs read the annotations of a Module
         _compiled_call_impl: Callable[..., Any] | None = None
         _call_impl: Callable[..., Any]
         named_parameters: Callable[..., Any]
@@ -80,7 +80,7 @@ class CellMixin:
         Persistent buffers are included, as MindSpore includes running statistics; they do not require grad.
         """
         if expand and not _checked[0]:
-            tape.stop_recording()  # MindSpore's optimisers and trainers begin with this list, and record by themselves
+            tape.stop_recording()  # MindSpore's optimizers and trainers start with this list, and turn recording on themselves
         for name, parameter in self.named_parameters(name_prefix, expand):
             yield name, native_parameter(parameter, name)
         modules = self.named_modules(prefix=name_prefix) if expand else [(name_prefix, self)]
@@ -103,7 +103,7 @@ class CellMixin:
     def add_flags(self, **flags: Any) -> Module:
         """Set MindSpore's flags of a network; MindSpore's trainers do so before they record gradients."""
         tape.stop_recording()
-        return super().add_flags(**flags)  # Cell's, behind this mixin
+        return super().add_flags(**flags)  # Cell's method, which this mixin overrides
 
     def recompute(self, **kwargs: Any) -> None:
         """Raise NotImplementedError: torch recomputes activations by ``checkpoint``."""
@@ -125,7 +125,7 @@ class CellMixin:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and is_raw(args[0]):
-            # The graph compiler reads the source of a Cell and does not understand a Module's: graphs are captured instead.
+            # The graph compiler parses the source of a Cell, and does not support a Module's: graphs are captured instead.
             if graph_mode():
                 return self.construct(*args, **kwargs)
             _checked[0] += 1
@@ -145,7 +145,7 @@ class CellMixin:
         with tape.lent(), tape.own_dtypes(), _precision.auto(), NativeBlock():
             return as_native(self._mstorch_run(as_mstorch(args), as_mstorch(kwargs)))
 
-    # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.
+    # The graph compiler parses the source of the wrapped function, which raises an error that explains what to do instead.
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
     def _mstorch_run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -158,7 +158,7 @@ class CellMixin:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():
-            return above.compiler.graph_mode_call(self, args, kwargs)  # only a Module has this mixin
+            return above.compiler.graph_mode_call(self, args, kwargs)  # only Modules have this mixin
         return self._call_impl(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

@@ -14,17 +14,16 @@ _CONSTANT = (type(None), bool, int, float, str)
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 _ABSENT = object()
 _HOME = __name__.partition(".")[0]
-# What a Cell of MindSpore's own would have in its instance, for the modules of which MindSpore has asked for it.
+# Attributes that MindSpore's Cell has on its instances, for the modules of which MindSpore has read them.
 _states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 class CellName:
-    """A descriptor for an attribute inherited from Cell that yields to a value in the instance, a parameter, a buffer, a child, and any
-    definition in a subclass. Without ``__set__``, assignments go to the instance.
+    """A descriptor for an attribute inherited from Cell. A parameter, buffer, child or instance attribute of the same name takes
+    precedence, and so does a definition in a subclass.
 
-    Code that probes (``hasattr``, ``getattr``, ``inspect``) finds no such name, as in torch; MindSpore's tools do, and so does an explicit
-    ``module.trainable_params()``.
-    """
+    As in torch, ``hasattr``, ``getattr`` and ``inspect`` do not find the name. MindSpore's tools find it, and so does an attribute
+    expression such as ``module.trainable_params()``."""
 
     def __init__(self, name: str, attribute: Any, default: Any) -> None:
         self.name = name
@@ -43,14 +42,15 @@ class CellName:
             get = getattr(type(self.attribute), "__get__", None)
             return self.attribute if get is None else get(self.attribute, module, owner)
         if module is None:
-            return self  # as a property does: who walks over dir() of a class gets something for each name
+            return self  # as a property does: code that iterates over dir() of a class gets a value for each name
         if self.default is not _ABSENT:
             return self.default
         return _states.setdefault(module, vars(Cell()))[self.name]
 
 
 def _is_probed(frame: Any) -> bool:
-    """Return whether non-MindSpore code probes for the attribute by a function, without naming it in its source."""
+    """Return True if code outside MindSpore and mstorch accesses the attribute by a call, such as ``hasattr``, not by an attribute
+    expression."""
     room = frame.f_globals.get("__name__", "").partition(".")[0]
     if room == "mindspore" or room == _HOME:
         return False
@@ -59,18 +59,18 @@ def _is_probed(frame: Any) -> bool:
 
 def _cell_names() -> dict[str, CellName]:
     first, second = vars(Cell()), vars(Cell())
-    kept = set(dir(object)) | {"compile", "_compiled_call_impl"}  # torch's Module has them too
+    kept = set(dir(object)) | {"compile", "_compiled_call_impl"}  # torch's Module has them as well
     names = {}
     for name in {*dir(Cell), *first, *vars(CellMixin)} - kept:
         if not name.startswith("__"):
             attribute = inspect.getattr_static(CellMixin, name, inspect.getattr_static(Cell, name, _ABSENT))
-            # What differs between two Cells, or could be changed in one, is the module's own.
+            # Values that differ between two Cells, or are mutable, belong to each module.
             same = name in first and isinstance(first[name], _CONSTANT) and first[name] == second[name]
             names[name] = CellName(name, attribute, first[name] if same else _ABSENT)
     return names
 
 
-# Where MindSpore writes what it knows of a network.
+# Attributes in which MindSpore stores its knowledge of a network.
 STATE_OF_CELLS = frozenset(name for name in vars(Cell()) if name.startswith("_") and name != "_buffers")
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ else:
 
 
 def is_free(module: Any, name: str) -> bool:
-    """Return whether a name of the module is only inherited from Cell."""
+    """Return True if the name is an attribute inherited from Cell, and the module has no instance attribute, parameter, buffer or child of
+    that name."""
     members = module.__dict__
     if name in members or any(name in members.get(kind, ()) for kind in _MEMBERS):
         return False

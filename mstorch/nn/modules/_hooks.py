@@ -149,7 +149,7 @@ def _call_always_called(
 def _hooked_call(
     module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> Any:
-    # Hooks of backward that hooks of forward register meet the next call.
+    # Backward hooks that are registered by forward hooks take effect in the next call.
     pre = [*global_hooks["backward_pre_hooks"].values(), *members["_backward_pre_hooks"].values()]
     of_node: list[Any] = []
     after: list[Any] = []
@@ -264,7 +264,7 @@ class _BackwardHooks:
 
     def _inputs_reached(self, gradients: list[Any]) -> list[Any]:
         if self.grad_outputs is None:
-            return gradients  # they came to the inputs without passing the outputs, as in a double backward
+            return gradients  # gradients reached the inputs but not the outputs, as in double backward
         full: list[Any] = [None] * self.count
         for position, gradient in zip(self.positions, gradients):
             full[position] = gradient
@@ -282,11 +282,11 @@ class _BackwardHooks:
 
 
 def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return aliases of the tensors whose gradients pass through ``reached`` in backward."""
+    """Return aliases of the tensors, whose backward pass applies ``reached`` to the list of their gradients."""
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
-    nested = nested_in(tensors)  # whose gradients hooks see nested, too
+    nested = nested_in(tensors)  # hooks receive nested gradients
     node.reached = (lambda given: kept(reached(list(map(like_nested, tensors, given))))) if nested else reached
     node.count = len(tensors)
     made = []
@@ -298,7 +298,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
 
 
 class _Reaching(Node):
-    """A node that passes gradients to a module's hooks."""
+    """The node of BackwardHookFunctionBackward, which passes gradients to a module's hooks."""
 
     __slots__ = ("reached", "count")
     in_the_open = True
@@ -308,10 +308,11 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
-        """Run the hooks and return the gradients, as the hooks have replaced them; None is the gradient of an unused output."""
+        """Run the hooks and return the gradients, or the hooks' replacements. The gradient of an unused output is None, unless a hook
+        replaces it."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
-        # What nobody used is zeros to torch, which a hook may replace.
+        # In torch, unused gradients are zeros, which a hook may replace.
         made = [after if before is None else replaced("hook", before, after) for before, after in zip(full, self.reached(list(full)))]
         return [None if gradient is None else bare_of(gradient, recorded) for gradient in made]
 

@@ -1,4 +1,4 @@
-"""Functions of ``torch.nn.functional``, looked up at each call of a layer: programs put their own in their place."""
+"""Functions of ``torch.nn.functional`` that layers look up at each call, because programs may replace them."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from .. import functional
 
 
 class LookedUp:
-    """Class attribute whose value is the function that ``torch.nn.functional`` has under a name now."""
+    """Class attribute whose value is the function that ``torch.nn.functional`` has under the name at the time of access."""
 
     __slots__ = ("name",)
 

@@ -28,7 +28,7 @@ class Signature:
         if module is not None or not modules or (not ours and sys.version_info >= (3, 11)):
             raise AttributeError("__signature__")
         shown = _read(vars(own)["__init__"], ours)
-        if sys._getframe(1).f_locals.get("skip_bound_arg") is False:  # inspect.getfullargspec, which names self, too
+        if sys._getframe(1).f_locals.get("skip_bound_arg") is False:  # inspect.getfullargspec, which includes self
             return shown
         return shown.replace(parameters=list(shown.parameters.values())[1:])
 
@@ -37,7 +37,7 @@ def _read(function: Callable[..., Any], evaluated: bool) -> inspect.Signature:
     """Return a function's signature, with annotations evaluated if possible."""
     try:
         return inspect.signature(function, eval_str=evaluated)
-    except NameError:  # a name that only type checkers import
+    except NameError:  # a name that is imported for type checkers only
         return inspect.signature(function)
 
 
@@ -54,12 +54,12 @@ class LooksMixin:
         _buffers: dict[str, Any]
         _modules: dict[str, Any]
 
-    # In place of Cell's, which is written in Python: an interrupt that comes as it begins is lost. It frees the graphs that MindSpore's
-    # compiler made of a Cell, and of a Module it makes none.
+    # Replaces Cell's, which is a Python function: an interrupt at its start would be lost. Cell's frees the graphs that MindSpore's
+    # compiler made of a Cell; it makes none of a Module.
     __del__ = object.__sizeof__
 
     def __bool__(self) -> bool:
-        # Cell's says True of all, torch's Module says nothing: containers go by their length.
+        # Cell's returns True, torch's Module defines none: containers use their length.
         length = getattr(type(self), "__len__", None)
         return length is None or length(self) != 0
 
@@ -72,7 +72,7 @@ class LooksMixin:
         return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Python's own asks ``object`` for an instance, which makes no Cell, or the base that is not written in Python, which ends
+        # Python's default calls ``object.__new__``, which cannot make a Cell, or that of the base class in C++, which crashes
         # the process.
         return *_way_back(self), self.__getstate__()
 
@@ -80,7 +80,7 @@ class LooksMixin:
         own = type(self).__reduce__ is not LooksMixin.__reduce__
         return self.__reduce__() if own or protocol < 2 else (*_way_back(self), self.__getstate__(), None, None)
 
-    # What torch's Module has for its own use, and programs call all the same.
+    # Private methods of torch's Module that programs call nevertheless.
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Tensor:
         compiled = self.__dict__.get("_compiled_call_impl")
@@ -115,7 +115,7 @@ class LooksMixin:
 
 
 def _way_back(module: Any) -> tuple[Any, ...]:
-    """Return the function that reconstructs the module when unpickled, with its arguments."""
+    """Return a function and its arguments, which reconstruct the module without its state when it is unpickled, as in ``__reduce_ex__``."""
     cls: Any = type(module)
     if hasattr(cls, "__getnewargs_ex__"):
         args, kwargs = module.__getnewargs_ex__()
@@ -124,9 +124,9 @@ def _way_back(module: Any) -> tuple[Any, ...]:
     return copyreg.__newobj__, (cls, *given)  # type: ignore[attr-defined]
 
 
-# Graphs and native parameters, which a copy makes anew.
+# Graphs and native parameters, which a copy creates anew.
 _NOT_COPIED = frozenset(("_compiled_call_impl", "_graphs", "_native_members"))
 
 
 def _is_copied(name: str, value: Any) -> bool:
-    return name not in _NOT_COPIED and not (name == "_compile_cache" and type(value) is set)  # MindSpore's compiler fills it
+    return name not in _NOT_COPIED and not (name == "_compile_cache" and type(value) is set)  # set by MindSpore's compiler

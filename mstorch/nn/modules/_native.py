@@ -17,7 +17,7 @@ from ._hooks import HookMixin
 from ._one_node import call_as_one, one_node
 from ._trees import as_mstorch, as_native, holds_ours
 
-# The running statistics of MindSpore's normalisations: parameters there, buffers here.
+# Running statistics of MindSpore's normalization layers: parameters in MindSpore, buffers in torch.
 _BUFFERS = ("moving_mean", "moving_variance")
 
 
@@ -39,12 +39,12 @@ def as_torchs(name: str, value: Tensor | float | tuple[int, int]) -> Any:
 
 
 def is_native(child: Any) -> bool:
-    """Return whether a child is a Cell but not a Module."""
+    """Return True if a child is a MindSpore Cell but not a Module."""
     return native.is_cell(child) and not isinstance(child, HookMixin)
 
 
 def adopt(module: Any, name: str) -> None:
-    """Make a native Cell that became a child of a Module accept and return torch tensors, and its parameters receive gradients."""
+    """Prepare a native Cell that became a child of a Module: it accepts and returns torch tensors, and its parameters become leaves."""
     child = module._modules[name]
     if is_native(child):
         for part in _native_cells(child):
@@ -52,11 +52,11 @@ def adopt(module: Any, name: str) -> None:
                 _refuse_torchs(part, inner, value)
             native_calls.convert_calls(part)
         for _ in native_state(module, name):
-            pass  # makes torch's tensors of the parameters, which backward then knows as leaves
+            pass  # makes torch tensors of the parameters, which become leaves
 
 
 def _native_cells(cell: Any) -> Iterator[Any]:
-    """Yield a native Cell and its descendants, because each of them may be called by itself, such as from a list of Cells."""
+    """Yield a native Cell and its native descendants, each of which may be called directly."""
     yield cell
     for _, inner in native.own_cells(cell):
         if is_native(inner):
@@ -79,16 +79,16 @@ def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: d
             return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
     if native_calls.differentiates_itself(cell) or cell in _cut:
         return call_as_one(plain, cell, args, kwargs)
-    tape.start_recording()  # MindSpore's layers record only where the flag is on already
+    tape.start_recording()  # MindSpore's layers record only if the flag is already on
     state = native_calls.random_state()
     output = plain(cell, *as_native(args), **as_native(kwargs))
     if tape.is_recording():
         return as_mstorch(output)
-    _cut.add(cell)  # mindspore.grad inside of it has ended the recording of what came before
+    _cut.add(cell)  # mindspore.grad inside of it has ended the recording of earlier operations
     return one_node(plain, cell, args, kwargs, output, state)
 
 
-_cut: WeakSet[Any] = WeakSet()  # the Cells in whose construct MindSpore computes gradients
+_cut: WeakSet[Any] = WeakSet()  # Cells whose construct computes gradients with MindSpore
 
 
 def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
@@ -112,7 +112,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
 
 
 def native_state(module: Any, child: str | None = None) -> Iterator[tuple[str, Tensor]]:
-    """Yield the state of a module's native children (or of one of them), with names relative to the module."""
+    """Yield (name, tensor) for the parameters of a module's native children, or of one child; names are relative to the module."""
     members = module.__dict__
     for name, cell in members["_modules"].items():
         if (child is None or name == child) and is_native(cell):
@@ -120,12 +120,12 @@ def native_state(module: Any, child: str | None = None) -> Iterator[tuple[str, T
 
 
 def has_native(module: Any) -> bool:
-    """Return whether a module has native children."""
+    """Return True if one of a module's children is a native Cell, which is not a Module."""
     return any(is_native(cell) for cell in module.__dict__["_modules"].values())
 
 
 def is_buffer(name: str, tensor: Any) -> bool:
-    """Return whether a tensor of a native child counts as a buffer in torch."""
+    """Return True if torch has a buffer where a native child has this tensor."""
     return not isinstance(tensor, Parameter) or name.rpartition(".")[2] in _BUFFERS
 
 

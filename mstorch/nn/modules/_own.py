@@ -28,7 +28,7 @@ class OwnMixin:
         return hasattr(self, name) and not is_free(self, name)
 
     def _mstorch_has(self, name: str) -> bool:
-        """Return whether a name is more than MindSpore's name for a tensor of this layer."""
+        """Return True if the layer has an attribute, parameter, buffer or child of this name; False for MindSpore's aliases."""
         members = self.__dict__
         return name in members or any(name in members.get(kind, ()) for kind in _MEMBERS) or hasattr(type(self), name)
 

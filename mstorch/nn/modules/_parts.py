@@ -11,7 +11,7 @@ from ._looks import LooksMixin
 from ._own import OwnMixin
 from ._state import StateMixin
 
-if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
+if TYPE_CHECKING:  # MindSpore has no type annotations: any name would be an attribute
     class Cell: ...
 
 else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .module import Module
 
 _FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
-# Normalisations take inputs of 16 bits with parameters and statistics of 32.
+# Normalization layers accept 16-bit inputs with float32 parameters and statistics.
 _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
 
 

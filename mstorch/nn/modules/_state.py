@@ -275,7 +275,7 @@ def _load_one(
         return
     if not is_lazy(value):
         if len(value.shape) == 0 and len(given.shape) == 1 and given.shape[0] == 1:
-            given = given[0]  # files of torch 0.3 hold 0-d values as vectors
+            given = given[0]  # files of torch 0.3 contain 0-d values as vectors
         if tuple(given.shape) != tuple(value.shape):
             errors.append(
                 f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model "
@@ -305,14 +305,14 @@ def _load_one(
 
 
 def _as_parameter(given: Tensor, value: Tensor) -> Tensor:
-    """Return a Parameter of ``given`` with the requires_grad of the module's own."""
+    """Return ``given`` as a Parameter, with the requires_grad of ``value``."""
     if isinstance(given, Parameter):
         return given.requires_grad_(is_tracked(value))
     return Parameter(given, requires_grad=is_tracked(value))
 
 
 def _swap_in(value: Tensor, given: Tensor, assign: bool) -> None:
-    """Swap the module's tensor with the result that its ``module_load`` returns for ``given``."""
+    """Swap ``value`` with the result of ``value.module_load(given)``. Raise RuntimeError if that is one of the two tensors."""
     loaded = value.module_load(given, assign=assign)
     if loaded is given or loaded is value:
         raise RuntimeError(

@@ -113,7 +113,7 @@ class MultiheadAttention(Module):
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
     def _goes_fast(self, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
-        """Return whether torch takes its inference fast path, which returns a contiguous result and ignores ``is_causal``."""
+        """Return True if torch would take its inference fast path, which returns a contiguous result and ignores ``is_causal``."""
         if not self.batch_first or self.training or query is not key or key is not value or query.dim() != 3:
             return False
         if modes.grad and (query.requires_grad or any(p.requires_grad for p in self.parameters())):

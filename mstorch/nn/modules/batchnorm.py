@@ -88,7 +88,7 @@ class _NormBase(Module):
     def _load_from_state_dict(self, state_dict: dict[Any, Any], prefix: str, local_metadata: dict[Any, Any], *args: Any) -> None:
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:
-            # States from before the counter existed load with the counter as it is here.
+            # Files from before the counter existed keep the module's counter.
             key = prefix + "num_batches_tracked"
             if key not in state_dict:
                 state_dict[key] = (

@@ -44,7 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# The hooks of all modules. They stand here under torch's names, because programs that clean up set the names anew.
+# The hooks of all modules. They have torch's names in this module, because programs reset them by assignment.
 _global_backward_pre_hooks: dict[int, Any] = OrderedDict()
 _global_backward_hooks: dict[int, Any] = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
@@ -101,12 +101,12 @@ class Module(ModuleParts):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         abstract: Any = getattr(cls, "__abstractmethods__", None)
         if abstract:
-            # Cell's constructor does not look at them: a class with the same ones raises Python's error.
+            # Cell's constructor does not check abstract methods: a class with the same ones raises Python's error.
             abc.ABCMeta(cls.__name__, (), dict.fromkeys(abstract, abc.abstractmethod(lambda self: None)))()
         return made(cls, Module, args, kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.pop("auto_prefix", None)  # a word of Cell's: a Module's names are torch's
+        kwargs.pop("auto_prefix", None)  # an argument of Cell: a Module's parameters have torch's names
         if self.call_super_init is False and kwargs:
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if self.call_super_init is False and args:
@@ -230,7 +230,7 @@ class Module(ModuleParts):
         own = torchs_name(self, name)
         if own is not None and not self._mstorch_has(name):
             if is_raw(value) or type(self).__module__.startswith(("torch.", "mstorch.")):
-                name = own  # not in a subclass of the user's, where a Parameter under that name is one more
+                name = own  # not in a user's subclass, where a Parameter with that name is an additional one
         if is_raw(value) and self._mstorch_set_data(name, value):
             return
         value = as_torchs(name, value)
@@ -419,7 +419,7 @@ class Module(ModuleParts):
             if isinstance(module, Module):
                 module.train(mode)
             else:
-                module.set_train(mode)  # a Cell of MindSpore's own
+                module.set_train(mode)  # a MindSpore Cell
         return self
 
     def eval(self) -> Self:

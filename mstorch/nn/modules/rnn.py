@@ -109,10 +109,9 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        """The weights with which the layer computes: its parameters, or replacements, which are used until one of them is replaced again.
-        """
-        # What is computed when it is read (parametrizations, which draw or step on with it) torch reads twice where it looks for the
-        # first weight that changed, and twice where it lists them.
+        """The weights in use: the parameters, or the list assigned to this property until one of the parameters is replaced."""
+        # Computed weights (parametrizations, which may draw or change state) are read as often as in torch: twice in the search for the
+        # first changed weight, and twice for the list.
         computed = [name for name in self._flat_weights_names if name not in self._parameters]
         for name in computed[:1]:
             self._read_twice(name)
@@ -153,7 +152,7 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise RuntimeError unless the input has the size that the layer expects."""
-        # A parametrized weight is computed each time that it is read: the dtype is that of what it is computed from.
+        # A parametrized weight is computed at each read: use the dtype of its original.
         first = next(self.parameters(), None)
         kind = (self._flat_weights[0] if first is None else first).dtype
         if input.dtype != kind and not autocast.on:
@@ -228,7 +227,7 @@ class RNNBase(Module):
         )  # fmt: skip
 
     def _is_seen(self, input: Tensor) -> bool:
-        """Return whether a mode, or the class of the input or of a weight, overrides the layer's function."""
+        """Return True if a torch function mode is active, or the class of the input or of a weight overrides torch functions."""
         weights = self._parameters.values()
         return is_taken(input, *weights) or any(map(overrides, (input, *weights)))
 

@@ -42,7 +42,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     _rename(state_dict, lambda key: key.startswith(prefix), prefix)
     metadata = getattr(state_dict, "_metadata", None)
     if metadata is not None:
-        # The wrapper's own key is "", the wrapped module's the prefix without its dot.
+        # The wrapper's own key is "", the wrapped module's the prefix without the dot.
         _rename(metadata, lambda key: key != "" and (key == prefix.replace(".", "") or key.startswith(prefix)), prefix)
 
 

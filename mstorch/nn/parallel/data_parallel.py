@@ -22,7 +22,7 @@ class DataParallel(Module):
     ) -> None:
         super().__init__()
         self.module = module
-        if _get_available_device_type() is None:  # on the CPU torch keeps nothing else
+        if _get_available_device_type() is None:  # on the CPU torch sets no other attributes
             self.device_ids: list[Any] = []
             return
         self.device_ids = list(device_ids or ())

@@ -188,7 +188,9 @@ class DistributedDataParallel(Module, Joinable):
         return self
 
     def no_sync(self) -> values_set_to:
-        """Return a context manager in which gradients accumulate locally; the first backward of a forward after it averages the sums."""
+        """Return a context manager in which gradients accumulate locally. The first backward whose forward runs after the block averages
+        the
+                accumulated gradients over the ranks."""
         return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks
@@ -220,7 +222,7 @@ class DistributedDataParallel(Module, Joinable):
             "gradient_as_bucket_view": int(self.gradient_as_bucket_view), "static_graph": int(self.static_graph),
         }  # fmt: skip
 
-    # Processes with inputs of different lengths
+    # Ranks with inputs of different lengths
 
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
@@ -232,7 +234,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """Return the JoinHook to run when this rank has no more inputs."""
-        self.reducer.may_rebuild = False  # a process without inputs does not see an order
+        self.reducer.may_rebuild = False  # a rank without inputs does not observe the order of gradients
         self._divide_initially = kwargs.get("divide_by_initial_world_size", True)
         return _DDPJoinHook(self, self._divide_initially)
 
@@ -248,7 +250,8 @@ class DistributedDataParallel(Module, Joinable):
 
     @by_the_host
     def _tell_sync(self, syncs: bool) -> None:
-        """Tell ranks without inputs whether this iteration is averaged, and over how many ranks."""
+        """Tell ranks that have no inputs left if this iteration's gradients are averaged; set the divisor to the number of participating
+        ranks."""
         told = ones(1) if syncs else ones(1) * 0
         self.process_group.allreduce([told], ReduceOp.SUM).wait()
         if not self._divide_initially and syncs:

@@ -39,9 +39,8 @@ def set_tensor(module: Module, name: str, tensor: Tensor | None) -> None:
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Replace a tensor and return the old tensor. ``_MISSING`` as the value removes the tensor; as the result (with ``allow_missing``) it
-    means that there was none.
-    """
+    """Replace a module's tensor and return the old one. ``_MISSING`` as ``tensor`` removes it; with ``allow_missing``, ``_MISSING`` is
+    returned if there was none."""
     _check_module(module)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")

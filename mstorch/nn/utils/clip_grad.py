@@ -31,7 +31,7 @@ def _norm(part: Tensor, order: float) -> Tensor:
 
 
 def _together(gradients: Sequence[Any]) -> Tensor | None:
-    """Return the gradients as one flat tensor, if a device kernel can process them at once; else None."""
+    """Return a flat tensor of all gradients if they are in one allocation of a device, else None."""
     if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or (
         len({part._ms_dtype for part in gradients}) > 1 or is_taken(*gradients)
     ):
@@ -81,7 +81,7 @@ def _scale(gradients: Sequence[Any], flat: Tensor | None, max_norm: float, total
         factor = above.torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         if flat is not None:
             flat.mul_(factor)
-            put_back(flat, gradients, clean=False)  # a factor that is NaN makes NaN of the gaps
+            put_back(flat, gradients, clean=False)  # a NaN factor makes the gaps NaN
             return
         for gradient in gradients:
             gradient.mul_(factor)

@@ -148,7 +148,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the mask after the last method."""
+        """Return the default mask, further pruned by the last method."""
         method = self._pruning_methods[-1]
         chosen = _chosen_by(method, t, default_mask)
         mask = default_mask.to(dtype=t.dtype)
@@ -158,7 +158,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
-    """Return the index of the entries that a method may still prune."""
+    """Return an index of the entries that are not pruned yet, as entries or as channels according to the method's PRUNING_TYPE."""
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
     if method.PRUNING_TYPE == "global":
@@ -198,7 +198,7 @@ class _Amount(BasePruningMethod):
 
 
 def _validate_pruning_amount_init(amount: Any) -> None:
-    """Raise unless the amount is a share (float) or a number (int) at all."""
+    """Raise TypeError unless the amount is a real number, and ValueError unless it is a fraction in [0, 1] or a non-negative integer."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
@@ -206,7 +206,7 @@ def _validate_pruning_amount_init(amount: Any) -> None:
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    """Raise ValueError for a number larger than there are entries."""
+    """Raise ValueError if an integer amount exceeds the number of entries."""
     if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 

@@ -100,7 +100,7 @@ class PackedSequence(PackedSequence_):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
+        """True if the data is on a GPU."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
@@ -117,7 +117,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _lengths(lengths: Any) -> Array:
-    known = isinstance(lengths, TensorBase) and not is_taken(lengths)  # what takes calls is asked for each number
+    known = isinstance(lengths, TensorBase) and not is_taken(lengths)  # handlers have to see each read of a length
     return np.array(lengths.tolist() if known else [int(n) for n in lengths], np.int64)
 
 
@@ -129,7 +129,7 @@ def pack_padded_sequence(
     if enforce_sorted:
         sorted_indices = None
     else:
-        order = argsort(made(sizes), 0, True)  # of lengths that are known: torch's order of equal ones
+        order = argsort(made(sizes), 0, True)  # for known lengths: torch's order of equal lengths
         sizes, sorted_indices = sizes[array_of(order)], order.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     if not input.numel():
@@ -211,7 +211,7 @@ def pad_sequence(
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """Return the sequences without their padding; the inverse of ``pad_sequence``."""
     if not batch_first:
-        padded_sequences.transpose_(0, 1)  # torch turns the caller's tensor too
+        padded_sequences.transpose_(0, 1)  # torch transposes the caller's tensor in place
     places = above.torch.arange(padded_sequences.shape[1], device=lengths.device)
     return [sequence[places < length] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 

@@ -56,7 +56,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(above.torch.mv(matrix.t(), u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(above.torch.mv(matrix, v), dim=0, eps=self.eps))
-                # What is used in this forward must not change in the next.
+                # A copy, because the values used in this forward must not change in the next.
                 u, v = (vector.clone(memory_format=contiguous_format) for vector in (u, v))
         return weight / above.torch.dot(u, above.torch.mv(matrix, v))
 
@@ -127,7 +127,7 @@ class SpectralNormLoadStateDictPreHook:
             weight, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
             sigma = (weight / state_dict.pop(key)).mean()
             matrix = self.fn.reshape_weight_to_matrix(weight)
-            # The v for which u is normalised W v and u W v is sigma; W^T W may be singular.
+            # The v for which W v, normalized, is u, and u W v is sigma; W^T W may be singular.
             v = above.torch.linalg.multi_dot([above.torch.pinverse(matrix.t().mm(matrix)), matrix.t(), u.unsqueeze(1)]).squeeze(1)
             state_dict[f"{key}_v"] = v.mul_(sigma / above.torch.dot(u, above.torch.mv(matrix, v)))
 

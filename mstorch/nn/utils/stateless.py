@@ -65,7 +65,7 @@ def replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: b
         members = next((members for members in (home._parameters, home._buffers) if last in members), vars(home))
         if members is not vars(home):
             undo[:0] = (item_again(members, last),)
-        else:  # a tensor that is no parameter nor buffer, or none: what is assigned may become either
+        else:  # a tensor that is not a parameter or buffer, or a missing one: the assigned value may become either
             again = item_again(members, last)
             undo[:0] = (each(*(partial(others.pop, last, None) for others in (home._parameters, home._buffers)), again),)
         accessor.swap_tensor(name, tensor, allow_missing=True)
@@ -82,7 +82,7 @@ def called(
     with replaced(module, tensors, tie_weights, strict):
         try:
             return module(*arguments, **(kwargs or {}))
-        finally:  # buffers that the module has bound to others
+        finally:  # buffers that forward has reassigned
             accessor = NamedMemberAccessor(module)
             for name in tensors:
                 home, last = accessor.home(name)

@@ -62,7 +62,7 @@ def _index(w: Writer, step: Step, self: Value, indices: Sequence[Value | None]) 
     count = max(len(one.shape) for _, one in given)
     if not beside or dims[0] == 0:
         return found
-    before = dims[0]  # the indexed dimensions stand where they stood
+    before = dims[0]  # the result's index dimensions are where the indexed ones were
     order = [*range(count, count + before), *range(count), *range(count + before, count + len(rest))]
     return w.op("Transpose", found, perm=order)
 

@@ -29,7 +29,8 @@ def _matmul(w: Writer, step: Step, self: Value, mat2: Any = None, vec: Any = Non
 
 
 def _weight_of(value: Value) -> Value | None:
-    """Return the parameter whose transpose is the value, as in ``F.linear``, so that it keeps its name and shape in the model."""
+    """Return the parameter if the value is the transpose of one, as in ``F.linear``, so that the model holds it under its own name and in
+    its own shape; else None."""
     step = value.step
     if step is None or step.name != "t" or not step.arguments["self"].name or step.arguments["self"].depends:
         return None

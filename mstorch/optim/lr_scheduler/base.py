@@ -136,10 +136,10 @@ def _check_optimizer(optimizer: object) -> None:
 
 
 def _note_steps_of(optimizer: Optimizer) -> None:
-    """Wrap this instance's ``step`` so that it leaves a mark, by which the order of optimizer and scheduler steps is checked."""
+    """Wrap the optimizer's ``step`` to set ``_opt_called``, from which the scheduler detects that it was stepped before the optimizer."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
-    # A weak reference, or the wrapper and the optimiser would keep each other alive.
+    # A weak reference, so that the wrapper and the optimizer do not keep each other alive.
     reference = weakref.ref(optimizer)
     function = optimizer.step.__func__  # type: ignore[attr-defined]
 
@@ -162,7 +162,7 @@ def _values(optimizer: Optimizer, key: str) -> list[Any]:
 
 
 def _set_value(group: dict[str, Any], key: str, value: float | Tensor) -> None:
-    # A tensor is filled, because a captured step reads the tensor and not the group.
+    # A tensor is modified in place, because a captured step reads the tensor, not the group.
     if isinstance(group[key], Tensor):
         group[key].fill_(_to_scalar(value))
     else:

@@ -69,7 +69,7 @@ class SequentialLR(_Composite):
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
 
-        # Each part took its first step when it was made; all are taken back and only the first repeats it.
+        # Each scheduler made its first step when it was created; undo all, and repeat the first's only.
         for group in optimizer.param_groups:
             _set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()

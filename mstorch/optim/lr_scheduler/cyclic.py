@@ -258,7 +258,7 @@ class OneCycleLR(_MomentumCycle):
 
     def _anneal(self, start, end, part: float):
         kind = getattr(self, "_anneal_func_type", None)
-        if kind is None:  # a state from before torch 2.0 holds the function
+        if kind is None:  # in states of torch before 2.0 the function itself
             return vars(self)["anneal_func"](start, end, part)
         return (self._annealing_linear if kind == "linear" else self._annealing_cos)(start, end, part)
 

@@ -97,7 +97,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs are not counted, because the learning rate has just been reduced."""
+        """True in the epochs after a reduction of the learning rate in which bad epochs are not counted."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:

@@ -24,5 +24,5 @@ __all__ = [
     "kaiser", "nuttall",
 ]  # fmt: skip
 
-if not _TYPE_CHECKING:  # torch's import binds these, too; they are loaded when they are asked for
+if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("windows",))

@@ -55,7 +55,7 @@ def set_default_dtype(undo: Undo, dtype: torch.dtype) -> None:
 class TestCase(unittest.TestCase):
     """Test case whose ``assertEqual`` compares tensors, numbers, arrays and containers within ``precision`` and ``rel_tol``."""
 
-    __test__ = False  # a base: nothing to collect
+    __test__ = False  # a base class: pytest must not collect it
     precision: float = 0
     rel_tol: float = 0
     maxDiff = None
@@ -216,7 +216,7 @@ def _case(test: Callable[..., Any], name: str, values: dict[str, Any], decorator
         return test(self, *args, **values, **kwargs)
 
     vars(run).pop("_cases", None)
-    vars(run).pop("__wrapped__", None)  # pytest would read the arguments that are given here already
+    vars(run).pop("__wrapped__", None)  # otherwise pytest would look for fixtures for the arguments that are already given
     run.__name__ = name
     for decorator in decorators:
         run = decorator(run)

@@ -175,7 +175,7 @@ def is_structseq_class(cls: type[Any]) -> bool:
 
 
 def is_structseq(obj: Any) -> bool:
-    """Return whether an object is a struct sequence or such a class."""
+    """Return True for an instance of a struct sequence class, and for such a class."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
@@ -190,7 +190,7 @@ def node_type(tree: Any) -> Any:
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
 
 
-# What is a container from the start
+# Built-in containers
 
 
 def list_flatten(d: list[Any]) -> tuple[list[Any], Any]:

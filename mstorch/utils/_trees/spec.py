@@ -86,7 +86,7 @@ class TreeSpec:
                 parts = [f"missing key(s): {missing}"] * bool(missing) + [f"extra key(s): {extra}"] * bool(extra)
                 raise ValueError(f"Node keys mismatch; {'; '.join(parts)}.")
             items = [tree[key] for key in expected]
-        elif kind is not deque and context != self._context:  # two deques may differ in their greatest length
+        elif kind is not deque and context != self._context:  # two deques may differ in their maximum length
             raise ValueError(f"Node context mismatch for node type {self.type!r}; expected {self._context!r}, but got {context!r}.")
         for child, item in zip(self._children, items):
             child._collect(item, found)

@@ -64,7 +64,7 @@ def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable[...
 
 
 def _candidates(kind: type, functions: dict[Any, Any]) -> Any:
-    # The exact type goes first: bool is an int, and a user may have a function for a subclass.
+    # The exact type has precedence: bool is an int, and a user may have registered a function for a subclass.
     if kind in functions:
         return [(kind, functions[kind])]
     return functions.items()
@@ -74,7 +74,7 @@ def like_mapping(original: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
     """Return ``items`` as a mapping of the original's type; as a dict if this type cannot be constructed."""
     try:
         if isinstance(original, MutableMapping):
-            # A copy keeps what else the mapping has, such as the factory of a defaultdict.
+            # A copy keeps other state of the mapping, such as the factory of a defaultdict.
             result = copy.copy(original)
             result.update(items)
             return result

@@ -43,7 +43,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
         batch = list(itertools.islice(self.dataset_iter, len(possibly_batched_index)))
-        # Asked no more: an iterator may go on after its end, and the loader must not.
+        # Not called again: an iterator may continue after its end, but the loader must not.
         self.ended = len(batch) < len(possibly_batched_index)
         if not batch or (self.drop_last and self.ended):
             raise StopIteration

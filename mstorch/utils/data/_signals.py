@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-_watched: dict[int, list[int]] = {}  # the workers' pids, by what watches them
-_handlers: list[Any] = []  # the one of SIGCHLD that was there before ours
+_watched: dict[int, list[int]] = {}  # the workers' pids, by the object that watches them
+_handlers: list[Any] = []  # the previous handler of SIGCHLD
 
 
 def _ending(pid: int) -> str:
@@ -21,7 +21,7 @@ def _ending(pid: int) -> str:
     if found is None or (found.si_code == os.CLD_EXITED and found.si_status == 0):
         return ""
     if found.si_code == os.CLD_KILLED and found.si_status == signal.SIGTERM:
-        return ""  # by its parent, most likely; else who waits for it notices
+        return ""  # probably killed by its parent; otherwise the waiting process notices
     if found.si_code == os.CLD_EXITED:
         return (
             f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {found.si_status}. Details are lost due to "

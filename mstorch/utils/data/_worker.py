@@ -19,7 +19,7 @@ from ...storage import TypedStorage, UntypedStorage
 from ._fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from ._pipes import prepare_worker, reseed
 
-# Seconds after which a process that waits looks whether the other one is still there.
+# Interval in seconds at which a waiting process checks that the other one is alive.
 CHECK_INTERVAL = 5.0
 RESTART = "restart"
 
@@ -153,10 +153,10 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
             ended = isinstance(outcome, End)
             results.put(_packed(number, outcome, worker))
     except KeyboardInterrupt:
-        # The main process gets it too, and reads no more.
+        # The main process gets the signal too, and stops reading.
         interrupted = True
     if interrupted or done[0] or os.getppid() != parent:
-        # Nobody reads any more, so there is nothing to wait for.
+        # The reader is gone, so do not wait for it.
         results.cancel_join_thread()
         results.close()
 
@@ -180,7 +180,7 @@ class _Pickler(ForkingPickler):
 
 
 def _packed(number: int, outcome: Any, worker: int) -> bytes:
-    # Pickled here and not by the queue's thread, which would only print what it cannot pickle.
+    # Pickled here, not in the queue's thread, which would only print the error.
     try:
         return _Pickler.dumps((number, outcome)).tobytes()
     except Exception as error:  # noqa: BLE001 - objects of the user may raise anything

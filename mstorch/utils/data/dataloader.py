@@ -125,7 +125,7 @@ class DataLoader(Generic[_T_co]):
 
         iterable = isinstance(dataset, IterableDataset)
         if isinstance(dataset, IterDataPipe):
-            # A shuffle that is put behind here is not read, in torch neither.
+            # As in torch, a shuffle appended here has no effect.
             apply_shuffle_settings(dataset, shuffle=shuffle)
             _check_iterable_options(None, sampler, batch_sampler)
         elif iterable:
@@ -214,7 +214,7 @@ class DataLoader(Generic[_T_co]):
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        # Noted, because an iterable dataset that then gives more than it said deserves a warning.
+        # Stored, because an iterable dataset that yields more than its length causes a warning.
         length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length
@@ -276,7 +276,7 @@ def _context_of(context):
 class _BaseDataLoaderIter:
     """One iteration over a loader; a subclass implements the source of the data."""
 
-    # The attributes are called as torch's: packages derive loaders that can be continued (torchdata) from this class.
+    # The attributes have torch's names: packages (torchdata) derive resumable loaders from this class.
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._pin_memory = loader.pin_memory and is_available()
         self._pin_memory_device: str | None = None
@@ -296,7 +296,7 @@ class _BaseDataLoaderIter:
         self._shared_seed = self._draw_shared_seed(loader)
         self._begin_pass(loader)
         self._profile_name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
-        # Drawn without workers too: what comes after in the generator is then the same as in torch.
+        # Drawn without workers too, so that later numbers of the generator are the same as in torch.
         self._base_seed = _draw_seed(loader.generator)
 
     def _draw_shared_seed(self, loader: DataLoader[Any]) -> int | None:
@@ -388,20 +388,20 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._workers: list[Any] = []
-        self._end: Callable[[], None] | None = None  # tells the workers to end: a built-in function, in which no interrupt comes
+        self._end: Callable[[], None] | None = None  # tells the workers to end: a built-in function, which cannot be interrupted
         self._process = os.getpid()
         super().__init__(loader)
         self._in_order = loader.in_order
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._worker_result_queue = context.Queue()
-        # A plain byte: a worker that is killed while it looks at an Event takes the Event's lock with it, and an interrupt of
-        # multiprocessing's own allocator breaks that for good.
+        # A plain byte: a worker that is killed while it checks an Event keeps the Event's lock, and an interrupt in
+        # multiprocessing's allocator breaks it for good.
         done = UntypedStorage(1).fill_(0).share_memory_()
         self._end = functools.partial(operator.setitem, done._bytes(), 0, 1)
         self._index_queues = [context.Queue() for _ in range(loader.num_workers)]
         for tasks in self._index_queues:
-            # An interrupt may come between a `put` and the notice of it: the end of the program must not wait for the queue's thread.
+            # An interrupt may come between a `put` and its notification: the program's end must not wait for the queue's thread.
             tasks.cancel_join_thread()
         job = self._job(loader)
         for number, tasks in enumerate(self._index_queues):
@@ -448,7 +448,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     @property
     def _task_info(self) -> dict[int, tuple[Any, ...]]:
-        """Workers of the batches that were asked for and not given, by number, with the data that arrived."""
+        """Dict from the number of a pending batch to (worker,), or to (worker, data) if its data has arrived."""
         return {number: (worker, *([self._waiting[number]] if number in self._waiting else [])) for number, worker in self._owner.items()}
 
     @property
@@ -476,7 +476,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._waiting[number] = data
 
     def _skip_lost(self) -> None:
-        """Skip the batch numbers of workers that are exhausted, which will send nothing."""
+        """Skip batch numbers that were assigned to exhausted workers and will not arrive."""
         while self._rcvd_idx < self._send_idx and self._rcvd_idx not in self._waiting:
             owner = self._owner.get(self._rcvd_idx)
             if owner is not None and self._workers_status[owner]:
@@ -511,11 +511,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 
     def _shutdown_workers(self) -> None:
-        # A worker forked later has a copy of this object, and must leave the others alone.
+        # A worker that is forked later has a copy of this object, and must not end the other workers.
         if os.getpid() != self._process:
             return
         if self._end is not None:
-            self._end()  # first: whatever an interrupt leaves of the rest, the workers end, also one that is not in the list yet
+            self._end()  # first, so that the workers end even if an interrupt follows, including one that is not in the list yet
             self._end = None
         if not self._workers:
             return
@@ -532,7 +532,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._worker_result_queue.cancel_join_thread()
         for channel in (*self._index_queues, self._worker_result_queue):
             channel.close()
-        # An interrupt in `__del__` would be lost, so after an end in good order it calls a built-in function.
+        # An interrupt in `__del__` would be lost, so that after a regular end it calls a built-in function.
         vars(self)["_shutdown_workers"] = tuple
 
     __del__ = built_in_call("_shutdown_workers")
@@ -540,7 +540,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
 def _free(channel: Any) -> None:
     """Release a queue's lock that an interrupted ``put`` left held; closing the queue, also at exit, would deadlock."""
-    lock = channel._notempty  # held for moments only, otherwise
+    lock = channel._notempty  # otherwise held for short times only
     lock.acquire(timeout=1.0)
     lock.release()
 

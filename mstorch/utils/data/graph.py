@@ -33,12 +33,12 @@ def _pipes_and_collections(state: Any) -> Any:
 
 
 def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: set[int]) -> list[DataPipe]:
-    """Return the datapipes that pickling ``scan_obj`` reaches first."""
+    """Return the direct sources of ``scan_obj``: the datapipes that pickling it reaches without passing through another datapipe."""
     found: list[DataPipe] = []
 
     def meet(pipe: DataPipe) -> tuple[Any, ...]:
         if pipe == scan_obj or id(pipe) in cache:
-            raise NotImplementedError  # pickled as it is
+            raise NotImplementedError  # pickled as usual
         found.append(pipe)
         cache.add(id(pipe))
         return _stub_unpickler, ()
@@ -61,7 +61,7 @@ def _list_connected_datapipes(scan_obj: DataPipe, only_datapipe: bool, cache: se
             if only_datapipe:
                 kind.set_getstate_hook(None)
         if dill_available():
-            import_dill()  # its pickler leaves its extensions behind
+            import_dill()  # without dill's extensions of pickle
     return found
 
 
@@ -90,7 +90,7 @@ def _traverse_helper(datapipe: DataPipe, only_datapipe: bool, cache: set[int]) -
     number = id(datapipe)
     if number in cache:
         return {}
-    # Copies, because a pipe may be met again on another path, and only there.
+    # Copies, because a datapipe may occur again on another path, but not on the same one.
     cache = {*cache, number}
     sources: DataPipeGraph = {}
     for pipe in _list_connected_datapipes(datapipe, only_datapipe, set(cache)):

@@ -74,7 +74,7 @@ def _shard(graph: DataPipeGraph, count: int, number: int, group: SHARDING_PRIORI
                     f"Sharding already applied to {before} while trying to apply to {pipe}"
                 )
             share: Any = pipe.apply_sharding
-            # Pipes written before there were groups take two arguments.
+            # Datapipes from before sharding groups take two arguments.
             if len(inspect.signature(share).parameters) < 3:
                 share(count, number)
             else:

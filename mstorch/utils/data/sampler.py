@@ -86,7 +86,7 @@ class RandomSampler(Sampler[int]):
             generator = Generator()
             generator.manual_seed(_draw_seed())
         if self.replacement:
-            # 32 at a time, and a last draw even of none, because torch draws so.
+            # Drawn 32 at a time, with a last draw even of 0 numbers, as in torch.
             for _ in range(self.num_samples // 32):
                 yield from randint(high=n, size=(32,), dtype=int64, generator=generator).tolist()
             rest = self.num_samples % 32
@@ -94,7 +94,7 @@ class RandomSampler(Sampler[int]):
         else:
             for _ in range(self.num_samples // n):
                 yield from randperm(n, generator=generator).tolist()
-            # This permutation is drawn even where nothing of it is left to give.
+            # This permutation is drawn even if none of it is used.
             yield from randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
     def __len__(self) -> int:

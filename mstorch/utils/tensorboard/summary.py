@@ -87,7 +87,7 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
     if used.size == 0:
         raise ValueError("The histogram is empty, please file a bug report.")
     first, last = int(used[0]), int(used[-1]) + 1
-    # One empty bin in front says where the first one that counts begins.
+    # One empty bin in front marks the left edge of the first nonempty bin.
     kept = counts[max(first - 1, 0) : last] if first > 0 else np.concatenate([[0], counts[:last]])
     edges = limits[first : last + 1]
     return histogram_raw(

@@ -156,7 +156,7 @@ class SummaryWriter:
         labels, predictions = messages.make_np(labels), messages.make_np(predictions)
         self._add(messages.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
 
-    # Pictures, sounds, texts
+    # Images, audio, texts
 
     def add_image(
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "CHW"

@@ -82,7 +82,7 @@ class CheckpointWrapper(ActivationWrapper):
         """Run the wrapped module under ``checkpoint``."""
         if self.checkpoint_impl is CheckpointImpl.NO_REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
-        names, count = list(kwargs), len(args)  # the re-entrant way takes tensors by position only
+        names, count = list(kwargs), len(args)  # re-entrant checkpointing accepts positional tensors only
 
         def run(*given: Any) -> Any:
             return self._checkpoint_wrapped_module(*given[:count], **dict(zip(names, given[count:])))

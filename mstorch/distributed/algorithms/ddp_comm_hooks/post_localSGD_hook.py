@@ -32,7 +32,8 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> Any:
-    """Return a future of the bucket's mean over the state's current group; of the local bucket, if the state says so."""
+    """Return a future of the bucket's mean: over the process group before iteration ``start_localSGD_iter``, later over the subgroup. Later
+    buckets remain unchanged if ``post_local_gradient_allreduce`` is False."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(state.process_group, bucket)

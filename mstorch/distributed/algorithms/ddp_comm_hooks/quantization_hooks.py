@@ -11,7 +11,7 @@ from ..._group import ProcessGroup
 from ..._reducer import GradBucket
 from ..._world import chosen
 
-_STEPS = 255  # between the least and the greatest number
+_STEPS = 255  # between the smallest and the largest number
 _SMALLEST = torch.finfo(torch.float32).eps
 
 

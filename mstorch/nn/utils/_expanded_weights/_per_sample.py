@@ -24,11 +24,10 @@ _PARAMETERS = {"embedding": ("input", "weight", "padding_idx", "max_norm", "norm
 
 
 class _Layer(Function):
-    """A layer's function, whose backward pass keeps a gradient for each sample.
+    """A layer's function, whose backward pass also computes a gradient for each sample.
 
-    ``again`` runs the function on the leaves of its arguments, ``of_samples`` gives the gradients of the expanded leaves by sample.
-    ``fixed`` are the places of parameters, which must not be differentiated otherwise.
-    """
+    ``again(leaves)`` computes the results, and ``of_samples`` the gradients per sample of the expanded leaves. ``fixed`` are the indices of
+    leaves that must be expanded or not require grad."""
 
     @staticmethod
     def forward(
@@ -92,7 +91,7 @@ def _named(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a layer whose samples do not depend on each other; the first argument is the input."""
+    """Run a layer whose samples are independent of each other."""
     given = _named(func, args, kwargs)
     input = given["input"]
     if isinstance(input, Tensor) and not isinstance(input, ExpandedWeight) and input.dim():
@@ -105,7 +104,7 @@ def run(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
     check(func, input, given.values())
     names, leaves = list(given), list(given.values())
     dim = next((0 if leaf.batch_first else 1 for leaf in leaves if isinstance(leaf, ExpandedWeight)), 0)
-    # What a second run may leave out: statistics and norms that the first has brought up to date.
+    # Arguments that a second run omits: statistics and norms that the first run has already updated.
     left = {"max_norm": None}
     if given.get("use_input_stats", True):
         left |= {"running_mean": None, "running_var": None}
@@ -142,7 +141,7 @@ def _of_rows_taken(weight: Tensor, ids: Tensor, gradient: Tensor, padding_idx: i
 def recurrent(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Run a recurrent layer; the gradient of each sample is found by running the layer on this sample alone."""
     given = (*args, *kwargs.values())
-    packed = isinstance(given[3], (list, tuple))  # the weights stand behind data, batch sizes and states, or input and states
+    packed = isinstance(given[3], (list, tuple))  # the weights follow data, batch sizes and states, or input and states
     rows = 3 if packed else 2
     if given[rows + 3] and given[rows + 4]:
         raise NotImplementedError("mstorch: expanded weights of recurrent layers take no dropout in training")

@@ -10,10 +10,10 @@ from ...._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]
 RECURRENT = ("rnn_tanh", "rnn_relu", "gru", "lstm")
-# The layers for which torch has gradients per sample.
+# The functions for which torch has per-sample gradients.
 _LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm", "group_norm", "instance_norm")
 
-RUNNERS: dict[bool, Callable[..., Any]] = {}  # by whether the layer is recurrent: what runs it (_per_sample.py)
+RUNNERS: dict[bool, Callable[..., Any]] = {}  # by whether the layer is recurrent: the function that runs it (_per_sample.py)
 
 
 @cache
@@ -24,7 +24,8 @@ def _taken() -> frozenset[Callable[..., Any]]:
 
 
 class ExpandedWeight(Tensor):
-    """A weight that layers use as it is, and whose original gets ``grad_sample``, a gradient for each sample, in a backward pass."""
+    """A weight that behaves as ``orig_weight`` in layers; a backward pass sets ``orig_weight.grad_sample``, which has a gradient for each
+    sample."""
 
     orig_weight: Tensor
     batch_size: int
@@ -47,7 +48,7 @@ class ExpandedWeight(Tensor):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run a layer's function, and keep the gradients by sample; raise RuntimeError for functions whose batch dimension is not known."""
+        """Run a layer's function and record per-sample gradients. Raise RuntimeError for functions whose batch dimension is unknown."""
         if func in _taken():
             return RUNNERS[func.__name__ in RECURRENT](func, tuple(args), kwargs or {})
         if func.__name__ == "_cudnn_rnn_flatten_weight":
@@ -56,41 +57,41 @@ class ExpandedWeight(Tensor):
 
     @property
     def dtype(self) -> Any:
-        """The original's."""
+        """The dtype of the original weight."""
         return self.orig_weight.dtype
 
     @property
     def data(self) -> Tensor:
-        """The original's."""
+        """The ``data`` of the original weight."""
         return self.orig_weight.data
 
     @property
     def shape(self) -> Any:
-        """The original's."""
+        """The shape of the original weight."""
         return self.orig_weight.shape
 
     @property
     def device(self) -> Any:
-        """The original's."""
+        """The device of the original weight."""
         return self.orig_weight.device
 
     @property
     def is_cuda(self) -> bool:
-        """The original's."""
+        """True if the original weight is on a GPU."""
         return self.orig_weight.is_cuda
 
     def data_ptr(self) -> int:
-        """Return the original's address."""
+        """Return the address of the original weight."""
         return self.orig_weight.data_ptr()
 
     def get_device(self) -> int:
-        """Return the number of the original's device."""
+        """Return the device index of the original weight."""
         return self.orig_weight.get_device()
 
     def set_allow_smaller_batches(self, is_allow_smaller_batches: bool) -> None:
-        """Let inputs have fewer samples than the weight."""
+        """Allow inputs with fewer samples than ``batch_size``, or disallow them."""
         self.allow_smaller_batches = is_allow_smaller_batches
 
     def set_batch_first(self, is_batch_first: bool = True) -> None:
-        """Set whether the batch is the first or the second dimension of an input."""
+        """Set the batch dimension of inputs: 0 if True, else 1."""
         self.batch_first = is_batch_first

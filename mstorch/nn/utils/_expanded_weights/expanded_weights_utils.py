@@ -20,13 +20,13 @@ def is_batch_first(expanded_args_and_kwargs: Iterable[Any]) -> bool | None:
 
 
 def standard_kwargs(kwarg_names: tuple[str, ...], expanded_args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Split arguments into positional and keyword arguments, where the latter come last."""
+    """Split arguments into positional ones and a dict of keyword arguments; the last values belong to ``kwarg_names``."""
     count = len(expanded_args) - len(kwarg_names)
     return expanded_args[:count], dict(zip(kwarg_names, expanded_args[count:]))
 
 
 def forward_helper(func: Callable[..., Any], expanded_args: tuple[Any, ...], expanded_kwargs: dict[str, Any]) -> Any:
-    """Run a function with the original weights, after a check of the batch that it is given; the first argument is the input."""
+    """Check the batch of the input, which is the first argument, and call ``func`` with the original weights."""
     check(func, expanded_args[0], (*expanded_args, *expanded_kwargs.values()))
     return func(*map(original, expanded_args), **{name: original(value) for name, value in expanded_kwargs.items()})
 
@@ -37,7 +37,8 @@ def original(value: Any) -> Any:
 
 
 def check(func: Callable[..., Any], input: Tensor | ExpandedWeight, values: Iterable[Any]) -> None:
-    """Refuse inputs without a batch, and weights for a batch of another size or of another reduction."""
+    """Raise RuntimeError if the input is an ExpandedWeight or has no batch, or if the weights' batch sizes or loss reductions do not match.
+    """
     if isinstance(input, ExpandedWeight):
         raise RuntimeError(
             "Expanded Weights do not support inputs that are also ExpandedWeights. "
@@ -76,7 +77,7 @@ def wrong_size(size: int, weight: ExpandedWeight) -> RuntimeError:
 
 
 def maybe_scale_by_batch_size(grad_sample: Tensor, expanded_weight: ExpandedWeight) -> Tensor:
-    """Take the quotient of a mean over the batch back."""
+    """Multiply per-sample gradients by the batch size if the loss is a mean over the batch."""
     return grad_sample * expanded_weight.batch_size if expanded_weight.loss_reduction == "mean" else grad_sample
 
 
@@ -94,7 +95,8 @@ def set_grad_sample_if_exists(maybe_expanded_weight: Tensor | ExpandedWeight, pe
 
 
 def unpack_expanded_weight_or_tensor(maybe_expanded_weight: Tensor | ExpandedWeight, func: Callable[[Tensor], Any] = lambda x: x) -> Any:
-    """Return the function's result for an expanded weight's original, or for a tensor that does not require grad; None for other values."""
+    """Return ``func`` of an expanded weight's original, or of a tensor that does not require grad; None for other values. Raise
+    RuntimeError for a tensor that requires grad."""
     if isinstance(maybe_expanded_weight, ExpandedWeight):
         return func(maybe_expanded_weight.orig_weight)
     if not isinstance(maybe_expanded_weight, Tensor):

@@ -12,10 +12,10 @@ import numpy as np
 import mstorch as torch
 
 _MOST_FIGURES = 4
-_LEAST_INTERVAL = 25e-9  # seconds: a clock is not better than that
-_SPREAD = 0.1  # an interquartile range of this part of the median is worth a warning
+_LEAST_INTERVAL = 25e-9  # seconds: the resolution of a clock
+_SPREAD = 0.1  # an interquartile range above this fraction of the median causes a warning
 _GROSS_SPREAD = 0.25
-_Z_90 = 1.645  # of a normal distribution: 90 % lie within so many standard deviations
+_Z_90 = 1.645  # 90 % of a normal distribution are within this many standard deviations
 
 _UNITS = {"ns": (1e-9, "nanosecond"), "us": (1e-6, "microsecond"), "ms": (1e-3, "millisecond"), "s": (1, "second")}
 
@@ -131,7 +131,7 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the spread of the times is so large that the text warns."""
+        """True if the times vary so much that the text contains a warning."""
         self._lazy_init()
         return bool(self._warnings)
 

@@ -15,7 +15,7 @@ Row = tuple[int, "str | None", str]  # threads, environment, name
 
 
 class Colorize(enum.Enum):
-    """The cells with which a time is compared when it is coloured."""
+    """The direction in which times are compared for colours: none, within a column, or within a row."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -80,7 +80,9 @@ class Table:
         ]
 
     def _names(self) -> list[str]:
-        """Return the row labels, with the environment where it changes if there are several."""
+        """Return the row labels. With several environments, a label shows the environment unless the row above has the same one and the
+        same
+                number of threads."""
         environments: list[Any] = ordered_unique(result.task_spec.env for result in self.results)
         several = len(environments) > 1
         width = 4 + (max(map(len, environments)) if several else 0)
@@ -92,8 +94,7 @@ class Table:
         return names
 
     def _best(self, line: int, place: int) -> float:
-        """Return the time with which a cell is compared: the best of its row, or of its column among rows with the same number of threads.
-        """
+        """Return the reference time for a cell: the least of its row, or of its column among rows with the same number of threads."""
         if self._colorize == Colorize.ROWWISE:
             others = self._cells[line]
         else:

@@ -13,7 +13,7 @@ import mstorch as torch
 from . import common
 
 _MOST_RUNS = 2**31 - 1
-_OVERHEAD = 1e-4  # the clock's part of a measurement
+_OVERHEAD = 1e-4  # maximum fraction of the clock's time in a measurement
 
 Callback = Callable[[int, float], Any]
 
@@ -66,7 +66,7 @@ class Timer:
         self._task_spec = common.TaskSpec(code, before, global_setup, label, sub_label, description, env, num_threads)
 
     def _timeit(self, number: int) -> float:
-        return max(self._timer.timeit(number), 1e-9)  # divided by later
+        return max(self._timer.timeit(number), 1e-9)  # nonzero, because it is a divisor
 
     def _measured(self, number: int, times: list[float]) -> common.Measurement:
         return common.Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)

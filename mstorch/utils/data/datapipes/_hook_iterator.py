@@ -32,7 +32,7 @@ _FEEDBACK = (
 
 
 def _left(text: str) -> RuntimeError:
-    """Return the error of an iterator that was left for another one, which needs no more words."""
+    """Return the error for an iterator invalidated by a newer one, marked so that ``_tell_where`` does not extend its message."""
     return telling(RuntimeError(text + _FEEDBACK), TOLD)
 
 
@@ -70,7 +70,7 @@ def _is_child(datapipe: Any) -> bool:
 
 
 def _check_iterator_valid(datapipe: Any, iterator_id: int | None, next_method_exists: bool = False) -> None:
-    """Raise RuntimeError if a later iterator of the datapipe, or of a sibling on the same source, invalidated this one."""
+    """Raise RuntimeError if a newer iterator, of this datapipe or of another child of the same source, has invalidated this iterator."""
     if next_method_exists:
         if datapipe._valid_iterator_id is not None and datapipe._valid_iterator_id != 0:
             inside = "\nNote that this exception is raised inside your IterDataPipe's a `__next__` method"
@@ -96,7 +96,7 @@ def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
         datapipe._valid_iterator_id = 0 if last is None else last + 1
         datapipe.reset()
     elif hasattr(datapipe, "_set_main_datapipe_valid_iterator_id"):
-        # It resets the source where that is due.
+        # It resets the source if necessary.
         datapipe._set_main_datapipe_valid_iterator_id()
     else:
         raise RuntimeError("ChildDataPipe must have method `_set_main_datapipe_valid_iterator_id`.")
@@ -121,7 +121,7 @@ class IteratorDecorator:
         self.datapipe = datapipe
         self.iterator_id = iterator_id
         self._profiler_enabled = bool(running())
-        # The `__next__` of such a pipe counts by itself.
+        # The `__next__` of such a datapipe counts its samples itself.
         self.self_and_has_next_method = iterator is datapipe and has_next_method
 
     def __iter__(self) -> IteratorDecorator:
@@ -142,7 +142,7 @@ class IteratorDecorator:
 
 
 def _tell_where(error: Exception, datapipe: Any) -> None:
-    """Add the datapipe's name and arguments to the error's message, unless a source datapipe did."""
+    """Append the datapipe's name and arguments to the error's message, unless a source datapipe has appended its own."""
     where = f"thrown by __iter__ of {type(datapipe).__name__}({_generate_input_args_string(datapipe)})"
     if about(error) is TOLD or not hasattr(error.args, "__len__"):
         return

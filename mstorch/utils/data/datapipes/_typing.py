@@ -157,7 +157,7 @@ def _conditional(reset: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(reset)
     def conditional(*args: Any, **kwargs: Any) -> None:
         datapipe = args[0]
-        # One that has not started is reset too: the pipe that it reads from may be in the middle of a pass.
+        # A datapipe that was not started is reset too, because its source may be in the middle of an iteration.
         if datapipe._snapshot_state is not _SnapshotState.Restored:
             datapipe._number_of_samples_yielded = 0
             datapipe._fast_forward_iterator = None

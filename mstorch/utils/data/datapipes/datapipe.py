@@ -21,7 +21,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 HAS_DILL = dill_available()
 
-# These give chunks or rows, or are the tracing itself, so what they give is not traced.
+# These yield chunks or rows, or do the tracing themselves, so that their items are not traced.
 UNTRACABLE_DATAFRAME_PIPES = ["batch", "groupby", "_dataframes_as_tuples", "trace_as_dataframe"]
 
 

@@ -20,7 +20,7 @@ class _ConvNd(_Floating):
 
     _FLOAT_MODULE: Any
     _FLOAT_CONV_MODULE: Any
-    _several: Any  # what makes a tuple of a number
+    _several: Any  # function that makes a tuple of a number
     _FLOAT_RELU_MODULE: Any
     weight_fake_quant: Any
 

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_MOST_TEXT = 1 << 24  # characters of an error file
+_MOST_TEXT = 1 << 24  # maximum number of characters of an error file
 _HINT = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
 
 

@@ -47,7 +47,7 @@ def disable_capture() -> None:
 
 
 class CaptureControl:
-    """Whether operations may be recorded."""
+    """Holder of the flag ``disabled``: if True, no operations are recorded."""
 
     disabled = False
 
@@ -65,7 +65,7 @@ class DataFrameTracedOps(DFIterDataPipe):
             yield self.output_var.apply_ops(item)
 
 
-# Methods of a traced pipe that are pipes' and not frames'.
+# Methods of a traced datapipe that belong to datapipes, not to frames.
 DATAPIPES_OPS = [
     "_dataframes_as_tuples",
     "groupby",
@@ -102,7 +102,7 @@ class Capture:
         return "\n".join(str(operation) for operation in self.ctx["operations"])
 
     def __getstate__(self) -> dict[str, Any]:
-        # Frames stay here: only the work goes along.
+        # Frames are not pickled, only the operations.
         self.ctx["schema_df"] = None
         for variable in self.ctx["variables"]:
             variable.calculated_value = None

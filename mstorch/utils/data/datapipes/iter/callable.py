@@ -60,7 +60,7 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
             sample[self.output_col] = result
         else:
             sample[columns[0]] = result
-            # From behind, so that the indices before stay what they are.
+            # From the end, so that earlier indices stay valid.
             for column in sorted(columns[1:], reverse=True):
                 del sample[column]
         return tuple(sample) if isinstance(data, tuple) else sample
@@ -84,7 +84,7 @@ def _collate_helper(conversion: dict[Any, Any], item: Any) -> tuple[Any, ...]:
     values = []
     for name in columns:
         if name not in conversion:
-            # torch asks the package torcharrow, which was given up, and says the same where it is not installed.
+            # torch requires the package torcharrow, which is no longer developed, and raises the same error without it.
             raise RuntimeError("unable to import default collation function from the TorchArrow")
         if not callable(conversion[name]):
             raise RuntimeError("Collate (DF)DataPipe requires callable as dict values")

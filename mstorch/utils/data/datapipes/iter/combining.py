@@ -182,7 +182,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe[Any], _ContainerTemplate):
                 yield self.copy_fn(value)
         finally:
             self._child_stop[instance_id] = True
-            # The children may all have ended before the source did.
+            # All children may have been closed before the source was exhausted.
             if all(self._child_stop):
                 self._datapipe_iterator = None
                 self._cleanup()
@@ -209,7 +209,7 @@ class _ForkerIterDataPipe(PartlyKept, IterDataPipe[Any], _ContainerTemplate):
             StreamWrapper.close_streams(self.buffer.popleft())
 
     def __del__(self) -> None:
-        if "buffer" in self.__dict__:  # not where the arguments were refused
+        if "buffer" in self.__dict__:  # not if the constructor raised
             self._cleanup()
 
 
@@ -229,7 +229,7 @@ class _ChildDataPipe(IterDataPipe[Any]):
         self.instance_id = instance_id
 
     def __iter__(self) -> Iterator[Any]:
-        # The hook around this method resets before the first sample, so it must not be a generator itself.
+        # The hook around this method resets before the first sample, so that the method must not be a generator.
         return self.main_datapipe.get_next_element_by_instance(self.instance_id)
 
     def __len__(self) -> int:
@@ -380,7 +380,7 @@ class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe[Any], _ContainerTempla
                 StreamWrapper.close_streams(waiting.popleft())
 
     def __del__(self) -> None:
-        if "child_buffers" in self.__dict__:  # not where the arguments were refused
+        if "child_buffers" in self.__dict__:  # not if the constructor raised
             self._cleanup()
 
 
@@ -393,7 +393,7 @@ class MultiplexerIterDataPipe(PartlyKept, IterDataPipe[Any]):
 
     def __init__(self, *datapipes: Any) -> None:
         self.datapipes = datapipes
-        self.buffer: list[Any] = []  # a round is given once all pipes have given their sample
+        self.buffer: list[Any] = []  # a round is yielded once all datapipes have yielded their sample
 
     def __iter__(self) -> Iterator[Any]:
         iterators = [iter(pipe) for pipe in self.datapipes]

@@ -160,7 +160,7 @@ class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk[Any]]):
             if self.curr_buffer_size == self.max_buffer_size:
                 group = self._remove_biggest_key()
                 if group is not None:
-                    # torch gives the key of the last sample here, not that of the group.
+                    # torch yields the key of the last sample here, not the group's key.
                     yield self._wrapped(key, group)
         for key in tuple(self.buffer_elements):
             group = self.buffer_elements.pop(key)

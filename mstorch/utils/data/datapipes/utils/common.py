@@ -32,7 +32,7 @@ def validate_input_col(fn: Callable[..., Any], input_col: int | tuple[Any, ...] 
     try:
         parameters = inspect.signature(fn).parameters.values()
     except ValueError:
-        return  # a built-in function that does not tell its arguments
+        return  # a built-in function without a signature
     count = len(input_col) if isinstance(input_col, list | tuple) else 1
     inner = fn.func if isinstance(fn, functools.partial) else fn
     name = getattr(inner, "__name__", repr(inner))
@@ -104,7 +104,7 @@ def get_file_pathnames_from_root(
     for folder, folders, files in os.walk(root, onerror=_refused):
         if not non_deterministic:
             files.sort()
-            folders.sort()  # os.walk goes on with this list
+            folders.sort()  # os.walk continues with this list
         where = os.path.abspath(folder) if abspath else folder
         yield from (os.path.join(where, name) for name in files if match_masks(name, masks))
         if not recursive:
@@ -140,7 +140,7 @@ def validate_pathname_binary_tuple(data: tuple[str, IOBase]) -> None:
         )
 
 
-# Functional forms that go out of use, and what `_deprecation_warning` is told of each.
+# Deprecated functional forms, with the arguments of `_deprecation_warning`.
 _iter_deprecated_functional_names: dict[str, dict[Any, Any]] = {}
 _map_deprecated_functional_names: dict[str, dict[Any, Any]] = {}
 
@@ -230,7 +230,7 @@ class StreamWrapper:
             return
         if StreamWrapper.debug_unclosed_streams:
             del StreamWrapper.session_streams[self]
-        # One that was unpickled has no parent, and asks its file for the name.
+        # An unpickled wrapper has no parent, and uses its file's name.
         parent = getattr(self, "parent_stream", None)
         if parent is not None:
             parent.child_counter -= 1

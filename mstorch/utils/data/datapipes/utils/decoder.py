@@ -38,7 +38,7 @@ __all__ = [
 
 def basichandlers(extension: str, data: Any) -> Any:
     """Decode text, class numbers, JSON, pickles and torch files; return None for other extensions."""
-    # Parts of the words count as well: "tx" is text, as in torch.
+    # Substrings match as well, as in torch: "tx" is text.
     if extension in "txt text transcript":
         return data.decode("utf-8")
     if extension in ("cls", "cls2", "class", "count", "index", "inx", "id"):
@@ -55,7 +55,7 @@ def basichandlers(extension: str, data: Any) -> Any:
     return None
 
 
-# Each name of an image's form: the library, the elements' type, the channels.
+# For each image type: the library, the dtype, the channels.
 imagespecs: dict[str, tuple[str, str | None, str]] = {
     "l8": ("numpy", "uint8", "l"),
     "rgb8": ("numpy", "uint8", "rgb"),
@@ -127,7 +127,7 @@ class ImageHandler:
             raise AssertionError(f"numpy image array should be type uint8, but got {array.dtype}")
         if library == "numpy":
             return array if element == "uint8" else array.astype("f") / 255.0
-        # Channels first. A grey image has no third dimension, and is refused by NumPy, as in torch.
+        # Channels first. A grey image has no third dimension, and raises in NumPy, as in torch.
         result = tensor(np.array(array.transpose(2, 0, 1)))
         return result if element == "uint8" else result / 255.0
 
@@ -207,7 +207,7 @@ class Decoder:
         if not data:
             return data
         if self._is_stream_handle(data):
-            # Streams agree on iteration, and not on `read`.
+            # All streams support iteration, but not all of them `read`.
             stream, data = data, b"".join(data)
             stream.close()
         for handler in self.handlers:

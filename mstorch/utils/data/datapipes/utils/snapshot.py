@@ -32,5 +32,5 @@ def _simple_graph_snapshot_restoration(datapipe: IterDataPipe[Any], n_iterations
                 f"Fast-forward {datapipe} by {n_iterations} iterations exceeds the number of samples available."
             ) from error
     datapipe._fast_forward_iterator = iterator
-    # Or the next `iter()` would reset the pipe.
+    # Otherwise the next `iter()` would reset the datapipe.
     datapipe._snapshot_state = _SnapshotState.Restored

@@ -168,7 +168,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
             found = self._scaled(input, bn.weight / spread)
             mean = bn.running_mean - (self.bias if self.bias is not None else 0)
         found += (bn.bias - bn.weight * mean / spread).reshape(places)
-        if self.bias is not None:  # so that it has a gradient, of zeros
+        if self.bias is not None:  # so that the bias has a gradient, of zeros
             found += (self.bias - self.bias).reshape(places)
         return found
 
@@ -180,7 +180,7 @@ class _ConvBnNd(FrozenNorm, _Floating, nni._FusedModule):
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *rest: Any
     ) -> None:
-        if local_metadata.get("version") in (None, 1):  # the normalisation's entries had no module of their own
+        if local_metadata.get("version") in (None, 1):  # old files: the normalization's entries were not in a submodule
             old = {"weight": "gamma", "bias": "beta"}
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 key, new = prefix + old.get(name, name), f"{prefix}bn.{name}"
@@ -329,4 +329,4 @@ def freeze_bn_stats(mod: Any) -> None:
 
 
 more: list[type] = []
-"""Other classes of layers with batch normalisation inside."""
+"""Further classes of layers that contain batch normalization."""
