@@ -244,7 +244,7 @@ def index_add(
         if input._ms_dtype in (float16, bfloat16) and shape and in_arrays(input):
             return finish_exactly(_added_in_steps(input, dim, positions, source, alpha), out)
         found = _index_written(input, dim, positions, source * alpha, True)
-        return finish_exactly(watch(found, source if is_tracked(source) else None), out)
+        return finish_exactly(watch(found, source) if is_tracked(source) else found, out)
     return finish_exactly(_index_written(input, dim, positions, source, True), out)
 
 

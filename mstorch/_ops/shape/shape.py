@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,17 @@ from ..._tape.ways import ways
 from ..._tape.windows import set_apart
 from ..._tape.writes import review
 from .._deprecated import warn_of
-from .._dispatch import call, contiguous_copy, finish, finish_exactly, shape_args, type_word, whole, wrap_dim
+from .._dispatch import (
+    call,
+    contiguous_copy,
+    finish,
+    finish_exactly,
+    shape_args,
+    type_word,
+    whole,
+    without_grad,
+    wrap_dim,
+)
 from .._forms import SECTIONS, SIZE, Forms
 from .._in_place import in_place_form
 from .._named import node_called
@@ -111,11 +122,25 @@ def _check_part(src: TensorBase, part: TensorBase) -> None:
 
 
 def _scattered_there(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -> TensorBase:
-    found = clone(input)
-    view = part(found)
-    _check_part(src, view)
-    copy_(view, src)
-    return found
+    with without_grad():
+        found = clone(input)
+        view = part(found)
+        _check_part(src, view)
+        copy_(view, src)
+
+    def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+        whole, inside = (zeros_like(like) if tangent is None else tangent for tangent, like in zip(tangents, inputs))
+        return (_scattered_there(whole, inside, part),)
+
+    return record("SliceScatterBackward0", partial(_part_and_rest, part), (input, src), (found,), needed=(), kept=(), forward=forward)[0]
+
+
+def _part_and_rest(
+    part: Callable[[Any], Any], gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[Any]
+) -> tuple[TensorBase, TensorBase]:
+    """Return the gradients of a tensor and of the part that was put in its place."""
+    inside = part(gradients[0])
+    return _scattered_there(gradients[0], zeros_like(inside), part), inside
 
 
 @ways(device=_scattered_there)
