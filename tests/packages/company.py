@@ -23,10 +23,10 @@ from tests.packages.reports import differences
 from tests.packages.table import distribution_name
 from tests.packages.test_packages import NOT_EQUAL, PYTHON
 
-# What the documentation of a package asks for beside its metadata: an extra, or a sentence.
+# What a package needs beside what its metadata asks for: an extra, what its documentation names, or what torch brings along (jinja2).
 ALSO = {
     "lm_eval": ["accelerate", "transformers"], "neuralforecast": ["ray", "fsspec", "pandas", "pyarrow", "pydantic", "requests"],
-    "segment_anything": ["torchvision"], "setfit": ["accelerate"], "transformers": ["accelerate"],
+    "peft": ["jinja2"], "segment_anything": ["torchvision"], "setfit": ["accelerate"], "transformers": ["accelerate"],
 }  # fmt: skip
 
 

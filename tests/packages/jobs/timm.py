@@ -18,8 +18,8 @@ def _model(name, kind=torch.float32, size=32, **options):
 
 
 def job_resnet():
-    # On smaller images the last batch norms see two values each, and rounding decides the fourth digit.
-    return _model("resnet10t", size=96)
+    # One of its last activations is zero but for rounding: in single precision the processor decides on which side of ReLU it lies.
+    return _model("resnet10t", torch.float64, size=96)
 
 
 def job_vit():
