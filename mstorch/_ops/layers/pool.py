@@ -9,6 +9,7 @@ from ..._backend.table import kernel
 from ..._core.dtype import float64, int64
 from ..._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order, is_tracked, recording, strides_of
+from ..._tape.ways import in_arrays
 from ..._tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish_exactly, refuse_dtype, type_word, with_format
@@ -162,7 +163,7 @@ def max_pool(
         refuse_dtype("max_pool1d_impl", input._ms_dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._ms_dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-    if rank > 1 or recording((input,)) or input.device.type != "cpu":  # torch's other kernel of lines has no format
+    if rank > 1 or recording((input,)) or not in_arrays(input):  # torch's other kernel of lines has no format
         values = _in_format(rank, values, input, single)
     return _without_batch(values) if single else values
 
