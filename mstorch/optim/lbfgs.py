@@ -78,18 +78,19 @@ class LBFGS(Optimizer):
             return first_loss
 
         d, t = state.get("d"), state.get("t")
+        history = {name: state.get(name) for name in ("old_dirs", "old_stps", "ro", "H_diag")}
         last_grad, last_loss = state.get("prev_flat_grad"), state.get("prev_loss")
         iteration = 0
         while iteration < max_iter:
             iteration += 1
             state["n_iter"] += 1
             if state["n_iter"] == 1:
-                state["old_dirs"], state["old_stps"], state["ro"], state["H_diag"] = [], [], [], 1
+                history = {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
                 d = grad.neg()
                 t = min(1.0, 1.0 / grad.abs().sum()) * lr
             else:
-                _remember(state, grad.sub(last_grad), d.mul(t), group["history_size"])
-                d = _direction(state, grad, group["history_size"])
+                _remember(history, grad.sub(last_grad), d.mul(t), group["history_size"])
+                d = _direction(history, state.setdefault("al", [None] * group["history_size"]), grad)
                 t = lr
             if last_grad is None:
                 last_grad = grad.clone()
@@ -129,7 +130,7 @@ class LBFGS(Optimizer):
             if d.mul(t).abs().max() <= smallest_change or abs(loss - last_loss) < smallest_change:
                 break
 
-        state.update(d=d, t=t, prev_flat_grad=last_grad, prev_loss=last_loss)
+        state.update(d=d, t=t, **history, prev_flat_grad=last_grad, prev_loss=last_loss)  # in torch's order, which checkpoints keep
         return first_loss
 
     def _flat_grad(self) -> Tensor:
@@ -174,29 +175,28 @@ def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
     place.copy_(place.double().add(step.double(), alpha=float(np.float32(factor))))
 
 
-def _remember(state: dict[Any, Any], y: Tensor, s: Tensor, history_size: int) -> None:
+def _remember(history: dict[str, Any], y: Tensor, s: Tensor, history_size: int) -> None:
     """Append a change of the gradient, ``y``, and of the parameters, ``s``, to the history, unless the curvature is not positive."""
     curvature = y.dot(s)
     if not curvature > 1e-10:
         return
-    if len(state["old_dirs"]) == history_size:
+    if len(history["old_dirs"]) == history_size:
         for name in ("old_dirs", "old_stps", "ro"):
-            state[name].pop(0)
-    state["old_dirs"].append(y)
-    state["old_stps"].append(s)
-    state["ro"].append(1.0 / curvature)
-    state["H_diag"] = curvature / y.dot(y)
+            history[name].pop(0)
+    history["old_dirs"].append(y)
+    history["old_stps"].append(s)
+    history["ro"].append(1.0 / curvature)
+    history["H_diag"] = curvature / y.dot(y)
 
 
-def _direction(state: dict[Any, Any], grad: Tensor, history_size: int) -> Tensor:
+def _direction(history: dict[str, Any], weights: list[Any], grad: Tensor) -> Tensor:
     """Return minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
-    ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
-    weights = state.setdefault("al", [None] * history_size)
+    ys, ss, ro = history["old_dirs"], history["old_stps"], history["ro"]
     q = grad.neg()
     for i in reversed(range(len(ys))):
         weights[i] = ss[i].dot(q) * ro[i]
         _add_fused(q, ys[i], -_get_value(weights[i]))
-    d = q.mul(state["H_diag"])
+    d = q.mul(history["H_diag"])
     for i in range(len(ys)):
         _add_fused(d, ss[i], _get_value(weights[i] - ys[i].dot(d) * ro[i]))
     return d

@@ -436,3 +436,33 @@ def test_gradients_of_another_shape(name, shape):
 
     for options in ({}, {"momentum": 0.9}, {"weight_decay": 0.1}) if name == "SGD" else ({},):
         assert stepped(mstorch, **options) == stepped(reference, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *CASES,
+        *(("LBFGS", options) for options in ({}, {"max_iter": 1}, {"max_iter": 2, "history_size": 2}, {"line_search_fn": "strong_wolfe"}, {"tolerance_change": 100.0})),
+    ],
+)
+def test_order_of_the_state(name, options):
+    """Checkpoints keep the order of the entries."""
+
+    def orders(torch):
+        x = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3) / 7 - 0.3)
+        optimizer = getattr(torch.optim, name)([x], **options)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (x * x).sum() + x.sin().sum()
+            loss.backward()
+            return loss
+
+        found = []
+        for _ in range(3):
+            optimizer.step(closure)
+            state = optimizer.state_dict()
+            found.append([list(state), list(state["state"].get(0, ())), list(state["param_groups"][0])])
+        return found
+
+    assert orders(mstorch) == orders(reference)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,19 @@ import numpy as np
 from ..._backend.arrays import Array, Number
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
-from ..._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
-from ..._core.one_device import OneDevice, found_two
+from ..._core.dtype import bfloat16, complex128, dtype, float16, float64
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from ..._tape.apply import apply
-from ..._tape.composite import record, refuse
+from ..._tape.composite import refuse
 from ..._tape.node import watch
-from ..._tape.ways import followed, fused, in_arrays
+from ..._tape.ways import fused, in_arrays
 from ..._tape.windows import linear
-from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES
+from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import (
     FOUND,
     binary,
     call,
     cast_tensor,
-    cpp_word,
     deliver,
     elementwise,
     elementwise_in,
@@ -33,7 +30,6 @@ from .._dispatch import (
     expect_out_dtype,
     expect_tensor,
     finish,
-    is_number,
     python_number,
     readable,
     refuse_dtype,
@@ -42,20 +38,19 @@ from .._dispatch import (
     type_word,
     unary,
 )
-from .._forms import ALPHA, SELF, VALUE, Forms
+from .._forms import ALPHA, SELF, Forms
 from .._in_place import in_place
-from .._memory_order import in_order_of, kept_order, result_strides, row_major
+from .._memory_order import kept_order, result_strides, row_major
 from .._named import by_value, node_called
 from .._numbers import fitting
 from .._operation import operation
-from .._overlaps import refuse_partly
 from .._scalars import scalar_array
 from ..memory.copying import to_dtype
 from ..memory.creation import scalar_tensor
 from ._where import chosen
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
-_add_scaled, _lerp_scalar = kernel("add_scaled"), kernel("lerp_scalar")
+_add_scaled = kernel("add_scaled")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
 _floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
 _remainder, _fmod = kernel("remainder"), kernel("fmod")
@@ -80,15 +75,16 @@ def kind_of(value: TensorBase | complex) -> dtype:
 def _scaled(other: TensorBase | Number, alpha: complex, first: TensorBase | Number) -> Any:
     """Return ``alpha * other`` in the dtype in which torch computes the sum, after checking alpha."""
     kind = result_dtype((first, other))
-    if isinstance(alpha, bool) and kind.category != 0:
+    category = kind_of(alpha).category
+    if category == 0 and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, (float, complex)) and kind.is_integral:
+    if category > 1 and kind.is_integral:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind.category == 0:
         alpha = bool(alpha)
         if not isinstance(other, TensorBase):
             return bool(other) and alpha
-    if isinstance(alpha, complex) and not kind.is_complex:
+    if category == 3 and not kind.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, (int, float, complex)):
         fitting(alpha, kind)
@@ -121,7 +117,7 @@ def _added_scaled(input: Any, other: TensorBase | Number, alpha: Any, label: str
 _HALVES = frozenset((float16, bfloat16))
 
 
-def _halves(*tensors: Any) -> bool:
+def all_halves(*tensors: Any) -> bool:
     """Return whether all are tensors of the same half-precision dtype."""
     kind = tensors[0]._ms_dtype if isinstance(tensors[0], TensorBase) else None
     return kind in _HALVES and all(isinstance(t, TensorBase) and t._ms_dtype is kind for t in tensors)
@@ -135,7 +131,7 @@ def _rounded(value: Any, kind: dtype) -> float:
 def add(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
-        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, and once more after the sum
+        if all_halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, and once more after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
         if adds_in_one_kernel(input, other, alpha):
             return _added_scaled(input, other, alpha, "AddBackward0", out)
@@ -163,7 +159,7 @@ def sub(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = N
     """Return ``input - alpha * other``, elementwise."""
     check_subtraction(input, other)
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
-        if _halves(input, other) and alpha.__class__ is not bool:
+        if all_halves(input, other) and alpha.__class__ is not bool:
             return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
         if adds_in_one_kernel(input, other, alpha):
             return _added_scaled(input, other, -alpha, "SubBackward0", out)
@@ -334,12 +330,12 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
         return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
     base = input if isinstance(input, TensorBase) else scalar_tensor(input, dtype=kind)
     power = elementwise(_integer_power, (base, abs(exponent)))
-    unit = mul(abs(base), 0) if kind.category == 0 else _either(binary(_eq, abs(base), 1), power, mul(power, 0))
-    result = _either(negative, unit, power)
+    unit = mul(abs(base), 0) if kind.category == 0 else either(binary(_eq, abs(base), 1), power, mul(power, 0))
+    result = either(negative, unit, power)
     return finish(result if isinstance(input, TensorBase) else row_major(result), out)
 
 
-def _either(condition: TensorBase, input: TensorBase, other: TensorBase) -> TensorBase:
+def either(condition: TensorBase, input: TensorBase, other: TensorBase) -> TensorBase:
     """Return ``input`` where the condition is True, else ``other``, for tensors of one dtype."""
     return chosen(condition, input, other, input._ms_dtype, [condition, input, other])
 
@@ -463,107 +459,6 @@ def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
     return unary(_reciprocal, input, out, to_float=True)
 
 
-def _expect_number(name: str, value: object) -> None:
-    """Raise torch's TypeError unless the value is a number, or a 0-d tensor that does not require grad."""
-    if isinstance(value, TensorBase) and (value._ms_shape or value.requires_grad):
-        raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
-
-
-@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two, numbers=("tensor2",)))
-@node_called("AddcmulBackward0")
-def addcmul(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
-    """Return ``input + value * tensor1 * tensor2``, elementwise."""
-    _expect_number("addcmul", value)
-    refuse_partly(out, tensor1, tensor2)
-    refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
-    if _halves(input, tensor1, tensor2):
-        return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._ms_dtype), out)
-    if adds_in_one_kernel(input, tensor1, value) and tensor2._ms_dtype is input._ms_dtype:
-        return add(input, mul(tensor1, tensor2), alpha=value, out=out)
-    return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
-
-
-@operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two))
-@node_called("AddcdivBackward0", "tensor2")
-def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, value: Number = 1, out: TensorBase | None = None) -> TensorBase:
-    """Return ``input + value * tensor1 / tensor2``, elementwise."""
-    _expect_number("addcdiv", value)
-    if tensor1._ms_dtype.is_integral and tensor2._ms_dtype.is_integral:
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
-            "true "
-            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
-            "tensor2) "
-            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
-            "tensor1 / "
-            "tensor2), for all dtypes."
-        )
-    refuse_partly(out, tensor1, tensor2)
-    if _halves(input, tensor1, tensor2):
-        return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._ms_dtype), out)
-    if adds_in_one_kernel(input, tensor1, value) and tensor2._ms_dtype is input._ms_dtype:
-        return add(input, div(tensor1, tensor2), alpha=value, out=out)
-    return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
-
-
-def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: TensorBase | Number) -> TensorBase:
-    """Return ``value * tensor1`` in the result's dtype; for integers torch truncates the value."""
-    kind = result_dtype((input, tensor1, tensor2))
-    if isinstance(value, TensorBase):
-        return mul(tensor1, value)
-    fitting(value, kind)
-    if value == 1:
-        return tensor1
-    return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.is_integral else value)
-
-
-@operation(arguments_first=True, one_device=OneDevice(words=found_two, numbers=("weight",)))
-@node_called(by_value("LerpBackward", 2, "weight"))
-def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
-    """Return ``input + weight * (end - input)``, computed from the nearer end."""
-    for other in (end, weight):
-        if isinstance(other, TensorBase) and other._ms_dtype is not input._ms_dtype:
-            name = "end" if other is end else "weight"
-            raise RuntimeError(f"expected dtype {cpp_word(input._ms_dtype)} for `{name}` but got dtype {cpp_word(other._ms_dtype)}")
-    kind = input._ms_dtype
-    refuse_dtype("lerp_kernel_scalar", kind, 2, (input, end, weight))
-    if is_number(weight):
-        fitting(weight, float32 if kind.itemsize == 2 else kind)
-    if not is_number(weight) and out is None and followed((input, end, weight)):
-        found = lerp(input.detach(), end.detach(), weight.detach())
-        kept = (0, 1, 2) if is_tracked(weight) else (2,)
-        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
-    if adds_in_one_kernel(input, end, weight, "lerp_scalar") and builtins.abs(weight) < 0.5:  # the kernel interpolates from the first end
-        return finish(elementwise_in(kind, _lerp_scalar, (input, end), (float(weight),), label="LerpBackward0"), out, input, end, weight)
-    if _halves(input, end):
-        wide = weight.float() if isinstance(weight, TensorBase) else weight
-        return finish(lerp(input.float(), end.float(), wide).to(input._ms_dtype), out, input, end, weight)
-    step = sub(end, input)
-    if is_number(weight):
-        near = builtins.abs(weight) < 0.5
-        if adds_in_one_kernel(input, end, weight):
-            result = add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
-            return finish(in_order_of(result, input, end), out, input, end, weight)
-        part = unkept(step, weight if near else _rest(weight, input._ms_dtype), "LerpBackward0")
-        result = add(input, part) if near else sub(end, part)
-    else:
-        near = binary(_lt, abs(weight), 0.5)
-        result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
-    operands = (input, end, weight) if isinstance(weight, TensorBase) else (input, end)
-    return finish(in_order_of(result, *operands), out, input, end, weight)
-
-
-def _lerp_slopes(
-    gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]
-) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """Return the gradients of ``lerp`` for start, end and weight."""
-    (g,), (first, end, weight) = gradients, inputs
-    if g is None:
-        return None, None, None
-    return mul(g, sub(1, weight).conj_physical()), mul(g, weight.conj_physical()), mul(g, sub(end, first).conj_physical())
-
-
 def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
     """Return a tensor times (or divided by) a number, as a linear map of which backward needs no saved tensor."""
     real = isinstance(number, (int, float)) and input._ms_dtype.is_floating_point
@@ -574,13 +469,6 @@ def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..
         return array_of(operation(tensor_of(np.array(array)), number))
 
     return linear(input, times, times, label)
-
-
-def _rest(weight: float, kind: dtype) -> float:
-    """Return ``1 - weight`` in torch's precision: float32, unless the tensor is wider."""
-    if kind.name in ("float64", "complex128") or isinstance(weight, complex):
-        return 1 - weight
-    return float(np.float32(1) - np.float32(weight))
 
 
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg

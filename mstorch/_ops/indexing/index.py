@@ -223,10 +223,13 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number)
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{len(value._ms_shape)} dimension(s)."
             )
-        if value._ms_dtype.is_complex and not input._ms_dtype.is_complex:
-            raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
-        if value._ms_dtype is not input._ms_dtype and readable(value) is not None:
+        is_known = readable(value) is not None
+        if value._ms_dtype is not input._ms_dtype and is_known:
             fitting(value.item(), input._ms_dtype)
+        if value._ms_dtype.is_complex and not input._ms_dtype.is_complex:
+            if not is_known:
+                raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
+            value = value.real
     elif not is_number(value):
         raise wrong_type(
             "masked_fill() received an invalid combination of arguments - got (Tensor, "

@@ -177,11 +177,16 @@ def _convolve(
     elif _is_direct(input, rank < 3) and math.prod(input._ms_shape) and math.prod(weight._ms_shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
-        result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
+        result = call(_conv, (input, weight), None, stride, padding, dilation, groups, label=_node_name(input))
     else:
-        result = call(_conv, (input, weight, bias), stride, padding, dilation, groups)
+        result = call(_conv, (input, weight, bias), stride, padding, dilation, groups, label=_node_name(input))
     no_view(result)
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
+
+
+def _node_name(input: TensorBase) -> str:
+    """Return torch's name of the node, which for complex numbers is that of the sum of two convolutions."""
+    return "AddBackward0" if input._ms_dtype.is_complex else "ConvolutionBackward0"
 
 
 def _without_channels(
@@ -269,9 +274,9 @@ def _convolve_transposed(
         tensors = (input, weight, bias)
         result = apply(_conv_transpose2d, input._ms_dtype, tensors, args)
     elif bias is None:
-        result = call(_conv_transpose, (input, weight), None, *args)
+        result = call(_conv_transpose, (input, weight), None, *args, label=_node_name(input))
     else:
-        result = call(_conv_transpose, (input, weight, bias), *args)
+        result = call(_conv_transpose, (input, weight, bias), *args, label=_node_name(input))
     no_view(result)
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
 

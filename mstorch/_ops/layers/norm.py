@@ -185,7 +185,7 @@ def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorB
     x = input.float() if half else input
     dims = tuple(range(len(shape) - len(wanted), len(shape)))
     y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
-    return to_dtype(y if weight is None else mul(y, weight), kind)  # rounded once
+    return to_dtype(y if weight is None else mul(y, weight), kind).contiguous()  # rounded once
 
 
 @operation(autocast=FLOAT32_ON_DEVICES)

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..._backend.table import kernel
 from ..._core.dtype import float64, int64
-from ..._core.strides import channels_last_strides, is_channels_last, normalize
-from ..._core.tensor_base import TensorBase, in_order, is_tracked
+from ..._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
+from ..._core.tensor_base import TensorBase, in_order, is_tracked, recording, strides_of
+from ..._tape.ways import in_arrays
 from ..._tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish_exactly, refuse_dtype, type_word, with_format
@@ -157,22 +158,34 @@ def max_pool(
     )
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-        values, positions = (_in_format(part, input, single and rank == 3) for part in (values, positions))
+        values, positions = (_in_format(rank, part, input, single) for part in (values, positions))
         return (_without_batch(values), _without_batch(positions)) if single else (values, positions)
     if rank == 1:
         refuse_dtype("max_pool1d_impl", input._ms_dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._ms_dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-    values = _in_format(values, input, single and rank == 3)
+    if rank > 1 or recording((input,)) or not in_arrays(input):  # torch's other kernel of lines has no format
+        values = _in_format(rank, values, input, single)
     return _without_batch(values) if single else values
 
 
-def _in_format(values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
-    """Return the result in channels-last order if the input is. An unbatched volume (``single``) counts as channels last only if it is
-    dense."""
-    if single and input._ms_stride is not None and is_channels_last(input._ms_shape, input._ms_stride):
+def _in_format(rank: int, values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
+    """Return the result in the input's memory format. A single volume is batched for the kernel; it has a format if it is dense."""
+    if rank == 1:
+        return values if single else _of_lines(values, input)
+    if single and rank == 3 and input._ms_stride is not None and is_channels_last(input._ms_shape, input._ms_stride):
         return in_order(values, normalize(values._ms_shape, channels_last_strides(values._ms_shape)))
     return with_format(values, input)
+
+
+def _of_lines(values: TensorBase, input: TensorBase) -> TensorBase:
+    """Return what is pooled of lines in the memory format that torch finds in them as images of height 1."""
+    (*front, length), (*steps, step) = input._ms_shape, strides_of(input)
+    if not suggests_channels_last((*front, 1, length), (*steps, step * length, step)):
+        return values
+    shape = values._ms_shape
+    strides = channels_last_strides((*shape[:2], 1, shape[2]))
+    return in_order(values, normalize(shape, (*strides[:2], strides[3])))
 
 
 def _label(name: str, rank: int, rest: str = "") -> str:
@@ -182,6 +195,8 @@ def _label(name: str, rank: int, rest: str = "") -> str:
 
 def _formatted(rank: int, values: TensorBase, input: TensorBase) -> TensorBase:
     """Return the result in the input's memory format where torch's kernel keeps the format: in one and two dimensions."""
+    if rank == 1:
+        return _of_lines(values, input)
     return values if rank == 3 else with_format(values, input)
 
 
@@ -287,7 +302,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[Ten
     if single:
         return _without_batch(values)
     # With output size 1 torch computes a mean, which keeps the memory format in three dimensions too.
-    return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
+    return with_format(values, input) if set(out) == {1} and rank > 1 else _formatted(rank, values, input)
 
 
 @node_called(_of_a_line)

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..._backend.arrays import Array, within
+from ..._backend.errors import not_for
 from ..._backend.host import loss as host
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64
@@ -57,15 +58,32 @@ def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
         )
 
 
+def _as_broadcast(input: TensorBase, target: TensorBase) -> tuple[TensorBase, TensorBase]:
+    """Return both so that their dtypes count alike, as in torch, which broadcasts them first; warn of shapes that differ."""
+    warn_of_broadcast(input, target)
+    if input._ms_dtype is not target._ms_dtype and bool(input._ms_shape) is not bool(target._ms_shape):
+        shape = input._ms_shape or target._ms_shape
+        return views.expand(input, shape), views.expand(target, shape)
+    return input, target
+
+
+def _refuse(name: str, input: TensorBase, target: TensorBase) -> None:
+    """Raise torch's error unless the loss is one of real floating numbers."""
+    kind = result_dtype((input, target))
+    refuse_dtype(name, kind, below=2)
+    if kind.is_complex:
+        raise not_for(name, kind.name)
+
+
 @operation(autocast=FLOAT32, one_device=OneDevice(words=found_two))
 def mse_loss(
     input: TensorBase, target: TensorBase, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return ``(input - target) ** 2``, reduced."""
-    warn_of_broadcast(input, target)
+    input, target = _as_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
-    refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
+    _refuse("mse_cpu", input, target)
     if weight is None:
         return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
@@ -158,7 +176,7 @@ def l1_loss(
     weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return ``|input - target|``, reduced."""
-    warn_of_broadcast(input, target)
+    input, target = _as_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
@@ -169,13 +187,13 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> TensorBase:  # fmt: skip
     """Return ``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``, reduced."""
-    warn_of_broadcast(input, target)
+    input, target = _as_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced(abs_of(_difference(input, target)), reduction)
-    refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
+    _refuse("smooth_l1_cpu", input, target)
     return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
 
 
@@ -196,11 +214,11 @@ def huber_loss(
     input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
 ) -> TensorBase:
     """Return ``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``, reduced."""
-    warn_of_broadcast(input, target)
+    input, target = _as_broadcast(input, target)
     reduction = chosen(reduction, None, None)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
+    _refuse("huber_cpu", input, target)
     if weight is None:
         return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)

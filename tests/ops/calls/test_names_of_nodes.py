@@ -44,6 +44,21 @@ def test_names(both: Both, call: str) -> None:
     both(body)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"])
+@pytest.mark.parametrize("name", [f"conv{way}{rank}d" for way in ("", "_transpose") for rank in (1, 2, 3)])
+def test_names_of_convolutions(both: Both, name: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        found = []
+        for channels, out, groups in ((3, 3, 1), (4, 4, 2), (3, 3, 3)):
+            x = torch.ones(2, channels, *[4] * int(name[-2]), dtype=getattr(torch, kind))
+            w = torch.ones(out, channels // groups, *[2] * int(name[-2]), dtype=getattr(torch, kind), requires_grad=True)
+            for bias in (None, torch.ones(out, dtype=getattr(torch, kind))):
+                found.append(getattr(torch.nn.functional, name)(x, w, bias, groups=groups).grad_fn.name())
+        return found
+
+    both(body)
+
+
 def test_what_is_given_back_keeps_its_name(both: Both) -> None:
     def body(torch: Any) -> Any:
         t = torch.ones(3, 3, requires_grad=True).exp()
