@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..._backend.arrays import Array, within
+from ..._backend.errors import not_for
 from ..._backend.host import loss as host
 from ..._backend.table import kernel
 from ..._core.dtype import bool_, float32, float64
@@ -65,7 +66,10 @@ def mse_loss(
     """Return ``(input - target) ** 2``, reduced."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
-    refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
+    kind = result_dtype((input, target))
+    refuse_dtype("mse_cpu", kind, below=2)
+    if kind.is_complex and weight is None:
+        raise not_for("mse_cpu", kind.name)
     if weight is None:
         return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
@@ -176,7 +180,10 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced(abs_of(_difference(input, target)), reduction)
-    refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
+    kind = result_dtype((input, target))
+    refuse_dtype("smooth_l1_cpu", kind, below=2)
+    if kind.is_complex:
+        raise not_for("smooth_l1_cpu", kind.name)
     return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
 
 
@@ -201,7 +208,11 @@ def huber_loss(
     reduction = chosen(reduction, None, None)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
+    kind = result_dtype((input, target))
+    refuse_dtype("huber_cpu", kind, below=2)
+    if kind.is_complex and weight is None:
+        check_result_cast(kind, input._ms_dtype)
+        raise not_for("huber_cpu", kind.name)
     if weight is None:
         return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)
@@ -243,6 +254,8 @@ def binary_cross_entropy(
         )
     if input._ms_dtype is not target._ms_dtype:
         raise RuntimeError(f"Found dtype {type_word(target._ms_dtype)} but expected {type_word(input._ms_dtype)}")
+    if input._ms_dtype.is_complex:
+        raise not_for("binary_cross_entropy", input._ms_dtype.name)
     values = readable(input if input._ms_dtype.itemsize != 2 else input.detach().float())
     if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -329,6 +342,8 @@ def kl_div(
     """Return ``target * (log(target) - input)``, reduced; with ``log_target`` the target is given as its logarithm."""
     if input._ms_dtype.is_integral or target._ms_dtype.is_integral:
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if input._ms_dtype.is_complex or target._ms_dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)
     elif reduction == "mean":
