@@ -19,6 +19,7 @@ class Auto:
 
     # What few tensors have stands in the class, so that making a view sets three attributes.
     leaf = False
+    entered = False  # the input of a transform, in which it is a leaf
     base: Any = None
     seen = 0
     pending: tuple[Any, int] | None = None
