@@ -17,8 +17,8 @@ from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure
 from ..utils._trees.spec import TreeSpec
 from ._file import load as read
 from ._file import save as write
-from ._sizes import Dim, Sizes, dims
 from ._trace import traced
+from .dynamic_shapes import Dim, Sizes, dims
 from .graph_signature import ExportGraphSignature
 
 
