@@ -45,22 +45,27 @@ def _divided(tensor: Any, other: Any) -> Any:
         return NotImplemented
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, TensorBase)
+
+
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
     """Return a binary operator that returns NotImplemented for operands that are neither tensors nor numbers."""
     function = getattr(function, "without_forms", function)  # an operator has one form
     equal, divided = name == "__eq__", name in ("__rtruediv__", "__rdiv__")
+    operand = _is_tensor if name in ("__matmul__", "__rmatmul__") else _operand  # numbers have no product of matrices
 
     def forward(self: TensorBase, other: Any) -> Any:
         if isinstance(other, TensorBase):
             return function(self, other)
-        if is_number(other):
+        if operand(other):
             return function(self, other)
         if isinstance(other, Raw):
             return function(self, _tensor_of_mindspore(other, self))
         return _equal_to_array(function, self, other) if equal else NotImplemented
 
     def backward(self: TensorBase, other: Any) -> Any:
-        if _operand(other):
+        if operand(other):
             return function(other, self)
         if isinstance(other, Raw):
             return function(_tensor_of_mindspore(other, self), self)

@@ -252,6 +252,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """Return the tensor flipped along its first dimension."""
         return self.flip(0) if self._ms_shape else self
 
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
             return bool(self.eq(element).any())  # type: ignore[arg-type]

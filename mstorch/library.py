@@ -1,7 +1,6 @@
 """torch.library: user-defined operators, under ``torch.ops.<namespace>.<name>``.
 
-Differs from torch: fake functions given to ``register_fake`` are stored and not called; kernels and fakes may be registered before their
-operator.
+Differs from torch: kernels and fakes may be registered before their operator.
 """
 from __future__ import annotations
 
@@ -112,7 +111,7 @@ def register_kernel(
     return impl(_qualname(op), "default" if device_types is None else device_types, func)
 
 
-def _qualname(op: CustomOpDef) -> str:
+def _qualname(op: str | CustomOpDef) -> str:
     return op if isinstance(op, str) else op._qualname
 
 
@@ -142,6 +141,20 @@ def register_autograd(
             "a functional operator and register an autograd formula for that."
         )
     operator.backward, operator.setup_context = backward, setup_context
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """Register an operator's batching rule: ``func(info, in_dims, *args)`` returns the output and ``out_dims``; also a decorator."""
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_schema"):
+        raise ValueError(f"register_vmap({op}): got unexpected type for op: {type(op)}")
+    namespace, name, overload = registry.names(_qualname(op) if isinstance(op, (str, CustomOpDef)) else op)
+    if func is None:
+        return lambda function: (register_vmap(op, function), function)[1]
+    operator = registry.operators.get((namespace, name, overload))
+    if operator is None:
+        raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
+    operator.vmap = func
+    return None
 
 
 def get_ctx() -> None:
@@ -178,6 +191,10 @@ class CustomOpDef:
         """Register the operator's gradient."""
         register_autograd(self, backward, setup_context=setup_context)
 
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Register the operator's batching rule; also a decorator."""
+        return register_vmap(self, func)
+
 
 def custom_op(
     name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], device_types: device_types_t = None,
@@ -197,7 +214,7 @@ def custom_op(
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema",
-    "register_autograd", "register_fake", "register_kernel",
+    "register_autograd", "register_fake", "register_kernel", "register_vmap",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -149,3 +149,58 @@ def test_a_tensor_that_is_written_without_a_letter() -> None:
 
 def test_overloads_of_the_profilers_operations(both):
     both(lambda torch: [torch.ops.profiler._record_function_exit.overloads(), str(torch.ops.profiler._record_function_exit._RecordFunction)])
+
+
+CALLS = """
+torch.vmap(f, (0, None))(x, y) | torch.vmap(f, (None, 0))(y, x) | torch.vmap(lambda a: f(a, a, 3))(x) | torch.vmap(lambda a: f(a, y), out_dims=1)(x) |
+torch.vmap(lambda a: f(a, torch.ones(2)), in_dims=1)(x) | torch.vmap(lambda a: f(a, y, n=5))(x) | torch.vmap(lambda a: f(y, y) + a)(x) |
+torch.vmap(lambda a: torch.vmap(lambda b: f(b, y[:1]))(a[:, None]))(x) | torch.vmap(lambda a: f(a, y))(x[:0]) | torch.vmap(two)(x) |
+torch.vmap(lambda a: listed([a, y]))(x) | torch.vmap(lambda a: written(a, y))(x.clone()) | torch.vmap(op, (0, None))(x, y)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")  # of slices, which torch tells on the error stream
+@pytest.mark.parametrize("rule", [False, True])
+@pytest.mark.parametrize("call", [call.strip() for call in CALLS.replace("\n", " ").split("|")])
+def test_vmap(ns, rule, call):
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::f", mutates_args=())
+        def f(x: torch.Tensor, y: torch.Tensor, n: int = 2) -> torch.Tensor:
+            return torch.from_numpy(x.numpy() * n) + y
+
+        @torch.library.custom_op(f"{ns}::two", mutates_args=())
+        def two(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x * 2, x.sum()
+
+        @torch.library.custom_op(f"{ns}::listed", mutates_args=())
+        def listed(xs: list[torch.Tensor]) -> torch.Tensor:
+            return xs[0] + xs[1]
+
+        @torch.library.custom_op(f"{ns}::written", mutates_args={"x"})
+        def written(x: torch.Tensor, y: torch.Tensor) -> None:
+            x.add_(y)
+
+        torch.library.define(f"{ns}::op", "(Tensor x, Tensor y) -> Tensor")
+        torch.library.impl(f"{ns}::op", "cpu", lambda x, y: x * y.sum())
+        seen = []
+
+        def of_f(info, in_dims, *args):
+            seen.append((info.batch_size, info.randomness, in_dims, len(args)))
+            moved = [one if dim is None else one.movedim(dim, 0) for one, dim in zip(args, in_dims)]
+            return f(*moved), 0
+
+        if rule:
+            f.register_vmap(of_f)
+            assert two.register_vmap(lambda info, in_dims, x: ((x * 2, x.sum(-1)), (0, 0))) is None
+            torch.library.register_vmap(listed)(lambda info, in_dims, xs: (seen.append(in_dims), (xs[0] + xs[1], 0))[1])
+            torch.library.register_vmap(f"{ns}::op", lambda info, in_dims, x, y: (x * y.sum(), in_dims[0]))
+        x, y = torch.arange(6.0).reshape(2, 3), torch.arange(3.0)
+        known = {"torch": torch, "f": f, "two": two, "listed": listed, "written": written, "op": getattr(torch.ops, ns).op, "x": x, "y": y}
+        return eval(call, known), seen
+
+    both(body)
+
+
+def test_rules_of_vmap_that_do_not_fit(ns):
+    for call in ("torch.library.register_vmap(3, print)", f"torch.library.register_vmap('{ns}::nothing', print)"):
+        both(lambda torch, call=call: eval(call, {"torch": torch}))

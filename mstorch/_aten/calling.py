@@ -110,16 +110,21 @@ def _taken(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             with without_innermost() as mode:
                 result = mode.__torch_dispatch__(operator, kinds, args, kwargs)
             if result is not NotImplemented:
-                return result
+                return _itself(operator, args, result)
         for value in found:
             result = type(value).__torch_dispatch__(operator, kinds, args, kwargs)
             if result is not NotImplemented:
-                return result
+                return _itself(operator, args, result)
     listed = "".join(f"\n  - tensor subclass {kind}" for kind in kinds)
     raise TypeError(
         f"Multiple dispatch failed for '{operator.name()}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
         "For more information, try re-running with TORCH_LOGS=not_implemented"
     )
+
+
+def _itself(operator: OpOverload, args: tuple[Any, ...], result: Any) -> Any:
+    """Return the tensor that was written to, whatever a handler gives for an in-place operator; other results as they are."""
+    return args[0] if operator._is_in_place and isinstance(result, TensorBase) and isinstance(args[0], TensorBase) else result
 
 
 # Recording

@@ -11,6 +11,7 @@ from .._core.generator import default_generator
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MAPPERS, MODES, Property, public_name, spoken, state
 from .._core.tensor_base import TensorBase, to_meta
+from .._ops.memory.copying import as_dtype
 from .._tape import engine
 from .._tensor import Tensor
 from . import (
@@ -40,7 +41,7 @@ ENTERED = (  # importing them fills the tables
 _SAYINGS = frozenset("""
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
     is_neg is_inference is_pinned is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad
-    requires_grad_ detach_ untyped_storage storage data_ptr type _is_view is_shared share_memory_ as_subclass is_set_to has_names
+    requires_grad_ detach_ untyped_storage storage data_ptr _is_view is_shared share_memory_ as_subclass is_set_to has_names
     __len__ __repr__ __str__ __format__ __dir__ __reduce_ex__ __reduce__ __setstate__ __array__ __array_wrap__ numpy tolist
     is_tensor is_storage result_type can_cast promote_types is_distributed align_as refine_names rename typename dim_order
     __contains__ __dlpack__ __dlpack_device__ resolve_conj resolve_neg is_coalesced dense_dim sparse_dim storage_type
@@ -80,6 +81,9 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     name = _name(public)
     if name is None:
         return NotImplemented
+    if name == "type":  # it names the type, or converts
+        wanted = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+        return NotImplemented if wanted is None else args[0].to(as_dtype(wanted))
     if spoken(public).startswith("torch.nn.init.") and modes.grad:
         with grad_set_to(False):
             return take(public, function, args, kwargs)

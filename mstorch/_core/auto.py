@@ -18,6 +18,7 @@ class Auto:
 
     # Rare attributes are class attributes, so that making a view sets three attributes only.
     leaf = False
+    entered = False  # the input of a transform, in which it is a leaf
     base: Any = None
     seen = 0
     pending: tuple[Any, int] | None = None

@@ -31,12 +31,13 @@ def check_history(tensor: TensorBase) -> None:
     if auto is not None:
         base = auto.base
         if base is None:
-            if auto.leaf and tensor._ms_node is None:
+            if auto.leaf and tensor._ms_node is None or auto.entered:
                 raise RuntimeError(_LEAF)
         else:
             if auto.origin != DEFAULT:
                 raise RuntimeError(refused_view(tensor, auto))
-            if base._ms_node is None:  # autograd may not track the base: ``arange(6.0).view(2, 3).requires_grad_()``
+            # Autograd may not track the base: ``arange(6.0).view(2, 3).requires_grad_()``.
+            if base._ms_node is None or base._ms_auto is not None and base._ms_auto.entered:
                 raise RuntimeError(_VIEW_OF_LEAF)
             if tensor._ms_node is None and auto.seen != -1:  # the base has been tracked since: a leaf, to torch
                 raise RuntimeError(_LEAF)

@@ -1,4 +1,4 @@
-"""torch._dynamo.exc: exceptions of torch's compiler, for ``except`` clauses; mstorch never raises them."""
+"""torch._dynamo.exc: exceptions of torch's compiler, for ``except`` clauses; mstorch raises UserError alone, of exports."""
 from __future__ import annotations
 
 
@@ -18,8 +18,8 @@ class BackendCompilerFailed(TorchDynamoException):
     """Raised in torch when a backend fails."""
 
 
-class UserError(Unsupported):
-    """Raised in torch for incorrect user code."""
+class UserError(TorchDynamoException):
+    """Raised for what a user declares of an export that does not fit its inputs."""
 
 
 class RecompileError(TorchDynamoException):

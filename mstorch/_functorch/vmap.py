@@ -11,7 +11,14 @@ from .._core.overriding import state
 from .._core.tensor_base import TensorBase
 from .._core.trees import TreeSpec, broadcast_to, tree_flatten, tree_unflatten
 from .._tensor import Tensor as Tensor
-from ..func import _batched_composed, _batched_function, _batched_index, _batched_products, _batched_views
+from ..func import (
+    _batched_composed,
+    _batched_function,
+    _batched_index,
+    _batched_operators,
+    _batched_products,
+    _batched_views,
+)
 from ..func._batched import Map, batched, is_of, outside, public, wrapped
 from ..func._batched_layers import draw
 
@@ -19,7 +26,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Importing the modules registers the rules.
-RULE_ROOMS = (_batched_composed, _batched_function, _batched_index, _batched_products, _batched_views)
+RULE_ROOMS = (_batched_composed, _batched_function, _batched_index, _batched_operators, _batched_products, _batched_views)
 _MODES = ("error", "different", "same")
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "")
 
 
+TRANSFORMS: list[Callable[..., Any]] = []
+"""What takes calls of operators on tensors of its own, ``(operator, positional, named)``; it gives NotImplemented for others."""
 FAKES: dict[tuple[str, str, str], Callable[..., Any]] = {}
 """Fake functions by operator, which compute the metadata of its results."""
 
@@ -29,6 +31,7 @@ class Operator:
     kernels: dict[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
     backward: Callable[..., Any] | None = None
     setup_context: Callable[..., Any] | None = None
+    vmap: Callable[..., Any] | None = None
     is_custom: bool = False  # made by custom_op: autograd cannot trace its kernels
 
     @property
@@ -57,6 +60,10 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         positional, named = self.schema.bind(args, kwargs)
+        for transform in TRANSFORMS:
+            found = transform(self, positional, named)
+            if found is not NotImplemented:
+                return found
         leaves, spec = tree_flatten((positional, named))
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if not self.is_custom and self.backward is None:

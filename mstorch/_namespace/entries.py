@@ -46,7 +46,7 @@ _ENTERED_ROOMS = tuple(f"{_HOME}._namespace.{file}" for file in ("view_copies", 
 _CHECKS = f"{_HOME}._namespace.checks"
 
 _NOT_ENTERED_METHODS = frozenset(
-    "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
+    "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __delitem__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
     "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass _typed_storage to_mindspore".split()
 )
 # Methods whose other arguments are not operands.

@@ -251,7 +251,11 @@ def grad(
         return tuple(like_nested(tensor, gradient) for tensor, gradient in zip(_as_tuple(inputs), gradients))
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if outputs is None or inputs is None:
+        raise TypeError("'NoneType' object is not iterable")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if (any(map(overrides, (*roots, *wanted))) or mode_is_on()) and above.torch.overrides.has_torch_function((*roots, *wanted)):
         return above.torch.overrides.handle_torch_function(
             grad, (*roots, *wanted), roots, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,

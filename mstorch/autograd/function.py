@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._backend import tape
-from .._core.auto import OF_FUNCTION
+from .._core.auto import MULTIPLE_OUTPUTS, OF_FUNCTION
 from .._core.dtype import dtype
 from .._core.formats import strided
 from .._core.modes import capturing, modes
@@ -377,10 +377,13 @@ def _checked_dirty(ctx: FunctionCtx, given: set[int], outputs: list[Any]) -> set
     """Return the ids of the tensors that were marked dirty. Warn if one is not an input; raise RuntimeError if one is not an output."""
     dirty = {id(tensor) for tensor in ctx._dirty}
     if dirty - given:
-        warn(
+        words = (
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
-            "ctx.mark_dirty().", UserWarning,
-        )  # fmt: skip
+            "ctx.mark_dirty()."
+        )
+        if any(id(tensor) not in given and tensor._is_view() for tensor in ctx._dirty):
+            raise RuntimeError(words)
+        warn(words, UserWarning)
     if not dirty <= {id(item) for item in outputs}:
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
@@ -419,11 +422,11 @@ def _made_outputs(
             item._made_by(node, position)
             continue
         shapes.append((item._ms_shape, item._ms_dtype))
-        outputs[position] = _made_by(item, node, position, id(item) in dirty, id(item) in given, len(outputs))
+        outputs[position] = made_by(item, node, position, id(item) in dirty, id(item) in given, len(outputs))
     return replaced, shapes
 
 
-def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, count: int) -> Tensor:
+def made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, count: int) -> Tensor:
     """Make ``item`` output number ``position`` of the node, and return it. The result is ``item`` if it was modified in place (``dirty``),
     a view of it if it is an input (``given``), an alias if it has a node or is a leaf, else ``item``."""
     if dirty:
@@ -440,7 +443,7 @@ def _made_by(item: Any, node: Node, position: int, dirty: bool, given: bool, cou
     elif item._ms_node is not None or (item._ms_auto is not None and item._ms_auto.leaf):
         item = bare_twin(item)
     if item._ms_auto is not None and item._ms_auto.base is not None:
-        item._ms_auto.origin = OF_FUNCTION
+        item._ms_auto.origin = OF_FUNCTION if count == 1 else MULTIPLE_OUTPUTS
         item._ms_auto.seen = item._ms_counter.version
     else:
         item._ms_auto = None

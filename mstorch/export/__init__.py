@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._compile.exporting import exporting
+from .._dynamo.exc import UserError
 from .._hook import missing as _missing
 from .._tensor import Tensor
 from ..fx.graph import Graph
@@ -17,43 +18,8 @@ from ..utils._trees.spec import TreeSpec
 from ._file import load as read
 from ._file import save as write
 from ._trace import traced
+from .dynamic_shapes import Dim, Sizes, dims
 from .graph_signature import ExportGraphSignature
-
-
-class _DimHint:
-    """Hint for a dynamic size: ``Dim.AUTO``, ``Dim.DYNAMIC`` or ``Dim.STATIC``."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, *, min: int | None = None, max: int | None = None) -> _DimHint:
-        return self
-
-    def __repr__(self) -> str:
-        return f"Dim.{self._name}"
-
-
-class Dim:
-    """A named dynamic size between ``min`` and ``max``."""
-
-    AUTO = _DimHint("AUTO")
-    DYNAMIC = _DimHint("DYNAMIC")
-    STATIC = _DimHint("STATIC")
-
-    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
-        low, high = 0 if min is None else min, max
-        if high is not None and high <= low:
-            raise AssertionError(f"Cannot create Dim with inconsistent min={low}, max={high}")
-        if not name.isidentifier():
-            raise AssertionError(f"Dim name must be a valid identifier, got {name}")
-        self.__name__ = name
-        self.min = low
-        self.max = high
-
-
-def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Return a ``Dim`` for each name."""
-    return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 class ExportedProgram:
@@ -66,12 +32,13 @@ class ExportedProgram:
     def __init__(
         self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: TreeSpec | None, state: Any,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any], reason: str = "", is_dynamic: bool = False,
+        kwargs: dict[str, Any], reason: str = "", sizes: Sizes | None = None,
     ) -> None:  # fmt: skip
         self._graph_module, self._signature, self.out_spec, self._reason = graph_module, signature, out_spec, reason
         self._state = state  # a module with the parameters and buffers
         self.example_inputs = (args, kwargs)
-        self._form = None if is_dynamic else _form(args, kwargs)
+        self._sizes = sizes
+        self._form = None if sizes is not None else _form(args, kwargs)  # of a program from a file
         self._structure = tree_structure((args, kwargs))
 
     def _made(self, value: Any, name: str) -> Any:
@@ -175,6 +142,8 @@ class _Program(Module):
             for (where, own), (_, wanted) in zip(_form(args, kwargs), program._form):
                 if own != wanted:
                     raise AssertionError(f"Guard failed: {where} is {own}, and {wanted} in the export")
+        if program._sizes is not None:
+            program._sizes.check(args, kwargs)
         if program._graph_module is None:
             return inner(*args, **kwargs)
         state = [getattr(owner, name) for owner, name in self._places]
@@ -189,15 +158,16 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """Export a module as a program for inputs like the given ones; a size is dynamic if ``dynamic_shapes`` declares it.
 
-    The module runs once. Differs from torch: the graph has the operations that autograd calls (``addmm`` for ``linear``), writes are in
-    place, and with dynamic shapes the program has no graph. Raise ValueError if ``mod`` is not a Module, GuardOnDataDependentSymNode if it
-    reads values of tensors.
+    The module runs once. Calls with other sizes than declared raise AssertionError. Differs from torch: the graph has the operations that
+    autograd calls (``addmm`` for ``linear``), writes are in place, and with dynamic shapes the program has no graph. Raise ValueError if
+    ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads values of tensors.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
-        raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     named = dict(kwargs or {})
+    sizes = Sizes(mod.forward, args, named, {} if dynamic_shapes is None else dynamic_shapes)
     parts: tuple[Any, ...] = None, None, None
     reason = "sizes may vary, which graphs here cannot say"
     if dynamic_shapes is None:
@@ -206,7 +176,7 @@ def export(
         except NotImplementedError as error:
             reason = str(error)
     graph_module, signature, form = parts
-    program = ExportedProgram(graph_module, signature, form, copy.deepcopy(mod), args, named, reason, dynamic_shapes is not None)
+    program = ExportedProgram(graph_module, signature, form, copy.deepcopy(mod), args, named, reason, sizes)
     if reason:
         with exporting():
             program.module()(*args, **named)

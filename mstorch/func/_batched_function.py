@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,11 +101,16 @@ def _tensors(map: Map, tree: tuple[Tensor | float, ...], dims: Sequence[Any]) ->
 
 
 def _by_own_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
+    return by_rule(cls.vmap, "the vmap staticmethod", map, args, {})
+
+
+def by_rule(rule: Callable[..., Any], what: str, map: Map, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return what a user's rule ``rule(info, in_dims, *args)`` gives of batched arguments, batched as it says."""
     values, dims = _values(map, args)
-    found = cls.vmap(VmapInfo(map.size, map.randomness), dims, *values)
+    found = rule(VmapInfo(map.size, map.randomness), dims, *values, **named)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
+            f"Expected {what} to have two returns, an output and out_dims with pytree structure compatible with the "
             f"output. Got a {type(found)} instead"
         )
     output, out_dims = found

@@ -82,6 +82,7 @@ class Level:
                 self._own.add(end[0])
                 if _BLOCKS:
                     _BLOCKS[-1].leaves.append(end[0])
+            auto_of(made).entered = True
             self.tensors.append(dressed_like(tensor, made))
         self.ends = [edge_of(core(tensor)) for tensor in self.tensors]
 

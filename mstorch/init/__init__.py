@@ -16,8 +16,7 @@ from .._core.overriding import is_taken
 from .._core.tensor_base import array_of
 from .._core.warned import warn
 from .._ops._operation import IN_PLACE, operation
-from .._ops.memory.copying import copy_, is_contiguous
-from .._ops.memory.creation import full_like, ones_like, zeros_like
+from .._ops.memory.copying import copy_, fill_, is_contiguous, zero_
 from .._ops.memory.from_data import made
 from .._ops.random import random
 from .._tensor import Tensor
@@ -115,7 +114,8 @@ def from_initializer(tensor: Tensor, init: Any) -> Tensor:
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill the tensor with a value."""
     with no_grad():
-        return copy_(tensor, full_like(tensor, val))
+        fill_(tensor, val)
+    return tensor
 
 
 def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
@@ -143,13 +143,15 @@ def _no_grad_trunc_normal_(
 def ones_(tensor: Tensor) -> Tensor:
     """Fill the tensor with ones."""
     with no_grad():
-        return copy_(tensor, ones_like(tensor))
+        fill_(tensor, 1.0)
+    return tensor
 
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill the tensor with zeros."""
     with no_grad():
-        return copy_(tensor, zeros_like(tensor))
+        zero_(tensor)
+    return tensor
 
 
 def eye_(tensor: Tensor) -> Tensor:

@@ -427,3 +427,12 @@ def test_resize_in_a_memory_format(both: Callable[..., Any]) -> None:
         return x, x.stride(), x.is_contiguous(memory_format=torch.channels_last)
 
     both(body)
+
+
+@pytest.mark.parametrize("nothing", [[], (), None])
+@pytest.mark.parametrize("call", [
+    "torch.autograd.grad(x.sum(), nothing)", "torch.autograd.grad(nothing, x)", "x.sum().backward(inputs=nothing)",
+    "torch.autograd.backward(x.sum(), inputs=nothing)", "torch.autograd.grad(x.sum(), nothing, is_grads_batched=True, grad_outputs=torch.ones(2))",
+])
+def test_gradients_with_respect_to_nothing(both, call, nothing):
+    both(lambda torch: eval(call, {"torch": torch, "x": torch.ones(2, requires_grad=True), "nothing": nothing}))

@@ -175,3 +175,20 @@ def test_rows_that_attend_to_nothing_with_values_of_another_width(both, kind, bo
         return found, q.grad, k.grad, v.grad
 
     both(body, rtol=0.02 if kind != "float32" else 1e-5, atol=0.02 if kind != "float32" else 1e-6, strides=False)
+
+
+@pytest.mark.parametrize("corner", ["causal_upper_left", "causal_lower_right"])
+@pytest.mark.parametrize("call", [
+    "F.scaled_dot_product_attention(q, k, v, mask)", "F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.5)",
+    "F.scaled_dot_product_attention(q, k, v, mask, is_causal=True)", "F.scaled_dot_product_attention(q, k, v, mask, 0.0, True)",
+])
+def test_attention_under_a_causal_bias_is_a_tensor(both, corner, call):
+    def body(torch):
+        torch.manual_seed(0)
+        q, k, v = torch.randn(1, 2, 3, 4, requires_grad=True), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+        mask = getattr(torch.nn.attention.bias, corner)(3, 5)
+        found = eval(call, {"F": torch.nn.functional, "q": q, "k": k, "v": v, "mask": mask})
+        (slope,) = torch.autograd.grad(found.sum(), q)
+        return type(found).__name__, found, type(slope).__name__, slope
+
+    both(body, strides=False)

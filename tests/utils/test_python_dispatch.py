@@ -329,3 +329,39 @@ def test_detach_in_place_is_seen_by_no_one(both):
         return told, seen
 
     both(body)
+
+
+WRITES = """
+x.add_(1) | x.mul_(x) | x.zero_() | x.fill_(3) | x.copy_(torch.ones(2, 3)) | x.clamp_(0, 1) | x.normal_() | x.uniform_() | x.t_() | x.unsqueeze_(0) | x.relu_() |
+x.masked_fill_(x > 1, 0) | x.index_fill_(0, torch.tensor([0]), 2.0) | x.scatter_(0, torch.tensor([[0]]), 4.0) | x.exp_() | x.lerp_(x, 0.5) | x.__iadd__(1) |
+torch.add(x, 1, out=x) | torch.relu_(x) | torch.nn.init.ones_(x) | torch.nn.init.zeros_(x) | torch.nn.init.constant_(x, 2.0) | torch.nn.init.uniform_(x) |
+x.addmm_(torch.ones(2, 2), torch.ones(2, 3)) | x.tril_() | x.cumsum_(0) | x.sub_(x, alpha=2) | x.pow_(2) | x.bernoulli_(0.5)
+"""
+
+
+@pytest.mark.parametrize("write", [write.strip() for write in WRITES.replace("\n", " ").split("|")])
+def test_writes_give_the_tensor_itself(both, write):
+    """A handler may give another tensor for an in-place operation: who wrote gets the tensor that was written to. Conversions make another."""
+
+    def body(torch):
+        seen = []
+
+        class Wrapper(torch.Tensor):
+            @staticmethod
+            def __new__(cls, value):
+                made = torch.Tensor._make_wrapper_subclass(cls, value.shape, dtype=value.dtype, strides=value.stride())
+                made.value = value
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                bare = torch.utils._pytree.tree_map(lambda one: one.value if isinstance(one, cls) else one, (args, kwargs or {}))
+                return torch.utils._pytree.tree_map(lambda one: cls(one) if isinstance(one, torch.Tensor) else one, func(*bare[0], **bare[1]))
+
+        x = Wrapper(torch.arange(6.0).reshape(2, 3))
+        found = eval(write, {"torch": torch, "x": x})
+        other = x.type(torch.int32)
+        return found is x, x.value, seen, type(other).__name__, other.dtype, other.value, other.type()
+
+    both(body)

@@ -280,6 +280,8 @@ def glu(input: TensorBase, dim: int = -1) -> TensorBase:
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
     _floating("glu_cpu", input)
+    if input._ms_dtype.is_complex:
+        raise not_for("glu_cpu", input._ms_dtype.name)
     if input._ms_dtype.itemsize == 2:  # rounded once
         return to_dtype(glu(to_dtype(input, float32), dim), input._ms_dtype)
     half = shape[dim] // 2

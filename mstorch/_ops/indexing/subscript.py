@@ -11,7 +11,7 @@ from ..._backend.arrays import Array, within
 from ..._backend.errors import WRONG_MASK, about, telling
 from ..._backend.geometry import contiguous_strides
 from ..._backend.table import kernel
-from ..._core.dtype import bool_, int64, uint8
+from ..._core.dtype import bool_, int32, int64, uint8
 from ..._core.modes import modes
 from ..._core.one_device import check_index, check_one_device
 from ..._core.storage import Storage
@@ -74,7 +74,7 @@ def _as_index(item: Any) -> Any:
             warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             return item.to(bool_)
         if kind is not bool_ and kind is not int64:
-            if kind.category != 1:
+            if kind.category != 1 or kind is not int32 and item._ms_shape:  # narrower ones may be numbers, not rows of positions
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
             return cast_tensor(item, int64)
         return item

@@ -38,7 +38,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """Return the cosine of the angle between vectors along ``dim``; norms are clamped to at least ``eps``."""
     kind = promote_types(x1._ms_dtype, x2._ms_dtype)
-    if kind.is_integral:
+    if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
     x1, x2 = (x if x._ms_dtype is kind else x.to(kind) for x in (x1, x2))
     common = broadcast_shape(x1._ms_shape, x2._ms_shape)

@@ -8,7 +8,7 @@ from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, strides_of
 from ..._tape.node import watch
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import call, with_format
+from .._dispatch import call, refuse_dtype, with_format
 from .._numbers import fitting
 from .._operation import operation
 
@@ -93,15 +93,23 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
     chosen = padded.get((mode, spatial < 3))
     if chosen is not None:
         return chosen(input, pads)
+    if mode == "reflect":
+        _refuse_bool("reflection", input, pads)
     result = call(_pad_like, (input,), pads, mode)
     if mode == "circular":
         return result  # torch composes it of parts, and saves nothing
     return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
 
 
+def _refuse_bool(name: str, input: TensorBase, pads: tuple[int, ...]) -> None:
+    """Raise torch's error for truth values, which it pads with constants and in circles alone."""
+    refuse_dtype(f"{name}_pad{len(pads) // 2}d", input._ms_dtype)
+
+
 @operation(autocast=FLOAT32_ON_CPU)
 def reflection_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
     """Pad by reflection in the last one or two dimensions; ``pad`` has checked the arguments."""
+    _refuse_bool("reflection", input, pads)
     found = call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
 
@@ -109,5 +117,6 @@ def reflection_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
 @operation(autocast=FLOAT32_ON_CPU)
 def replication_pad(input: TensorBase, pads: tuple[int, ...]) -> TensorBase:
     """Pad by repeating the edges; ``pad`` has checked the arguments."""
+    _refuse_bool("replication", input, pads)
     found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)

@@ -27,7 +27,7 @@ from .._operation import operation
 from ..elementwise.compare import nan_to_num, where
 from ..memory.creation import eye, zeros
 from ..reduce import reduce
-from ..reduce.vector_norm import vector_norm
+from ..reduce.vector_norm import refuse_norm_dtype, vector_norm
 from ..shape import views
 from ..shape.join import cat
 from ..shape.shape import tril, triu
@@ -517,7 +517,7 @@ def matrix_norm(
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return the norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
-    check_floating(A, "linalg.matrix_norm", low=True)
+    check_floating(A, "linalg.matrix_norm", low=ord not in ("nuc", 2, -2))
     if isinstance(ord, complex):
         raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     if isinstance(out, TensorBase):
@@ -527,6 +527,7 @@ def matrix_norm(
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
     check_matrix(A, "linalg.matrix_norm")
     if dtype is not None:
+        refuse_norm_dtype("linalg.matrix_norm", A._ms_dtype, dtype)
         A = A.to(dtype)
     rank = len(A._ms_shape)
     first, second = (wrap_dim(d, rank) for d in dims)

@@ -33,7 +33,7 @@ def _cofactors(A: TensorBase) -> Any:
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
     others[..., np.arange(size), np.arange(size)] = 1
     scale = np.linalg.det(u) * np.linalg.det(vh)
-    found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj_physical()[..., None, None]
+    found = (u * others.prod(-1)[..., None, :]) @ vh * np.conj(scale)[..., None, None]
     return beside(tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype))), A)
 
 

@@ -67,11 +67,11 @@ def _as_broadcast(input: TensorBase, target: TensorBase) -> tuple[TensorBase, Te
     return input, target
 
 
-def _refuse(name: str, input: TensorBase, target: TensorBase) -> None:
-    """Raise torch's error unless the loss is one of real floating numbers."""
+def _refuse(name: str, input: TensorBase, target: TensorBase, weight: TensorBase | None = None) -> None:
+    """Raise torch's error unless the loss is one of real floating numbers; with a weight it may be one of complex numbers."""
     kind = result_dtype((input, target))
     refuse_dtype(name, kind, below=2)
-    if kind.is_complex:
+    if kind.is_complex and weight is None:
         raise not_for(name, kind.name)
 
 
@@ -83,7 +83,7 @@ def mse_loss(
     """Return ``(input - target) ** 2``, reduced."""
     input, target = _as_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
-    _refuse("mse_cpu", input, target)
+    _refuse("mse_cpu", input, target, weight)
     if weight is None:
         return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
@@ -218,7 +218,10 @@ def huber_loss(
     reduction = chosen(reduction, None, None)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    _refuse("huber_cpu", input, target)
+    kind = result_dtype((input, target))
+    if kind.is_complex and weight is None:
+        check_result_cast(kind, input._ms_dtype)
+    _refuse("huber_cpu", input, target, weight)
     if weight is None:
         return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)
@@ -260,6 +263,8 @@ def binary_cross_entropy(
         )
     if input._ms_dtype is not target._ms_dtype:
         raise RuntimeError(f"Found dtype {type_word(target._ms_dtype)} but expected {type_word(input._ms_dtype)}")
+    if input._ms_dtype.is_complex:
+        raise not_for("binary_cross_entropy", input._ms_dtype.name)
     values = readable(input if input._ms_dtype.itemsize != 2 else input.detach().float())
     if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -346,6 +351,8 @@ def kl_div(
     """Return ``target * (log(target) - input)``, reduced; with ``log_target`` the target is given as its logarithm."""
     if input._ms_dtype.is_integral or target._ms_dtype.is_integral:
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if input._ms_dtype.is_complex or target._ms_dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)
     elif reduction == "mean":

@@ -232,6 +232,10 @@ def cross_entropy(
     reduction = chosen(reduction, size_average, reduce)
     x = input._ms_shape
     if target._ms_shape == x and not target._ms_dtype.is_integral:
+        if target._ms_dtype.is_complex:
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._ms_dtype)}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
         return _probabilities(input, target, weight, reduction, label_smoothing)
     if target._ms_shape == x:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._ms_dtype)}")
@@ -298,6 +302,11 @@ def _probabilities(input: TensorBase, target: TensorBase, weight: TensorBase | N
     axis = 0 if len(x) == 1 else 1
     if not 0 <= smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
+    if weight is not None and weight._ms_shape != x[axis : axis + 1]:
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {x[axis]} classes or no classes but got weight tensor of "
+            f"shape: {list(weight._ms_shape)}"
+        )
     if smoothing > 0:
         target = add(mul(target, 1 - smoothing), smoothing / x[axis])
     logs = log_softmax(input, axis)

@@ -41,8 +41,10 @@ def hinge_embedding_loss(
 ) -> TensorBase:  # fmt: skip
     """Return ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, reduced."""
     reduction = chosen(reduction, size_average, reduce)
-    far = where(target != 1, clamp_min(sub(margin, input), 0), 0.0)
-    near = where(target != -1, input, 0.0)
+    if input._ms_dtype.is_integral:
+        margin = int(margin)  # torch subtracts from a margin of the input's dtype
+    far = where(target != 1, clamp_min(sub(margin, input), 0), 0)
+    near = where(target != -1, input, 0)
     return reduced(add(far, near), reduction)
 
 

@@ -342,7 +342,9 @@ def arange(
     _refuse_row("arange", kind)
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if dtype is not None and dtype.is_integral and int(step) == 0:
+    if any(isinstance(v, complex) for v in (start, end, step)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if dtype is int64 and int(step) == 0:  # narrower integers get zeros
         raise ValueError("step must be nonzero")
     if any(isinstance(v, float) and (v != v or abs(v) == float("inf")) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")

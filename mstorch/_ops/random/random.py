@@ -529,7 +529,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dty
     if p is not None:
         _check_probability(p)
         return draw("bernoulli", engine, input._ms_shape, float(p), kind.name)
-    if kind.is_integral and 0 not in input._ms_shape:
+    if not kind.is_floating_point and 0 not in input._ms_shape:
         raise not_for("bernoulli_tensor_cpu_p_", kind.name)
     return draw("bernoulli_each", engine, _chances(input, engine, input._ms_shape), kind.name)
 

@@ -74,7 +74,7 @@ def _word(tensor: Any) -> str:
 @operation(draws=BY_VALUES)
 def poisson(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return Poisson random numbers with the rates in ``input``, in the dtype of ``input``."""
-    if input._ms_dtype.is_integral:
+    if not input._ms_dtype.is_floating_point:
         raise not_for("poisson_cpu", input._ms_dtype.name)
     rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():

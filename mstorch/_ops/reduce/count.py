@@ -258,6 +258,8 @@ def searchsorted(
             f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._ms_dtype)} and out_int32 flag is {out_int32}"
         )
     kind = result_dtype((sorted_sequence, input))  # numbers that do not fit the dtype wrap, as in torch
+    if kind is bool_ and 0 not in input._ms_shape:
+        raise not_for("searchsorted_out_cpu", kind.name)
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)
 
@@ -283,6 +285,9 @@ def isin(
     for operand in (elements, test_elements):
         if operand._ms_dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
+        if operand._ms_dtype.is_complex if isinstance(operand, TensorBase) else isinstance(operand, complex):
+            word = type_word(operand._ms_dtype) if isinstance(operand, TensorBase) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {word}")
     one = elements if isinstance(elements, TensorBase) else beside(tensor(elements), test_elements)
     other = test_elements if isinstance(test_elements, TensorBase) else beside(tensor(test_elements), elements)
     if 0 not in (*one._ms_shape, *other._ms_shape) and isinstance(elements, TensorBase) and isinstance(test_elements, TensorBase):
@@ -380,8 +385,12 @@ def histogram(
             raise TypeError("histogram() received an invalid combination of arguments: edges of bins have a range of their own")
         edges = bins.detach()
         _check_edges(edges, input, 0)
+        if not input._ms_dtype.is_floating_point:
+            raise not_for("histogram_cpu", input._ms_dtype.name)
     else:
         edges = _edges(input, bins, range, 0)
+        if input._ms_dtype.itemsize == 2 and 0 not in input._ms_shape:
+            raise not_for("histogramdd", input._ms_dtype.name)  # with edges of its own torch counts halves
     flat = views.reshape(input.detach(), (math.prod(input._ms_shape), 1))
     counts = _binned(flat, [edges], weight, density)
     return finish(return_types.histogram((counts, edges)), out)

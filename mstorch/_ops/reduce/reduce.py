@@ -107,6 +107,8 @@ def nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if not input._ms_dtype.is_floating_point:
         return sum(input, dim, keepdim, dtype=dtype, out=out)
+    if dtype is not None and dtype.is_complex:
+        raise not_for("nansum_cpu", dtype.name)
     if out is None and followed((input,)):
         found = nansum(input.detach(), dim, keepdim, dtype=dtype)
         rank = len(input._ms_shape)
@@ -153,6 +155,11 @@ def nanmean(
     """Return the mean of the elements that are not NaN."""
     if not input._ms_dtype.is_floating_point and not input._ms_dtype.is_complex:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._ms_dtype)}")
+    if dtype is not None and dtype.is_integral:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: "
+            f"{type_word(dtype)}"
+        )
     count = sum(isnan(input).logical_not(), dim, keepdim)
     return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
 

@@ -8,7 +8,7 @@ from typing import Any
 from ... import return_types
 from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
-from ..._core.dtype import bool_, by_name, dtype, int64
+from ..._core.dtype import bool_, by_name, dtype, int64, uint8
 from ..._core.tensor_base import TensorBase
 from ..._core.writable import refuse_partial_overlap
 from ..._tape.composite import record
@@ -266,6 +266,8 @@ def gradient(
     input: TensorBase, *, spacing: float | Sequence[TensorBase | float] = 1, dim: int | tuple[int, ...] | None = None, edge_order: int = 1
 ) -> tuple[Any, ...]:
     """Return numerical derivatives along each of ``dim``: central differences, and one-sided ones at the ends."""
+    if input._ms_dtype is uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     shape = input._ms_shape
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, len(shape))

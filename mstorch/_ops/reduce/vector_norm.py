@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
+from ..._core.promotion import promote_types
 from ..._core.tensor_base import TensorBase, recording
 from ..._tape.composite import record
 from ..._tape.ways import followed, fused
@@ -36,6 +37,7 @@ def vector_norm(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._ms_dtype)}"
         )
     if dtype is not None:
+        refuse_norm_dtype("linalg.vector_norm", x._ms_dtype, dtype)
         x = x.to(dtype)
     shape = x._ms_shape
     dims = wrap_dims(dim, len(shape))
@@ -49,6 +51,20 @@ def vector_norm(
         return finish_exactly(_rounded(x, p, axes, keepdim), out)
     found = _rounded(x.detach(), p, axes, keepdim)
     return finish_exactly(record("LinalgVectorNormBackward0", norm_slope, (x,), (found,), p, axes, keepdim)[0], out)
+
+
+def refuse_norm_dtype(name: str, own: dtype, asked: dtype) -> None:
+    """Raise torch's error for a ``dtype`` of a norm that is not floating, or not complex as the input is, or narrower than the input's."""
+    if asked.is_integral:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {type_word(asked)}")
+    if own.is_complex != asked.is_complex:
+        number = "complex" if own.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {number} for {number} inputs, but got {type_word(asked)}")
+    if promote_types(own, asked) is not asked:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({type_word(own)}) should be convertible without narrowing to the specified dtype "
+            f"({type_word(asked)})"
+        )
 
 
 def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:

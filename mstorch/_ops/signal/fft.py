@@ -390,13 +390,18 @@ def _frequencies(found: Any, requires_grad: bool, out: TensorBase | None) -> Ten
     return found.requires_grad_() if requires_grad else found
 
 
+def _step(n: int, d: float) -> float:
+    """Return the distance of two frequencies, which is infinite for samples that take no time."""
+    return 1.0 / (n * d) if n * d else math.inf
+
+
 def fftfreq(
     n: int, d: float = 1.0, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the frequencies of ``fft``'s results: first the nonnegative, then the negative frequencies."""
     kind = dtype or get_default_dtype()
-    found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * (1.0 / (n * d))
+    found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * _step(n, d)
     return _frequencies(found, requires_grad, out)
 
 
@@ -405,7 +410,7 @@ def rfftfreq(
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the frequencies of ``rfft``'s results."""
-    found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1.0 / (n * d))
+    found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * _step(n, d)
     return _frequencies(found, requires_grad, out)
 
 

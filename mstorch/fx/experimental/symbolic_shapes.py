@@ -10,6 +10,10 @@ class GuardOnDataDependentSymNode(RuntimeError):
     """In torch, raised for a guard on a value-dependent size; mstorch never raises it."""
 
 
+class ConstraintViolationError(RuntimeError):
+    """Raised for an input of an export whose size is not as ``dynamic_shapes`` declares it."""
+
+
 def guard_or_false(a: Any) -> bool:
     """Return ``bool(a)``: sizes are concrete, so no guard is needed."""
     return bool(a)

@@ -17,9 +17,15 @@ def _checked(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _done(function: Callable[..., Any], input: Tensor, inplace: bool, *args: Any) -> Any:
-    """Return ``function(input, …)``, stored in ``input`` with ``inplace``."""
-    return in_place(input, function, *args) if inplace else function(input, *args)
+def _done(function: Callable[..., Any], input: Tensor, inplace: bool, p: float, training: bool) -> Any:
+    """Return ``function(input, …)``, stored in ``input`` with ``inplace``; what drops nothing writes nothing, also to a leaf."""
+    if not inplace:
+        return function(input, p, training)
+    return in_place(input, function, p, training) if _drops(input, p, training) else input
+
+
+def _drops(input: Tensor, p: float, training: bool) -> bool:
+    return training and p != 0 and 0 not in input._ms_shape
 
 
 @operation(draws=BY_TENSOR)
@@ -60,6 +66,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def _channels(input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Any:
     if not single:
         return _done(drops.feature_dropout, input, inplace, p, training)
+    if inplace and not _drops(input, p, training):
+        return input
     result = drops.feature_dropout(views.unsqueeze(input, 0), p, training)
     return in_place(input, lambda tensor: views.squeeze(result, 0)) if inplace else views.squeeze(result, 0)
 

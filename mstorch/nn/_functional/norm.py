@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.tensor_base import TensorBase
+from ..._ops._dispatch import refuse_dtype
 from ..._ops.elementwise.elementwise import add, div, mul, square
 from ..._ops.elementwise.elementwise import pow as power
 from ..._ops.layers import norm as norms
@@ -78,6 +79,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
     if not math.prod(shape):
         return input
+    refuse_dtype("avg_pool2d", input._ms_dtype)
     squares = views.reshape(square(input), (shape[0], 1, shape[1], math.prod(shape[2:])))
     padded = constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
     means = views.reshape(avg_pool2d(padded, (size, 1), stride=1), shape)

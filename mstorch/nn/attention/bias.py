@@ -42,11 +42,27 @@ class CausalBias(torch.Tensor):
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         pass  # __new__ has done it
 
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        """Give attention the mask's values, so that its result is no mask; other functions give masks."""
+        kwargs = kwargs or {}
+        if func is not torch.nn.functional.scaled_dot_product_attention:
+            return super().__torch_function__(func, types, args, kwargs)
+        if kwargs.get("is_causal", args[5] if len(args) > 5 else False):
+            raise ValueError("CausalBias should not be used with causal=True")
+        with torch._C.DisableTorchFunctionSubclass():
+            named = {key: _plain(value) for key, value in kwargs.items()}
+            return func(*map(_plain, args), **named)
+
     def _materialize(self, device: device | str | int | None = None) -> Tensor:
         return self.as_subclass(torch.Tensor).to(device or "cpu")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return repr(self._materialize())
+
+
+def _plain(value: Any) -> Any:
+    return value._materialize(value.device) if isinstance(value, CausalBias) else value
 
 
 def _made(name: str, variant: CausalVariant, size: tuple[int, ...]) -> CausalBias:

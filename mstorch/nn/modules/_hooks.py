@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from ..._backend import tape
 from ..._backend.arrays import Array
+from ..._core.device import device
+from ..._core.dtype import dtype
+from ..._core.formats import strided
 from ..._core.hooks import RemovableHandle
 from ..._core.modes import modes
 from ..._core.nested_parts import kept, like_nested, nested_in
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
+from ..._ops.memory.creation import zeros
 from ..._tape.native import refuse_trained
-from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
+from ..._tape.node import Node, bare_of, dressed, edge_of
 from ..._tape.replaced import replaced
 from ..._tensor import Tensor
+from ...autograd.function import made_by
 from ._node_hooks import hook_node
 
 if TYPE_CHECKING:
@@ -200,7 +205,7 @@ class _BackwardHooks:
         """Return the arguments, passed through a node before the module."""
         self.count = len(args)
         self.positions = [i for i, a in enumerate(args) if isinstance(a, TensorBase) and is_tracked(a)]
-        if not self.positions or not self.after:
+        if not self.positions:
             return args
         passed = _through([args[i] for i in self.positions], self._inputs_reached)
         changed = list(args)
@@ -288,33 +293,35 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
     node = _Reaching([edge_of(tensor) for tensor in tensors])
     nested = nested_in(tensors)  # hooks receive nested gradients
     node.reached = (lambda given: kept(reached(list(map(like_nested, tensors, given))))) if nested else reached
-    node.count = len(tensors)
-    made = []
-    for number, tensor in enumerate(kept(tensors)):
-        passed = bare_twin(tensor)
-        passed._ms_node, passed._ms_number = node, number
-        made.append(passed)
+    node.likes = [(tensor._ms_shape, tensor._ms_dtype, tensor.device) if tensor.layout is strided else None for tensor in kept(tensors)]
+    # As what a Function returns as it is: views, to which nobody may write.
+    made = [made_by(tensor, node, number, False, tensor.layout is strided, len(tensors)) for number, tensor in enumerate(kept(tensors))]
     return list(map(like_nested, tensors, made)) if nested else made
 
 
 class _Reaching(Node):
     """The node of BackwardHookFunctionBackward, which passes gradients to a module's hooks."""
 
-    __slots__ = ("reached", "count")
+    __slots__ = ("reached", "likes")
     in_the_open = True
     reached: Any
-    count: int
+    likes: list[Any]
 
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
-        """Run the hooks and return the gradients, or the hooks' replacements. The gradient of an unused output is None, unless a hook
-        replaces it."""
+        """Run the hooks and return the gradients, or the hooks' replacements. A hook gets None for an unused output, whose gradient is zeros.
+        """
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
-        full += [None] * (self.count - len(gradients))
-        # In torch, unused gradients are zeros, which a hook may replace.
+        full += [None] * (len(self.likes) - len(gradients))
         made = [after if before is None else replaced("hook", before, after) for before, after in zip(full, self.reached(list(full)))]
-        return [None if gradient is None else bare_of(gradient, recorded) for gradient in made]
+        whole = [gradient if gradient is not None or like is None else _zeros_like(like) for gradient, like in zip(made, self.likes)]
+        return [None if gradient is None else bare_of(gradient, recorded) for gradient in whole]
+
+
+def _zeros_like(like: tuple[tuple[int, ...], dtype, device]) -> TensorBase:
+    shape, kind, place = like
+    return zeros(shape, dtype=kind, device=place)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

@@ -215,6 +215,7 @@ class _LambdaScheduler(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Return every attribute except the optimizer; functions as None, callable objects as their attributes."""
         state = super().state_dict()
+        del state["lr_lambdas"]  # comes last, as in torch
         state["lr_lambdas"] = [_state_of_callable(function) for function in self.lr_lambdas]
         return state
 

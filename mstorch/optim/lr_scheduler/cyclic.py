@@ -121,7 +121,7 @@ class CyclicLR(_MomentumCycle):
     def state_dict(self) -> dict[str, Any]:
         """Return every attribute except the optimizer; a scale function as None, a callable object as its attributes."""
         state = super().state_dict()
-        custom = state["_scale_fn_custom"]
+        custom = state.pop("_scale_fn_custom")  # comes last, as in torch
         plain = custom is None or isinstance(custom, types.FunctionType)
         state["_scale_fn_custom"] = None if plain else custom.__dict__.copy()
         return state

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import float64
+from ..._core.formats import strided
 from ..._ops.memory.from_data import as_tensor, tensor
 from ..._ops.shape.join import stack
 from ..._tensor import Tensor
@@ -99,6 +100,13 @@ def like_sequence(original: Sequence[Any], items: list[Any]) -> Any:
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
+    first = batch[0]
+    kind = "nested" if first.is_nested else "sparse" if first.layout is not strided else None
+    if kind is not None:
+        raise RuntimeError(
+            f"Batches of {kind} tensors are not currently supported by the default collate_fn; please provide a custom collate_fn to "
+            "handle them appropriately."
+        )
     return stack(batch, 0)
 
 

@@ -392,7 +392,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._process = os.getpid()
         super().__init__(loader)
         self._in_order = loader.in_order
-        self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
+        if not loader.prefetch_factor:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+        self._ahead = loader.num_workers * loader.prefetch_factor
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._worker_result_queue = context.Queue()
         # A plain byte: a worker that is killed while it checks an Event keeps the Event's lock, and an interrupt in

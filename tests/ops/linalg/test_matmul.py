@@ -113,3 +113,20 @@ def test_batches_of_nothing_in_two_dtypes(both, shape, kinds, tracked):
         return result, result.requires_grad
 
     both(body)
+
+
+@pytest.mark.parametrize("other", [2, 2.5, True, 1j, "a", None, [1], object()], ids=lambda other: type(other).__name__)
+def test_the_operator_of_what_is_no_tensor(both, other):
+    """It is not supported, or the other object's."""
+    both(lambda torch: torch.ones(2) @ other)
+    both(lambda torch: other @ torch.ones(2))
+
+
+def test_the_operator_of_an_object_that_has_one(both):
+    class Right:
+        def __matmul__(self, other):
+            return "left"
+
+        __rmatmul__ = __matmul__
+
+    both(lambda torch: (torch.ones(2) @ Right(), Right() @ torch.ones(2)))

@@ -273,3 +273,14 @@ def test_collate_map_of_the_user():
         return collate.collate([(1, 1j), (2, 2j)], collate_fn_map=functions)[1]
 
     assert _both(body) == ("result", 3j)
+
+
+@pytest.mark.parametrize("make", ["torch.eye(2).to_sparse()", "torch.eye(2).to_sparse_csr()", "torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])"])
+@pytest.mark.filterwarnings("ignore")
+def test_no_batches_of_sparse_or_nested_tensors(both, make):
+    both(lambda torch: torch.utils.data.default_collate([eval(make, {"torch": torch})] * 2))
+
+
+def test_workers_fetch_ahead():
+    with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"):
+        iter(mstorch.utils.data.DataLoader([1, 2], num_workers=1, prefetch_factor=0))
