@@ -208,7 +208,7 @@ def _cumsum(node: Derived, grad: Tensor) -> Tensor:
 
 
 def _with_dims(value: Tensor, rank: int, dims: Sequence[int] | None, keepdim: bool) -> Tensor:
-    """Return the result of a reduction, or its gradient, with the dimensions that it was reduced along."""
+    """Return the result of a reduction, or its gradient, with the reduced dimensions restored as length 1; unchanged if ``keepdim``."""
     if dims is not None and not keepdim and rank:
         for dim in sorted(d % rank for d in dims) if len(dims) > 1 else dims:
             value = value.unsqueeze(dim)

@@ -103,10 +103,10 @@ def _host(array: Array) -> TensorBase:
 def fresh(
     array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
-    """Fast form of ``tensor_of`` for a kernel's row-major result, whose dtype and shape are ``kind`` and ``shape`` if given; not for use in
-    MindSpore blocks.
+    """Return a base tensor of a kernel's row-major result, faster than ``tensor_of``, but only while ``modes.native`` is None.
 
-    ``source``: row-major memory that the array, with the strides ``stride``, covers completely."""
+    ``kind`` and ``shape``: dtype and shape, by default the array's. ``stride``, ``source``: for a result that is not row-major, the
+    strides, and the dense row-major memory of the same elements."""
     if source is None:
         if kind is None and not array.flags.c_contiguous:
             array = np.array(array, order="C")

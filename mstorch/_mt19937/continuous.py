@@ -68,10 +68,9 @@ def log_normal(
 
 
 def _gamma_sample(engine: Engine, shape_parameter: np.floating[Any]) -> float:
-    """Return a gamma sample by Marsaglia and Tsang's method; for a shape below 1, that of shape + 1 times u^(1/shape).
+    """Return a gamma sample by Marsaglia and Tsang's method. For a shape below 1, a sample for shape + 1 is multiplied by u^(1/shape).
 
-    Constants are computed in the precision of the shape parameter, the rest in double precision.
-    """
+    Constants are computed in the precision of the shape parameter, the rest in double precision."""
     scale = 1.0
     one = type(shape_parameter)(1)
     if shape_parameter < 1:

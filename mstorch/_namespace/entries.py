@@ -107,7 +107,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
 
 
 def build_in(namespace: dict[str, Any], module: str) -> None:
-    """Replace the functions of a namespace that torch writes in C and that are still Python functions by built-in function objects."""
+    """Replace Python functions in a namespace by built-in function objects if torch's functions of these names are written in C."""
     face = module.removeprefix(_HOME).removeprefix(".")
     for name, value in list(namespace.items()):
         if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
@@ -158,7 +158,7 @@ def enter_class() -> None:
 
 
 def _of_method(shown: inspect.Signature) -> inspect.Signature:
-    """Return a method's signature: the first parameter without a default, and without a second parameter named ``self``."""
+    """Return a method's signature: the first parameter has no default, and a later parameter named ``self`` is removed."""
     first, *rest = shown.parameters.values()
     if first.kind is not first.POSITIONAL_OR_KEYWORD:
         return shown

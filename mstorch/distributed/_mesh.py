@@ -67,7 +67,7 @@ class Message:
 
 
 class Posting:
-    """A receive of messages with one key, from one of several ranks, that is called as they arrive."""
+    """A receive of messages with one key, from one of several ranks. The mesh calls these methods as the messages arrive."""
 
     key: bytes
     sources: tuple[int, ...]

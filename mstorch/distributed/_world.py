@@ -108,7 +108,7 @@ def get_world_size(group: ProcessGroup | _OutsideGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str | Backend | None:
-    """Return the name of a group's backend. Raise ValueError if there is no process group, or outside it."""
+    """Return the name of a group's backend. Raise ValueError if there is no process group, or on ranks outside ``group``."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)

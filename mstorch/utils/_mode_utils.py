@@ -1,4 +1,4 @@
-"""torch.utils._mode_utils: disable dispatch modes within a block, and whether modes are one object."""
+"""torch.utils._mode_utils: a context manager that disables dispatch modes, and a comparison of modes."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -26,8 +26,8 @@ _BLOCK = 1 << 17  # elements of short segments that are processed at once: their
 
 
 class Ranks:
-    """Groups of equal elements. ``low`` and ``high``: for each rank the first and the last rank of its group; ``equal``: how many of the
-    ranks up to it equal their predecessor."""
+    """Groups of equal elements. For each rank, ``low`` and ``high`` are the first and the last rank of its group, and ``equal`` is the
+    number of ranks up to this one whose element equals that of the rank before."""
 
     __slots__ = ("low", "high", "equal")
 

@@ -76,7 +76,8 @@ def numpy_index_placed(
 
 
 def numpy_embedding_grad(g: Array, index: Array, rows: int, padding: int, by_frequency: bool) -> Array:
-    """Return the gradient of an embedding weight."""
+    """Return the gradient of an embedding's weight (rows, D): ``g`` added at the indices. Row ``padding`` gets 0; with ``by_frequency``,
+    each row is divided by the number of times that its index occurs."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
     part = g.reshape(flat.size, g.shape[-1])
@@ -88,7 +89,7 @@ def numpy_embedding_grad(g: Array, index: Array, rows: int, padding: int, by_fre
 
 
 def numpy_embedding(weight: Array, index: Array, padding: int, by_frequency: bool) -> Array:
-    """Return rows of an embedding weight."""
+    """Return the rows of ``weight`` at ``index``: (rows, D), (*) → (*, D)."""
     return np.take(weight, index, axis=0)
 
 

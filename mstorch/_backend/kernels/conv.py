@@ -139,7 +139,7 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
 
 
 def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
-    """Return a convolution's result that is empty, or whose sums have no terms."""
+    """Return the result of a convolution that is empty or whose sums have no terms: every element is the bias, or 0."""
     name = NAME_OF[x.dtype]
     if bias is None or 0 not in shape:
         return _with_bias(filled(shape, 0, name, x, w), bias)

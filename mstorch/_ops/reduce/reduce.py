@@ -538,7 +538,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, ...] | None, corre
 
 def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
     """Return the variance, or for "std" and "std_mean" its square root, and the mean of half-precision complex numbers. The variance is the
-        sum of the variances of the real and imaginary parts."""
+    sum of the variances of the real and imaginary parts."""
     pairs, dims = view_as_real(input), wrap_dims(dim, len(input._ms_shape))
     parts = [_spread_and_mean(views.select(pairs, -1, part), dims or None, correction, keepdim, "var_mean") for part in (0, 1)]
     variance = parts[0][0] + parts[1][0]

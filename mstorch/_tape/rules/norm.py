@@ -28,10 +28,10 @@ def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> t
 
 
 def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
-    """Return the gradients of a normalization whose groups have a single element each.
+    """Return the gradients of the input, the weight and the bias if each normalized group has a single element.
 
-    The exact gradients of x and the weight are zero, but torch's rounding errors are not, and a small epsilon makes them large. They are
-    reproduced here."""
+    The exact gradients of input and weight are zero. torch's are its rounding errors, which a small epsilon makes large; the same errors
+    are computed here."""
     with quiet():
         inverse = np.float32(1) / np.sqrt(np.float32(eps))
         scaled = g * weight

@@ -189,8 +189,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def no_sync(self) -> values_set_to:
         """Return a context manager in which gradients accumulate locally. The first backward whose forward runs after the block averages
-        the
-                accumulated gradients over the ranks."""
+        the accumulated gradients over the ranks."""
         return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks

@@ -16,9 +16,8 @@ from ....autograd.profiler import record_function
 class _SnapshotState(Enum):
     """The state of a datapipe between iterations.
 
-    A datapipe that is NotStarted or Iterating can be restored, and is reset by the next ``iter()``; neither holds for a Restored one until
-    its iterator is requested.
-    """
+    In the states NotStarted and Iterating, a snapshot may be restored, and ``iter()`` resets the datapipe. In the state Restored, no other
+    snapshot may be restored; the next ``iter()`` does not reset the datapipe and changes the state to Iterating."""
 
     NotStarted = 0
     Restored = 1
