@@ -68,7 +68,7 @@ def table_of(array: Array, name: str) -> Raw:
 
 
 def constant_of(array: Array) -> Raw:
-    """Return an array as a read-only tensor; small ones, and what a ``kept`` function returned, are cached on the device."""
+    """Return an array as a read-only tensor. Small arrays, and those that a ``kept`` function returned, are cached on the device."""
     if ON_CPU or array.nbytes > _SMALL:
         if not ON_CPU and id(array) in _TABLES:
             return table_of(array, NAME_OF_NP[array.dtype])

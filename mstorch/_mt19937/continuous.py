@@ -121,9 +121,9 @@ def dirichlet(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArr
 def _sum_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sums along the last dimension in the order of torch.sum with vectors of four float64.
 
-    Four accumulators each add every fourth vector, and are summed; the elements after the last whole vector are added next, and the four
-    lanes last. Accumulators are added to those of the next of four levels every 2^power steps.
-    """
+    Accumulator k of four adds the vectors 4 i + k. Every 2^power steps, the accumulators are added to those of the next of four levels, and
+    set to zero. At the end the levels are summed, then the accumulators, then the elements after the last whole vector, and the four lanes
+    of the vectors."""
     lanes = 4
     accumulators = 4
     levels = 4

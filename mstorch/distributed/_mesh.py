@@ -203,7 +203,7 @@ class Mesh:
             _log.warning("closed the connection of rank %d [%s]: %s", other, peer.address, error or "out of memory")
             peer.cut()
         except OSError:
-            pass  # it is gone
+            pass  # the other rank is gone
         with self.changing:
             peer.ended = True
             if self._closed:

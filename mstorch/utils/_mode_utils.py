@@ -14,5 +14,5 @@ def no_dispatch() -> AbstractContextManager[Any]:
 
 
 def all_same_mode(modes: Sequence[Any]) -> bool:
-    """Return whether all are the same object."""
+    """Return whether all modes are the same object."""
     return all(mode is modes[0] for mode in modes)

@@ -47,7 +47,8 @@ _REMEMBERED = 1 << 14
 
 @functools.lru_cache(64)
 def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> Array:
-    """Return the flat positions of the first elements of rows along a dimension, for an index of shape ``own``."""
+    """Return the flat positions in a row-major array of ``shape`` of the elements with index 0 along ``dim``, for the indices below ``own``
+    in the other dimensions: an array of the shape ``own``, with length 1 along ``dim``."""
     found = np.zeros((1,) * len(shape), np.int64)
     for d, count in enumerate(own):
         if d != dim:

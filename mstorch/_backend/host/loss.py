@@ -18,7 +18,7 @@ def numpy_cross_entropy(x: Array, target: Array) -> Array:
 
 
 def mean_of_rows(x: Array, target: Array) -> Array:
-    """Return the negative mean of (n, classes) at the targets (n)."""
+    """Return minus the mean of the elements of ``x`` (n, classes) at the classes ``target`` (n)."""
     return np.asarray(-np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64) / len(target)).astype(x.dtype)
 
 

@@ -33,9 +33,8 @@ def _by_taps(rows: Array, taps: Array, length: int) -> Array:
 
 
 def numpy_along(x: Array, matrix: Array, taps: Array | None, axis: int) -> Array:
-    """Resample (…, n, …) to (…, m, …) by a matrix (n, m), which ``taps`` lists; the matrix product would spread NaN and infinities over the
-    row.
-    """
+    """Resample (…, n, …) to (…, m, …) by multiplying with ``matrix`` (n, m) along ``axis``. Rows with NaN or infinities, which the product
+    would spread over the row, are computed from the matrix's nonzero terms, ``taps``."""
     moved = np.ascontiguousarray(x.swapaxes(axis, -1))
     rows = moved.reshape(-1, moved.shape[-1])
     found = product(rows, np.ascontiguousarray(matrix, x.dtype))

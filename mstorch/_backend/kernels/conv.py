@@ -46,8 +46,8 @@ def _weight_gradient(g: Raw, x: Raw, shape: Sizes, attributes: tuple[Any, ...]) 
     return _primitives(shape[2:], *attributes, shape[0])[2](g, x, shape)
 
 
-# Three maps, linear in both arguments, each the gradient of another. MindSpore's own bprop computes the gradient of an
-# input even if it is not needed, which in a first layer is as much work as the forward.
+# Three functions, linear in both arguments, whose gradients are computed by the other two. MindSpore's own bprop computes
+# the gradient of an input even if it is not needed, which in a first layer is as much work as the forward.
 
 
 def _conv_forward(ctx: tape.Function, x: Raw, w: Raw, attributes: tuple[Any, ...]) -> Raw:

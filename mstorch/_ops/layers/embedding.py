@@ -254,8 +254,8 @@ def bag(
 
 
 def _shares(used: Array) -> Array:
-    """Return the factors by which torch scales each index's gradient. For an index whose rank among the unique indices is r, the factor is
-    1 / the number of occurrences of the index at position r of the sorted indices."""
+    """Return the factors by which torch scales the gradient of each index, 1 / a count. As in torch, it is not the count of the index
+    itself: for an index that is number r of the sorted unique indices, it is the count of the index at position r of all sorted indices."""
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)
     return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])

@@ -132,7 +132,8 @@ def mean(
     input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the mean of all elements, or along ``dim``; floating or complex only, unless ``dtype`` is."""
+    """Return the mean of all elements, or along ``dim``. Raise RuntimeError for integers and bools, unless a floating or complex ``dtype``
+    is given."""
     kind = dtype or input._ms_dtype
     if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"

@@ -119,7 +119,7 @@ def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
-        least = 0.0 if node.kind is float16 else 1e-12  # 1e-12 in float16
+        least = 0.0 if node.kind is float16 else 1e-12  # float16 rounds 1e-12 to 0
         by_x = v.wide(lambda g, x, target: _by_probability(g, x, target, least))(g, x, target)
     if node.edges[1] is not None:
         by_target = v.wide(lambda g, x: v.mul(g, v.sub(v.log1p(v.neg(x)), v.log(x))))(g, x)

@@ -20,7 +20,8 @@ from ..operands import Operand
 
 
 def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
-    """Return values with mean 0 and variance 1 along some dimensions, and the inverse standard deviation."""
+    """Return ``x`` normalized to mean 0 and variance 1 over some dimensions, and the inverse standard deviation. ``count`` is the number of
+    elements of a group."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
     inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))

@@ -1,4 +1,4 @@
-"""Averagers, which average parameters over a group in some steps."""
+"""Averagers, which average the parameters over the ranks in some of the steps."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

@@ -95,7 +95,7 @@ def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
         datapipe._valid_iterator_id = 0 if last is None else last + 1
         datapipe.reset()
     elif hasattr(datapipe, "_set_main_datapipe_valid_iterator_id"):
-        # It resets the source if necessary.
+        # This resets the source if necessary.
         datapipe._set_main_datapipe_valid_iterator_id()
     else:
         raise RuntimeError("ChildDataPipe must have method `_set_main_datapipe_valid_iterator_id`.")
