@@ -216,7 +216,7 @@ def _with_dims(value: Tensor, rank: int, dims: Sequence[int] | None, keepdim: bo
 
 
 def _spread(node: Derived, grad: Tensor) -> Any:
-    """Expand the gradient of a reduction to the shape before it."""
+    """Expand the gradient of a reduction's result to the shape of the reduction's input."""
     shape = node.shapes[0]
     return aten("expand", _with_dims(grad, len(shape), node.option(1, None), node.option(2, False)), list(shape))
 

@@ -347,7 +347,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the tensor, or else its base, if that is a leaf that requires grad; return None if neither is, and in no-grad mode."""
+    """Return the tensor if it is a leaf that requires grad, else its base if that is one. Return None if neither is, or in no-grad mode."""
     auto = tensor._ms_auto
     if auto is None or not modes.grad:
         return None

@@ -59,7 +59,7 @@ def cauchy(
 def log_normal(
     engine: Engine, shape: tuple[int, ...], mean: float = 1.0, std: float = 2.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return log-normal samples. For any number of samples they are drawn in the way in which `normal` draws fewer than 16."""
+    """Return log-normal samples. However many they are, they are drawn in the way in which `normal` draws fewer than 16."""
     require_dtype(dtype, FLOATS, "log_normal_cpu")
     if std <= 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")

@@ -121,7 +121,7 @@ class Pieces:
             np.copyto(array, given)
 
     def within(self, part: slice) -> int:
-        """Return the length of the overlap of a range with these elements."""
+        """Return how many elements of a range exist: those before the end of the last array."""
         return max(min(part.stop, self.size) - part.start, 0)
 
 

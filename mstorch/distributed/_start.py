@@ -255,7 +255,8 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[list[int]] | None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None
 ) -> tuple[Any, list[Any]]:
-    """Return this rank's subgroup of those given, and all. Raise ValueError if a rank is in two of them."""
+    """Create a group for each list of ranks. Return this rank's group (or None) and the list of all groups. Raise ValueError if a rank is
+    in two lists."""
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     default_group()

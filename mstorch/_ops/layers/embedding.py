@@ -87,7 +87,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """Return the embedded rows with those of the padding index detached. Return None outside a capture."""
+    """In a capture, return the embedded rows ``found`` with the rows of the padding index detached. Outside a capture return None."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 

@@ -92,7 +92,7 @@ def _grid_on_device(theta: TensorBase, size: tuple[int, ...], base: Array) -> Te
 
 @ways(device=_grid_on_device)
 def _grid_of(theta: TensorBase, size: tuple[int, ...], base: Array) -> TensorBase:
-    """Return the points to which affine maps (N, axes, axes + 1) take those of ``base`` (axes + 1, points)."""
+    """Return the grids (N, *spatial, axes): the points of ``base`` (axes + 1, points) mapped by affine maps (N, axes, axes + 1)."""
     rank, rows = len(size) - 2, np.ascontiguousarray(base.T)
 
     def positions(array: Array) -> Array:
