@@ -71,7 +71,7 @@ def outside(group: int | ProcessGroup | _OutsideGroup | None) -> bool:
 
 
 class _OutsideGroup(int):
-    """torch's marker for a group that this rank is not in, as ``new_group`` returns it, with the group's ranks."""
+    """The marker that ``new_group`` returns, as in torch, to a rank that is not in the new group; it also holds the group's ranks."""
 
     _ranks: list[int]
 

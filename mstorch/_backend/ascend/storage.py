@@ -40,7 +40,8 @@ def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
-    """Write elements into zeros at the positions of a strided view; if the view overlaps itself, scatter-add at its flat positions."""
+    """Return ``size`` zeros with the elements of ``x`` written at the positions of a strided view; with ``adding``, elements at one
+    position are summed."""
     memory = run("Zeros", (size,), x.dtype)
     if not adding:
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)

@@ -136,7 +136,8 @@ def _mirrored(x: TensorBase, n: int, corners: bool) -> TensorBase:
 
 
 def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
-    """Return coordinates clipped to [0, n - 1]; ``unknown`` for NaN. As in torch, an infinite gradient times 0 is NaN outside."""
+    """Return coordinates clipped to [0, n - 1], with NaN replaced by ``unknown``. The gradient of clipped coordinates is multiplied by 0;
+    as in torch, an infinite one thus becomes NaN."""
     at = x.detach()
     known = eq(at, at)
     if not is_tracked(x):
