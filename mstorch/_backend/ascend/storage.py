@@ -13,7 +13,9 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    """Return the flat elements viewed as a dtype. ViewDtype crashes on complex numbers, and on a reshaped number (2.10 on the CPU)."""
+    """Return the flat elements viewed as a dtype.
+
+    MindSpore's ViewDtype crashes on complex numbers, and in MindSpore 2.10 on the CPU also on a 0-d tensor that was reshaped."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
         pairs = run("Reshape", flat, (-1, 2))
