@@ -517,7 +517,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
 
 
 class _LegacyStorage(TypedStorage):
-    """The classes of storages of one dtype."""
+    """Base of the storage classes of one dtype each, such as ``FloatStorage``."""
 
 
 _NAMES = {kind: name for name, kind in LEGACY.items()}
