@@ -127,9 +127,8 @@ def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]
 def _share() -> None:
     """Register each loaded module of mstorch under its name in torch too.
 
-    An import of a registered name leaves the package unchanged. An import that loads would set the module on its package, replacing a
-    function of the same name (`torch.autograd.gradcheck`).
-    """
+    An import of a registered name loads nothing. Without the registration, the import would set the loaded module as an attribute of its
+    package, and so replace a function of the same name (`torch.autograd.gradcheck`)."""
     for name, module in list(sys.modules.items()):
         if name == _OURS or name.startswith(_OURS + "."):
             spec = getattr(module, "__spec__", None)

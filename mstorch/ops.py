@@ -1,7 +1,6 @@
 """torch.ops: operators such as ``torch.ops.aten.add.Tensor(a, b)``.
 
-Differs from torch: one function serves all overloads of an operator, so that the overload's name only selects it.
-"""
+Differs from torch: one function computes all overloads of an operator, whichever of them is named."""
 from __future__ import annotations
 
 import functools

@@ -191,7 +191,7 @@ class UntypedStorage(UntypedForms, metaclass=NamedAsInTorch):
         return UntypedStorage()
 
     def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
-        """Return the type's name."""
+        """Return "torch.storage.UntypedStorage". Raise NotImplementedError if a dtype is given."""
         if dtype is not None:
             raise NotImplementedError("mstorch: a storage converts by .float(), .double() and the like")
         return "torch.storage.UntypedStorage"
@@ -517,7 +517,7 @@ class TypedStorage(TypedForms, metaclass=_LegacyStorageMeta):
 
 
 class _LegacyStorage(TypedStorage):
-    """The classes of storages of one dtype."""
+    """Base of the storage classes of one dtype each, such as ``FloatStorage``."""
 
 
 _NAMES = {kind: name for name, kind in LEGACY.items()}

@@ -11,7 +11,7 @@ from ..func._batched_loop import fallback
 
 
 def reshape_dim_into(src: int, dst: int, x: Any) -> Any:
-    """Return the tensor with dimension ``src`` moved in front of ``dst`` (counted without it) and joined with that."""
+    """Return the tensor with dimension ``src`` merged into dimension ``dst`` of the remaining ones, ``src`` varying more slowly."""
     rank = x.dim()
     src, dst = src % rank, dst % (rank - 1)
     moved = x.movedim(src, dst)

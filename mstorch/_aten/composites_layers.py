@@ -58,7 +58,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
     if input.dim() == 2:
         return aten("addmm", bias, input, aten("t", weight))
     if not input.is_contiguous():
-        taken = bool(state.dispatchers) or dispatches(type(bias))  # other tensors can't be written into such a bias
+        taken = bool(state.dispatchers) or dispatches(type(bias))  # such a bias can't be added in place to another tensor
         return aten("add.Tensor" if taken else "add_.Tensor", matmul(input, aten("t", weight)), bias)
     shape = list(input.shape)
     flat = _viewed(input, [math.prod(shape[:-1]), shape[-1]])

@@ -51,10 +51,9 @@ def _spread_out(operand: Tensor, labels: Sequence[Label], order: Sequence[Label]
 
 
 def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
-    """Return the product of two operands, summed over the dimensions from ``kept`` on that no later operand has.
+    """Return the product of two operands of an einsum, summed over those dimensions from ``kept`` on that no later operand has.
 
-    ``counts``: how many operands have a length other than 1 along each dimension; dimensions that are summed have count 0.
-    """
+    ``counts``: for each dimension, the number of operands that have a length other than 1; set to 0 here for the dimensions summed."""
     alone: tuple[list[int], list[int]] = [], []
     summed = []
     for dim in range(kept, a.dim()):
@@ -75,7 +74,7 @@ def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
 def _product(a: Tensor, b: Tensor, summed: list[int], swap: bool) -> Tensor:
     """Return the product of two operands summed over the dimensions ``summed``, which keep length 1, as one batched matrix product.
 
-    ``swap``: exchange the operands if the dimensions that only the second has come before those that only the first has."""
+    With ``swap``, it is computed as ``b @ a`` if the dimensions that only ``b`` has come before those that only ``a`` has."""
     rest = [dim for dim in range(a.dim()) if dim not in summed]
     shared = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] != 1]
     ours = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] == 1]

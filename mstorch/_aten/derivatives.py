@@ -208,7 +208,7 @@ def _cumsum(node: Derived, grad: Tensor) -> Tensor:
 
 
 def _with_dims(value: Tensor, rank: int, dims: Sequence[int] | None, keepdim: bool) -> Tensor:
-    """Return the result of a reduction, or its gradient, with the dimensions that it was reduced along."""
+    """Return the result of a reduction, or its gradient, with the reduced dimensions restored as length 1; unchanged if ``keepdim``."""
     if dims is not None and not keepdim and rank:
         for dim in sorted(d % rank for d in dims) if len(dims) > 1 else dims:
             value = value.unsqueeze(dim)
@@ -216,7 +216,7 @@ def _with_dims(value: Tensor, rank: int, dims: Sequence[int] | None, keepdim: bo
 
 
 def _spread(node: Derived, grad: Tensor) -> Any:
-    """Expand the gradient of a reduction to the shape before it."""
+    """Expand the gradient of a reduction's result to the shape of the reduction's input."""
     shape = node.shapes[0]
     return aten("expand", _with_dims(grad, len(shape), node.option(1, None), node.option(2, False)), list(shape))
 

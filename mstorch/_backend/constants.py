@@ -39,7 +39,7 @@ _TABLES: dict[int, dict[str, Raw]] = {}
 
 
 def kept(make: Callable[..., Tables]) -> Callable[..., Tables]:
-    """Decorator of a function of numbers that returns a table, or several: each is made once, and sent to a device once."""
+    """Decorate a function of numbers that returns one or several arrays: each result is computed once, and sent to a device once."""
 
     @lru_cache(1024)
     @wraps(make)
@@ -55,7 +55,8 @@ def kept(make: Callable[..., Tables]) -> Callable[..., Tables]:
 
 
 def table_of(array: Array, name: str) -> Raw:
-    """Return an array in a dtype as a read-only tensor; what a ``kept`` function returned is cached on the device."""
+    """Return an array, cast to the dtype ``name``, as a read-only tensor. An array that a ``kept`` function returned is sent to a device
+    once per dtype."""
     sent = None if ON_CPU else _TABLES.get(id(array))
     if sent is None:
         return constant_of(np.ascontiguousarray(array, NP_DTYPE[name]))
@@ -67,7 +68,7 @@ def table_of(array: Array, name: str) -> Raw:
 
 
 def constant_of(array: Array) -> Raw:
-    """Return an array as a read-only tensor; small ones, and what a ``kept`` function returned, are cached on the device."""
+    """Return an array as a read-only tensor. Small arrays, and those that a ``kept`` function returned, are cached on the device."""
     if ON_CPU or array.nbytes > _SMALL:
         if not ON_CPU and id(array) in _TABLES:
             return table_of(array, NAME_OF_NP[array.dtype])

@@ -44,7 +44,8 @@ def _launches() -> dict[str, int]:
 
 
 class Cost:
-    """Cost counters: kernels by name, everything else by the line that requested it; times are CPU seconds."""
+    """Cost counters of a block of code. Kernels are counted by name; casts, copies and reads by the source line that caused them. Times are
+    CPU seconds."""
 
     def __init__(self) -> None:
         self.kernels: Counter[str] = Counter()

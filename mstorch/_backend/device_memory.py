@@ -230,7 +230,8 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) -> Raw:
-    """Fill a strided view of a base with a Python number; return the base, or its replacement."""
+    """Fill a strided view of a base with a Python number. Return the base, or the tensor that replaces it where MindSpore cannot write to
+    the view."""
     if 0 in shape:
         return base
     name = "InplaceZero" if value == 0 else "InplaceFillScalar"

@@ -182,7 +182,8 @@ class StandIn:
 
     @staticmethod
     def write(name: str, base: Raw, shape: Sequence[int], strides: Sequence[int], offset: int, new: Raw | Number) -> Raw:
-        """Write to a strided view through NumPy, in the base's memory or, if the base is a view, in a copy of it. Return the base."""
+        """Write to a strided view through NumPy, and return the base. A base that is itself a view is first copied; the copy is then
+        written to and returned."""
         forked.refuse_device()
         began = time.thread_time()
         with uncounted():

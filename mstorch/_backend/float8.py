@@ -101,10 +101,10 @@ def _values(name: str) -> Array:
 
 @cache
 def _codes(name: str) -> Array:
-    """Return a table of the float8 codes of all bfloat16 bit patterns.
+    """Return a table of the float8 codes of all 2^16 bfloat16 bit patterns.
 
-    A float32 number is looked up by its upper 16 bits, with the last bit set if a lower bit is; an odd pattern thus stands for an interval,
-    and rounding stays exact."""
+    A float32 number is looked up by its upper 16 bits, of which the last is set if any lower bit of the number is set. An odd pattern thus
+    stands for an interval of float32 numbers that round to the same code, and rounding stays exact."""
     bits = np.arange(0x10000, dtype=np.uint32)
     with quiet():
         numbers = (bits << 16).view(np.float32)

@@ -124,7 +124,7 @@ def has_zeros(bits: Array) -> bool:
 
 
 def smallest(bits: Array) -> int:
-    """Return twice the bits, without the sign, of the smallest nonzero bfloat16 number, minus 1; 65,535 if all are zero."""
+    """Return 2 * b - 1, where b is the bits of the smallest nonzero absolute value among bfloat16 numbers; 65,535 if all are zero."""
     twice = bits + bits
     twice -= 1
     return int(np.minimum.reduce(twice))

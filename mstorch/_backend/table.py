@@ -368,9 +368,8 @@ class Kernel(dict[Any, Any]):
         return function
 
     def _of_codes(self, name: str) -> Function:
-        """Return the MindSpore function for a dtype whose numbers are held as bytes: the function of bytes if the operation only moves
-        data.
-        """
+        """Return the MindSpore function for a dtype whose elements MindSpore holds as bytes: the function of bytes if the operation only
+        moves elements, else a function that raises torch's error."""
         if self.op == "view_dtype":
             return lambda raw, target: self[HELD[name]](raw, HELD[target] if target in STORED else target)
         if moves_bytes(self.op):

@@ -115,8 +115,8 @@ def values_read() -> None:
 
 
 class lent(Block):
-    """Context manager for mstorch code that MindSpore calls. If MindSpore is recording for autograd, this code cannot turn that off;
-    otherwise a recording that it starts is stopped on exit."""
+    """Context manager for mstorch code that MindSpore calls. If MindSpore is recording for autograd on entry, the code in the block cannot
+    stop the recording. Otherwise a recording that the block starts is stopped on exit."""
 
     def __enter__(self) -> None:
         if _recording():

@@ -1,9 +1,8 @@
 """Comparison of the records of two runs of a script: finds the first module, gradient or optimizer step whose result is out of tolerance.
 
 A result may deviate by a hundred times the deviation of its inputs: rounding errors grow through a network and its training, whereas a
-fault appears from nothing. Gradients at kinks (ReLU at 0) flip where rounding crosses them: one element in fifty may, and one in ten of a
-parameter's gradient, each element of which is a sum of many.
-"""
+fault appears suddenly. At kinks (ReLU at 0) rounding errors change gradients entirely: one element in fifty may be out of tolerance, and
+one in ten of a parameter's gradient, each element of which is a sum of many."""
 from __future__ import annotations
 
 import itertools
@@ -196,10 +195,10 @@ class Alignment:
         return None
 
     def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
-        """Return the parameters and buffers of a module: names, deviation, and whether it appeared from nothing.
+        """Return (name, deviation, whether it is a fault) for each parameter and buffer of a module. A deviation is a fault if the earlier
+        ones do not explain it.
 
-        Batch statistics may be pure rounding error, such as a mean of zero: they are compared relative to the batch's elements.
-        """
+        Batch statistics may be pure rounding error, such as a mean of zero: they are compared relative to the batch's elements."""
         found = []
         size = max((given["largest"] for given in one["in"] if "float" in given["dtype"]), default=0.0)
         for name, value in one["own"].items():

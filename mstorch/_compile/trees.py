@@ -53,7 +53,7 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
 
 
 def leaves(form: Any) -> Iterator[Any]:
-    """Yield the values of a form that are neither tensors nor plain, and the classes of its containers."""
+    """Yield the values in a form (as ``flatten`` makes it) that are neither tensors nor plain, and the classes of the form's containers."""
     if isinstance(form, Leaf):
         if not form.plain:
             yield form.value

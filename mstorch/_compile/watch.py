@@ -230,5 +230,6 @@ def _is_allowed(kind: type, name: str) -> bool:
 
 
 def _computes(module: str) -> bool:
-    """Return whether a module belongs to the packages whose built-in functions compute."""
+    """Return whether the built-in functions of a module only compute, and so may be called in a graph: those of mstorch, torch, NumPy
+    (except ``numpy.random``) and MindSpore."""
     return module.partition(".")[0] in (_HOME, "torch", "numpy", "mindspore") and not module.startswith("numpy.random")

@@ -32,5 +32,5 @@ def without_values(
 
 
 def as_asked(tensor: TensorBase, place: int | str | devices.device) -> TensorBase:
-    """Return a small tensor that was made on the host, as a meta tensor for the meta device."""
+    """Return a tensor that was made on the host, converted to a meta tensor if ``place`` is the meta device."""
     return to_meta(tensor, tensor.requires_grad) if devices.is_meta(place) else tensor

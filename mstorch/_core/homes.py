@@ -58,7 +58,7 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 @cache
 def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return by torch's module a dict of the names that mstorch defines in a module of another path, with (module, name) in mstorch."""
+    """Return {torch's module: {name: (module, name in mstorch)}} for the names that mstorch defines in a module of another path."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for own, (module, name) in _read()[0].items():
         if "." not in own[1] and (module, name) != own:

@@ -60,8 +60,8 @@ def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
 
 
 def _dimensions(given: Sequence[Any]) -> int:
-    """Return an upper bound on a result's number of dimensions: the sum of the two largest among the arguments' ranks and the number of
-    arguments."""
+    """Return an upper bound on a result's number of dimensions: the sum of the two largest numbers among the ranks of the arguments and the
+    number of arguments."""
     return sum(sorted([len(given), *map(_rank, given)])[-2:])
 
 

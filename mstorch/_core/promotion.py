@@ -62,7 +62,8 @@ _WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int1
 
 
 def type_text(kind: dtype, layout: str = "") -> str:
-    """Return the tensor type name for torch's messages, such as ``torch.FloatTensor``; the newer backends are named too."""
+    """Return the name of a tensor type in torch's messages: ``torch.FloatTensor`` or, for dtypes without such a class, ``CPUBFloat16Type``.
+    ``layout`` is the part of the name for a sparse layout, such as "sparse"."""
     if kind.name in _WITH_CLASS:
         return f"torch.{layout + '.' if layout else ''}{WORDS[kind.name]}Tensor"
     return f"{'Sparse' if layout else ''}CPU{WORDS[kind.name]}Type"

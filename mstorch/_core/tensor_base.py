@@ -103,10 +103,10 @@ def _host(array: Array) -> TensorBase:
 def fresh(
     array: Array, kind: Any = None, shape: tuple[int, ...] | None = None, stride: Strides | None = None, source: Array | None = None
 ) -> TensorBase:
-    """Fast form of ``tensor_of`` for a kernel's row-major result, whose dtype and shape are ``kind`` and ``shape`` if given; not for use in
-    MindSpore blocks.
+    """Return a base tensor of a kernel's row-major result, faster than ``tensor_of``, but only while ``modes.native`` is None.
 
-    ``source``: row-major memory that the array, with the strides ``stride``, covers completely."""
+    ``kind`` and ``shape``: dtype and shape, by default the array's. ``stride``, ``source``: for a result that is not row-major, the
+    strides, and the dense row-major memory of the same elements."""
     if source is None:
         if kind is None and not array.flags.c_contiguous:
             array = np.array(array, order="C")
@@ -347,7 +347,7 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
-    """Return the tensor, or else its base, if that is a leaf that requires grad; return None if neither is, and in no-grad mode."""
+    """Return the tensor if it is a leaf that requires grad, else its base if that is one. Return None if neither is, or in no-grad mode."""
     auto = tensor._ms_auto
     if auto is None or not modes.grad:
         return None

@@ -44,9 +44,8 @@ def check_history(tensor: TensorBase) -> None:
 
 
 def check_view(tensor: TensorBase) -> None:
-    """Raise torch's error if a tensor that requires grad may not be written to this view (of ``unbind``, ``split``, or made in no-grad
-    mode).
-    """
+    """Raise torch's error if this tensor is a view (of ``unbind``, ``split``, or made in no-grad mode) into which no tensor that requires
+    grad may be written."""
     auto = tensor._ms_auto
     if auto is not None and auto.base is not None and auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto))

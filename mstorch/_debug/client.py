@@ -35,7 +35,7 @@ class Client:
 
     @property
     def version(self) -> str:
-        """torch's version; waits until its process has imported it."""
+        """The version of torch; reading it waits until the server process has imported torch."""
         with self._lock:
             if not self._version:
                 self._version = self._first()

@@ -34,7 +34,8 @@ class Scale:
         return length(self._operands)
 
     def rounding(self, elements: int) -> float:
-        """Return the expected residue of terms that cancel in each of ``elements`` results, in units of the precision."""
+        """Return the largest rounding error to expect where terms cancel, if the operation returns this number of elements. It is a
+        multiple of the precision."""
         terms = max(1.0, self.length / max(1, elements))
         return CANCELLED * (self.magnitude or 1.0) * math.sqrt(terms)
 

@@ -59,7 +59,7 @@ _NAMED = {
 
 @dataclasses.dataclass
 class GraphCompileReason:
-    """Why a graph ended: the reason, and the user's stack."""
+    """The reason why a graph ended, and the user's stack there."""
 
     reason: str
     user_stack: list[traceback.FrameSummary]

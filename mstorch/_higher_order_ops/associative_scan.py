@@ -42,9 +42,8 @@ def associative_scan(
 ) -> Any:
     """Return the prefix scan along ``dim`` by ``combine_fn``; with ``reverse`` from the end.
 
-    ``xs`` is a tensor or a tree of tensors. With "generic" the function receives slices without the dimension, else tensors of several of
-    them.
-    """
+    ``xs`` is a tensor or a tree of tensors. With ``combine_mode="generic"``, ``combine_fn`` receives single slices, without the scanned
+    dimension; else it receives several slices at once, stacked along dimension 0."""
     leaves, spec = pytree.tree_flatten(xs)
     dim = _check(combine_fn, leaves, dim, reverse, combine_mode)
     function = func.vmap(combine_fn) if combine_mode == "generic" else combine_fn
@@ -62,9 +61,10 @@ def associative_scan(
 
 
 def _scanned(combined: Callable[[list[Any], list[Any]], list[Any]], rows: list[Any]) -> list[Any]:
-    """Return the scan along the first dimension: pairs are combined and scanned, which yields every second result; the others follow from
-    these.
-    """
+    """Return the scan of ``rows`` along the first dimension.
+
+    Neighbours are combined in pairs, and the pairs are scanned recursively: that yields the results at odd indices. Each of these, combined
+    with the next row, yields a result at an even index."""
     count = rows[0].shape[0]
     if count < 2:
         return rows

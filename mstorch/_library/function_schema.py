@@ -37,8 +37,8 @@ class Argument(NamedTuple):
         return self.has_default
 
     def takes(self, old: Argument) -> bool:
-        """Return whether this argument accepts all values for ``old``: same name and alias info, the type or a supertype, also by position
-        and by default if ``old`` did."""
+        """Return whether this argument may replace ``old`` in every call: it has the same name and alias info and the same type or a
+        supertype; it may be passed by position if ``old`` may, and has the same default if ``old`` has one."""
         return (
             self.name == old.name and self.alias_info == old.alias_info and old.type.isSubtypeOf(self.type)
             and (old.kwarg_only or not self.kwarg_only)

@@ -85,11 +85,11 @@ _SPREAD_SIGN = _int32(31)
 
 
 def _rounded_steps(coefficients: tuple[NDArray[np.float64], ...]) -> tuple[tuple[NDArray[Any], NDArray[Any]], ...]:
-    """Return for each coefficient c but the first a pair (c + m, m), with which `+= c + m; -= m` is a fused sum rounded to float32.
+    """Return for each coefficient c but the first a pair (c + m, m). Adding c + m to a float64 product and then subtracting m rounds the
+    sum to float32, as a fused multiply-add does.
 
-    m is 1.5 · 2^28 units of c's binade: next to it a float64 keeps exactly the 24 bits of a float32. This works because the sums of both
-    polynomials stay in the binades of their constants.
-    """
+    For 2^(e-1) <= abs(c) < 2^e, m is 1.5 · 2^(e+28) with the sign of c: float64 numbers near m have the spacing of float32 numbers near c.
+    The method needs sums in the same range as c, which holds for both polynomials."""
     steps = []
     for coefficient in coefficients[1:]:
         value = float(coefficient)

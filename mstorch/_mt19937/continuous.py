@@ -59,7 +59,7 @@ def cauchy(
 def log_normal(
     engine: Engine, shape: tuple[int, ...], mean: float = 1.0, std: float = 2.0, dtype: str = "float32"
 ) -> NDArray[Any]:
-    """Return log-normal samples. For any number of samples they are drawn in the way in which `normal` draws fewer than 16."""
+    """Return log-normal samples. However many they are, they are drawn in the way in which `normal` draws fewer than 16."""
     require_dtype(dtype, FLOATS, "log_normal_cpu")
     if std <= 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
@@ -68,10 +68,9 @@ def log_normal(
 
 
 def _gamma_sample(engine: Engine, shape_parameter: np.floating[Any]) -> float:
-    """Return a gamma sample by Marsaglia and Tsang's method; for a shape below 1, that of shape + 1 times u^(1/shape).
+    """Return a gamma sample by Marsaglia and Tsang's method. For a shape below 1, a sample for shape + 1 is multiplied by u^(1/shape).
 
-    Constants are computed in the precision of the shape parameter, the rest in double precision.
-    """
+    Constants are computed in the precision of the shape parameter, the rest in double precision."""
     scale = 1.0
     one = type(shape_parameter)(1)
     if shape_parameter < 1:
@@ -122,9 +121,9 @@ def dirichlet(engine: Engine, concentration: NDArray[np.floating[Any]]) -> NDArr
 def _sum_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sums along the last dimension in the order of torch.sum with vectors of four float64.
 
-    Four accumulators each add every fourth vector, and are summed; the elements after the last whole vector are added next, and the four
-    lanes last. Accumulators are added to those of the next of four levels every 2^power steps.
-    """
+    Accumulator k of four adds the vectors 4 i + k. Every 2^power steps, the accumulators are added to those of the next of four levels, and
+    set to zero. At the end the levels are summed, then the accumulators, then the elements after the last whole vector, and the four lanes
+    of the vectors."""
     lanes = 4
     accumulators = 4
     levels = 4

@@ -31,7 +31,8 @@ _DOUBLE_MASK = np.array((1 << 53) - 1, np.uint64)
 
 
 class WordTables:
-    """Upcoming words and, created on demand, their values for small draws, indexed by the first word."""
+    """The next ``words`` of the stream, and tables of the numbers that small draws make of these words. A table is computed on first use;
+    its entry i is the number that begins with word i."""
 
     __slots__ = ("_bits53", "_normals", "_units32", "_units64", "words")
 

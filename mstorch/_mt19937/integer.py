@@ -154,7 +154,8 @@ def _check_bounds(first: int, last: int, dtype: str) -> None:
 
 
 def _round_inwards(bound: int, direction: int, dtype: str) -> int:
-    """Return the bound, moved inward to a float of the dtype if the adjacent integer would round outside, as in torch."""
+    """Return a bound of the range of integers: ``bound``, or, where the next integer would be rounded to a float of the dtype outside the
+    range, the nearest such float inside, as in torch. ``direction`` is 1 for the lower bound, -1 for the upper."""
     inner = bound + direction
     nearest = float(cast(np.array([inner], np.float64 if dtype == "float64" else np.float32), dtype)[0])
     if math.isinf(nearest):

@@ -38,7 +38,7 @@ _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", "qu
 )})  # fmt: skip
 # Functions whose arguments are data, not operands: as in torch, only modes handle their calls.
 _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file scalar_tensor from_dlpack".split())
-# The other functions of torch.nn.init call these and methods.
+# The functions of torch.nn.init that handlers see; the others are composed of these and of methods.
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 # Private functions of torch that classes may override: those in these files.
@@ -51,7 +51,7 @@ _NOT_ENTERED_METHODS = frozenset(
 )
 # Methods whose other arguments are not operands.
 _OF_ONE = frozenset(("__deepcopy__",))
-# The method that each operator is for handlers.
+# The method as which handlers see a call of an operator.
 _OPERATORS = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
     "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
@@ -107,7 +107,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
 
 
 def build_in(namespace: dict[str, Any], module: str) -> None:
-    """Replace the functions of a namespace that torch writes in C and that are still Python functions by built-in function objects."""
+    """Replace Python functions in a namespace by built-in function objects if torch's functions of these names are written in C."""
     face = module.removeprefix(_HOME).removeprefix(".")
     for name, value in list(namespace.items()):
         if isinstance(value, types.FunctionType) and value.__module__.startswith(f"{_HOME}."):
@@ -158,7 +158,7 @@ def enter_class() -> None:
 
 
 def _of_method(shown: inspect.Signature) -> inspect.Signature:
-    """Return a method's signature: the first parameter without a default, and without a second parameter named ``self``."""
+    """Return a method's signature: the first parameter has no default, and a later parameter named ``self`` is removed."""
     first, *rest = shown.parameters.values()
     if first.kind is not first.POSITIONAL_OR_KEYWORD:
         return shown

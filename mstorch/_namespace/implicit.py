@@ -62,7 +62,7 @@ def _horner(variable: Tensor, coefficients: Sequence[Any]) -> Tensor:
 
 
 def _gamma_small(a: Any, x: Any) -> Tensor:
-    """Return the gradient from the power series of the incomplete gamma function and its derivative in ``a``."""
+    """Return the gradient from the power series of the incomplete gamma function and of its derivative with respect to ``a``."""
     term, value, slope = 1.0, 0.0, 0.0
     for n in range(6):
         if n:

@@ -91,7 +91,8 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(int: int, /) -> None:
-    """Set the number that ``get_num_interop_threads`` returns, once; MindSpore runs operations sequentially all the same."""
+    """Set the number that ``get_num_interop_threads`` returns, without effect: MindSpore runs operations sequentially. Raise RuntimeError
+    for a number below 1 and at a second call."""
     if int < 1:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     if _state["interop"] is not None:

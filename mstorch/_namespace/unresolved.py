@@ -63,7 +63,7 @@ class Unresolved(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
-            return super().__deepcopy__(memo)  # which raises
+            return super().__deepcopy__(memo)  # raises: only leaves can be copied
         if id(self) not in memo:
             made = resolved(self.detach()).detach()
             made._ms_counter = Counter()
@@ -93,9 +93,9 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     first, named = (args[0] if args else None), dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
     rest = all_resolved(args[1:])
     if name == "data" and len(args) == 2:
-        return function(*args)  # after which both share one memory
+        return function(*args)  # this assignment to ``data`` makes both share one memory
     if any(type(value) in FORMED for value in (*args, *kwargs.values())):
-        return public(*all_resolved(args), **named)  # which dispatches to the class's implementation
+        return public(*all_resolved(args), **named)  # dispatches to the implementation of the other class
     if type(first) is not Unresolved:
         return _called(function, all_resolved(args), named, kwargs)
     if name in _SAYINGS:
@@ -147,7 +147,7 @@ def _seen(function: Callable[..., Any], name: str, first: Tensor, rest: tuple[An
     if name == "view" and any(isinstance(value, dtype) for value in (*rest, *named.values())):
         raise RuntimeError(_NOT_CONVERTED)
     if name == "view_as_real" and signs_of(first)[0]:
-        return function(first)  # which raises torch's error
+        return function(first)  # raises torch's error
     lying = as_it_lies(first)
     found = seen_alike(function(lying, *rest, **named), first, lying)
     if found is not None:

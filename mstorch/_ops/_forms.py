@@ -20,8 +20,8 @@ from .._core.warned import warn_once
 class Forms(NamedTuple):
     """Alternative call forms of an operation.
 
-        ``names``: aliases of parameters. An alias of several parameters stands for the first of them that is not given yet. ``star``: the
-        keyword for ``*sizes``. ``old``: argument orders of older versions."""
+    ``names``: aliases of parameters. An alias of several parameters stands for the first of them that is not given yet. ``star``: the
+    keyword for ``*sizes``. ``old``: argument orders of older versions."""
 
     names: dict[str, Any] = {}
     star: str | None = None
@@ -109,8 +109,8 @@ _OF_NUMBERS = ("beta", "alpha", "value")
 def _deprecated(name: str, order: tuple[str, ...]) -> str:
     """Return torch's warning for a deprecated order of arguments.
 
-        torch lists the signature of the method, without ``input``, for in-place forms and for orders that begin with ``input`` and contain
-        ``beta``; else the function's signature."""
+    torch lists the signature of the method, without ``input``, for in-place forms and for orders that begin with ``input`` and contain
+    ``beta``; else the function's signature."""
     method = order[0] == "input" and ("beta" in order or name.endswith("_"))
     numbers = ("beta", "alpha") if "beta" in order else tuple(part for part in order if part in _OF_NUMBERS)
     out = "" if method else ", *, Tensor out = None"

@@ -58,8 +58,7 @@ def _made_before(node: Node, args: tuple[Any, ...]) -> bool:
 
 def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
     """Return a function that derives a node name from a call's arguments: ``label`` followed by ``number`` (0 or 1) if the argument
-    ``name``
-        is a number, or by ``1 - number`` if it is a tensor."""
+    ``name`` is a number, or by ``1 - number`` if it is a tensor."""
 
     def chosen(*args: Any, **kwargs: Any) -> str:
         value = args[place] if len(args) > place else kwargs.get(name)

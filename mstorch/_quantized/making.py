@@ -72,7 +72,7 @@ def _one(input: Tensor, scale: float, point: int, kind: dtype) -> Tensor:
 
 
 def _in_rows(integers: Tensor, input: Tensor) -> Tensor:
-    """Return the integers if they are row-major, else a copy that keeps the strides of a dense tensor."""
+    """Return the integers if they are row-major, else a copy, which keeps their strides if they are dense."""
     return integers if integers._ms_stride is None or integers.is_contiguous() else copying.clone(integers)
 
 

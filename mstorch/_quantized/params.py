@@ -20,9 +20,8 @@ def choose(
 ) -> tuple[Array, Array]:
     """Return scales (float64) and zero points (int64) for arrays of lower and upper bounds, as torch's kernels compute them.
 
-    With ``symmetric``, the zero point is the middle of the quantized range if ``low < 0 < high``; ``reduce_range`` makes the range one bit
-    smaller.
-    """
+    ``least`` and ``greatest`` are the quantized range. With ``symmetric``, the zero point is the middle of the range where ``low < 0 <
+    high``. ``reduce_range`` makes the range one bit smaller."""
     low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
     if not (low <= high).all():
         raise RuntimeError("In ChooseQuantizationParams, min should be less than or equal to max")

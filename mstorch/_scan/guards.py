@@ -16,7 +16,7 @@ _ANY = "*"
 
 
 class Guards:
-    """Which checks guard the code at the current position of the analysis."""
+    """The checks for names that guard the code at the current position of the analysis."""
 
     def __init__(self) -> None:
         self._functions: list[str] = []
@@ -31,8 +31,7 @@ class Guards:
         return ".".join(self._functions)
 
     def state(self, name: str = "") -> str:
-        """Return under which condition a name is used here: within a ``try``, after a check for the name, within a function, or at import.
-        """
+        """Return the condition under which a name is used here: in a ``try``, after a check for the name, in a function, or at import."""
         if self._tries:
             return IN_TRY
         if any(name in names or _ANY in names for names in (*self._checked, *self._since)):

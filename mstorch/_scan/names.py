@@ -22,7 +22,8 @@ class Lack(NamedTuple):
 
 @functools.cache
 def found(dotted: str) -> tuple[Any, Lack | None]:
-    """Return the object of a dotted torch name, as far as it can be determined, or the part of the name that is missing."""
+    """Return (object, None) for a dotted torch name that exists, (None, the missing part) for one that does not, and (None, None) if that
+    cannot be determined."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _found(dotted)
@@ -71,8 +72,8 @@ def package_for(dotted: str) -> str | None:
 def lack_of(dotted: str, importing: bool = False) -> Lack | None:
     """Return the missing part of a dotted name, None if nothing is missing.
 
-        Names of other makers' devices (``torch.xpu``, for example) and of libraries' operators never count as missing; with ``importing``,
-        neither do names that can be imported."""
+    Names of other makers' devices (``torch.xpu``, for example) and of libraries' operators never count as missing; with ``importing``,
+    neither do names that can be imported."""
     if _OTHER_MAKERS.intersection(dotted.split(".")[1:3]):
         return None
     if dotted.startswith("torch.ops.") and dotted.split(".")[2:3] not in ([], ["aten"], ["prim"], ["prims"], ["profiler"]):

@@ -15,7 +15,7 @@ from .walk import Walk, walk_of
 
 
 class Verdict(NamedTuple):
-    """Why a package cannot be imported, with file and line for each reason; no reasons if it can be imported."""
+    """The reasons why a package cannot be imported, each with file and line; none if it can be imported."""
 
     package: str
     reasons: tuple[tuple[Path, int, str], ...]

@@ -220,7 +220,7 @@ class SparseTensor(Tensor):
         return self
 
     def _made_by(self, node: Node, number: int) -> None:
-        """Make the tensor output ``number`` of the autograd node ``node``."""
+        """Set the tensor's autograd node to ``node``, of which the tensor is output ``number``."""
         self._ms_node, self._ms_number = node, number
 
     def detach(self) -> Any:

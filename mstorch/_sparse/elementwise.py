@@ -111,7 +111,10 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
 
 
 def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
-    """Return the sum. Of two sparse tensors it is sparse, over the union of their indices; if one operand is dense, it is dense."""
+    """Return ``input + alpha * other``; as in torch ``alpha * input + other`` if ``input`` is sparse in another layout than COO and
+    ``other`` dense.
+
+    The sum of two sparse tensors is sparse, over the union of their indices; if one operand is dense, the sum is dense."""
     return _sum("Add", input, other, alpha, out)
 
 

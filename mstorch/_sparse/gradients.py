@@ -75,7 +75,7 @@ class _Places(Node):
     function: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the converted gradient: of the values for that of the tensor, or the reverse."""
+        """Return the gradient converted by ``function``, as a tuple of one."""
         return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
 
 

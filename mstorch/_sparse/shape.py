@@ -463,7 +463,8 @@ def _refuse_resizing(self: Any, size: tuple[int, ...], sparse_dim: int, dense_di
 
 
 def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Resize the tensor and, if it is empty, change its numbers of dimensions; specified elements must not be lost."""
+    """Resize the tensor in place. If it has specified elements, raise RuntimeError for a shorter dimension, or if ``sparse_dim`` or
+    ``dense_dim`` is not its own."""
     _check_numbers(size, sparse_dim, dense_dim)
     size = tuple(size)
     if self._nnz():

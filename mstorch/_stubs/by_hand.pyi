@@ -1,4 +1,4 @@
-"""Functions of torch's whose types no schema tells."""
+"""Functions of the torch namespace whose types cannot be derived from a schema."""
 
 from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar, overload

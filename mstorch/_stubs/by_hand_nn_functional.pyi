@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional's whose types no schema tells."""
+"""Functions of torch.nn.functional whose types cannot be derived from a schema."""
 
 from typing import overload
 

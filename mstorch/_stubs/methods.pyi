@@ -1,4 +1,4 @@
-"""What class Tensor has besides its own body, for type checkers: the generated methods, and those whose types no schema tells."""
+"""Methods of class Tensor that its body does not define, for type checkers: the generated ones, and those that have no schema."""
 
 from enum import IntEnum
 from typing import overload, type_check_only
@@ -167,7 +167,7 @@ class HandWritten:
 
 @type_check_only
 class TensorMethods(HandWritten, MethodsTuvwxyz):
-    """What those know of a tensor who come before class Tensor."""
+    """The methods and attributes of Tensor that modules imported before class Tensor use."""
 
     _storage: Any
     _dtype: DType

@@ -1,4 +1,4 @@
-"""The names by which the stubs beside this file call types: those of the builtins are names of torch's functions and methods too."""
+"""Types for the other stubs, such as ``Int`` for ``int``: there, the names of builtins mean dtypes, functions or methods of torch."""
 
 import builtins
 from collections.abc import Callable as Callable, Iterable as Iterable, Iterator as Iterator, Sequence as Sequence

@@ -58,7 +58,9 @@ def mapped(source: TensorBase, made: TensorBase, function: Callable[[Any], Any])
 
 
 def mapped_apart(source: TensorBase, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
-    """Apply a linear map with several results to a tensor and its tangents; ``mapped`` is the form for one result."""
+    """Set the tangents of a linear function's results ``made``, by applying the function to the tangents of its input ``source``.
+
+    ``mapped`` does this for a function with a single result."""
     for level in levels_of(source):
         with below(level):
             tangents = function(tangent_of(source, level))

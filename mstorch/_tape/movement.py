@@ -207,7 +207,8 @@ def _pads(raw: Raw, widths: Sequence[tuple[int, int]]) -> Raw:
 
 
 def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
-    """Return zeros of a shape with parts written at their keys; the keys of a split or an unbind cover a dimension."""
+    """Return zeros of a shape with ``parts[i]`` written at ``keys[i]``; keys without a part stay zeros. The keys are those of a split or an
+    unbind, and together cover one dimension."""
     name = NAME_OF[next(iter(parts.values())).dtype]
     dim = len(keys[0]) - 1
     of_split = isinstance(keys[0][dim], slice)

@@ -247,8 +247,7 @@ def _look_again(tensor: TensorBase, auto: Auto, version: int) -> None:
 
 def _cut_off(tensor: TensorBase, base: TensorBase, node: Node) -> TensorBase:
     """Return the recomputed view, whose graph leads to ``node``, the node that the base had after a write and before it was detached.
-    Version
-        counters do not record the detaching."""
+    Version counters do not record the detaching."""
     base._ms_node, base._ms_number = node, 0
     try:
         return _look[0](tensor)

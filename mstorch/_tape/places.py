@@ -89,7 +89,7 @@ class Shaped(NamedTuple):
 
 
 def shaped(value: Array) -> Any:
-    """Return ``Shaped`` in place of arrays."""
+    """Return the value with its arrays, also those in tuples and lists, replaced by ``Shaped``."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Shaped(value.shape, value.dtype)
     return tuple(map(shaped, value)) if isinstance(value, (tuple, list)) else value

@@ -411,7 +411,8 @@ def signs(value: Operand, keeps_nan: bool = False) -> Array:
 
 
 def shares(first: Operand, second: Operand) -> tuple[Array, Array]:
-    """Return each operand's share of the gradient of a maximum, as raw arrays: half each if equal, all to both for NaN."""
+    """Return, for each operand of a maximum, its share of the gradient as a raw array: 1 if it is larger, 1/2 if the two are equal, 1 for
+    both if one is NaN, else 0."""
     a, b = _raw(first), _raw(second)
     if a is not None and b is not None:
         name = dtype_name(a)

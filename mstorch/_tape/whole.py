@@ -88,9 +88,9 @@ def record(
     result: TensorBase, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False,
     direct: bool = False,
 ) -> Any:  # fmt: skip
-    """Set the node of ``result``; if ``unchanged``, backward raises if the result was modified in place.
+    """Set the node of ``result``, computed from ``tensors``, and return ``result``. For ``slope`` and ``composed`` see ``_Whole``.
 
-    ``direct``: ``composed(gradient, *inputs)`` returns the gradients.
+    ``unchanged``: backward raises if the result was modified in place. ``direct``: ``composed(gradient, *inputs)`` returns the gradients.
     """
     node: Any = named(_Whole, label)([edge_of(tensor) for tensor in tensors])
     node.slope, node.composed, node.direct = slope, composed, direct

@@ -147,11 +147,11 @@ def view(
 
 
 class Sort(NamedTuple):
-    """A class of views: how they read MindSpore tensors, and their linear maps. The functions are created on demand.
+    """A class of views, given by functions that are called when a view is made.
 
-    ``read(name, argument)`` returns a function of MindSpore tensors with the dtype ``name``. ``maps(shape, argument)`` returns the map of
-    arrays of the source's shape, and its transpose. ``back(value, shape, argument)`` applies the transpose to a MindSpore tensor.
-    """
+    ``read(name, argument)`` returns a function that reads the view from MindSpore tensors with the dtype ``name``. ``maps(shape,
+    argument)`` returns the view as a linear map of arrays of the source's shape, and the map's transpose. ``back(value, shape, argument)``
+    applies the transpose to a MindSpore tensor."""
 
     read: Callable[[str, Any], Callable[[Raw], Raw]]
     maps: Callable[[tuple[int, ...], Any], tuple[Map, Map]]

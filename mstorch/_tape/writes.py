@@ -232,9 +232,10 @@ write_into.append(assign)
 
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: bool = False) -> None:
-    """Set the autograd node of a tensor that was just written to: to the node of ``made`` (an unshared tensor unless ``copied``), or to
-    none if a constant was written (``made`` is None).
-    """
+    """Update the autograd node of ``target`` (of its base, if it is a view) after the tensor ``made``, or a constant if ``made`` is None,
+    was written to it.
+
+    ``copied``: ``made`` has other owners, so that ``target`` gets a node of its own."""
     if modes.native is not None:
         return  # MindSpore's autograd tracks the write
     edge = None if made is None else edge_of(made)

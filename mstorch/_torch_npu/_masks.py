@@ -17,8 +17,8 @@ def band(queries: int, keys: int, before: int, after: int, shift: int, device: i
 
 
 def hidden(mask: Any, mode: int, before: int, after: int, shape: tuple[int, int], device: int | str | torch.device) -> tuple[Any, bool]:
-    """Return (mask, False), where the mask is True for keys that are masked out, or None if no key is; or (None, True) if the causal mask
-    of the kernel does."""
+    """Return the attention mask of a sparse mode, and whether the kernel is to use its own causal mask instead; in this case the mask is
+    None. The mask is True for keys that are masked out; None if there are none."""
     queries, keys = shape
     if mode == 0 or mode == 1:
         if mask is None:

@@ -68,7 +68,8 @@ def values(tensor: Tensor) -> Any:
 
 
 def _elements(tensor: Tensor) -> Iterator[tuple[tuple[int, ...], int, Any]]:
-    """Yield for each element that gradcheck varies its index in ``values(tensor)``, its flat index in the tensor, and a view of it."""
+    """Yield a tuple for each element that gradcheck varies: its index in ``values(tensor)``, its flat index in the tensor, and a view of
+    the element."""
     memory = values(tensor)
     for place, number in zip(itertools.product(*map(range, memory.shape)), numbers_of(tensor)):
         yield place, int(number), memory[place]

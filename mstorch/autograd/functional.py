@@ -69,8 +69,8 @@ def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
 
 
 def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool, missing: str) -> Tensors:
-    """Return the vector ``v`` as a tuple of tensors. If it is None, return (None,), or raise RuntimeError unless ``like`` has a single
-    element."""
+    """Return ``v`` as a tuple of tensors. ``v`` may be None if ``like`` is one tensor of one element; (None,) is returned then. Raise
+    RuntimeError with the message ``missing`` if it is None otherwise."""
     if v is None:
         if len(like) != 1 or like[0].nelement() != 1:
             raise RuntimeError(missing)

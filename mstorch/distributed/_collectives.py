@@ -65,7 +65,7 @@ def _check_dtypes(*tensors: Tensor) -> None:
 
 
 def real(tensor: Tensor) -> Tensor:
-    """Return the tensor, or ``view_as_real`` of a complex one, detached."""
+    """Return the tensor, or ``view_as_real`` of it if it is complex, detached from the graph."""
     return view_as_real(tensor.detach()) if tensor.is_complex() else tensor
 
 

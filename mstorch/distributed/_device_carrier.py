@@ -289,7 +289,7 @@ class Carrier:
 
     def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
         """Split ``row`` into chunks of lengths ``given``, one for each rank, and write the received chunks, of lengths ``taken``, to
-                ``output`` one after another."""
+        ``output`` one after another."""
         outputs = self._pieces(output, taken)
         self.all_to_all(begun, outputs, self._pieces(row, given))
         if output.size:

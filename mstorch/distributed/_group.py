@@ -110,7 +110,7 @@ class ProcessGroup:
     group_name: str
     group_desc: str
 
-    # What it is
+    # Properties
 
     def rank(self) -> int:
         """Return this process's rank in the group."""

@@ -121,7 +121,7 @@ class Pieces:
             np.copyto(array, given)
 
     def within(self, part: slice) -> int:
-        """Return the length of the overlap of a range with these elements."""
+        """Return how many elements of a range exist: those before the end of the last array."""
         return max(min(part.stop, self.size) - part.start, 0)
 
 
@@ -259,8 +259,7 @@ def all_to_all(exchange: Exchange, outputs: Sequence[Array], inputs: Sequence[Ar
 
 def all_to_all_row(exchange: Exchange, output: Array, array: Array, taken: Sequence[int], given: Sequence[int]) -> None:
     """Split ``array`` into chunks of lengths ``given``, one for each rank, and write the received chunks, of lengths ``taken``, to
-    ``output``
-        one after another."""
+    ``output`` one after another."""
     all_to_all(exchange, *(np.split(row, np.cumsum(lengths)[:-1]) for row, lengths in ((output, taken), (array, given))))
 
 

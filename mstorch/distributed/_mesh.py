@@ -67,7 +67,7 @@ class Message:
 
 
 class Posting:
-    """A receive of messages with one key, from one of several ranks, that is called as they arrive."""
+    """A receive of messages with one key, from one of several ranks. The mesh calls these methods as the messages arrive."""
 
     key: bytes
     sources: tuple[int, ...]
@@ -203,7 +203,7 @@ class Mesh:
             _log.warning("closed the connection of rank %d [%s]: %s", other, peer.address, error or "out of memory")
             peer.cut()
         except OSError:
-            pass  # it is gone
+            pass  # the other rank is gone
         with self.changing:
             peer.ended = True
             if self._closed:

@@ -45,7 +45,7 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Create the default process group, connecting to the other ranks through a store or a URL ("env://" by default).
 
-    Raise ValueError if there is one already, or if the URL lacks something; NotImplementedError for a device.
+    Raise ValueError if there is one already, if the URL or the environment lacks a setting, or for a ``device_id`` of another device type.
     """
     if world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -224,7 +224,8 @@ def _devices_count(everyone: ProcessGroup, alone: bool) -> bool:
 
 
 def _hashed(ranks: list[int]) -> str:
-    """Return a group name that members compute without communication: a hash of their ranks, with the number of groups of these ranks."""
+    """Return a group's name, which its members compute without communication: a hash of ``ranks``, and the number of existing groups of
+    these ranks."""
     word = hashlib.sha1("_".join(map(str, ranks)).encode(), usedforsecurity=False).hexdigest()
     same = sum(name.startswith(word) for name in world.groups)
     return f"{word}_{same}"
@@ -254,7 +255,8 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[list[int]] | None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
     group_desc: str | None = None
 ) -> tuple[Any, list[Any]]:
-    """Return this rank's subgroup of those given, and all. Raise ValueError if a rank is in two of them."""
+    """Create a group for each list of ranks. Return this rank's group (or None) and the list of all groups. Raise ValueError if a rank is
+    in two lists."""
     if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     default_group()

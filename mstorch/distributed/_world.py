@@ -71,7 +71,7 @@ def outside(group: int | ProcessGroup | _OutsideGroup | None) -> bool:
 
 
 class _OutsideGroup(int):
-    """torch's marker for a group that this rank is not in, as ``new_group`` returns it, with the group's ranks."""
+    """The marker that ``new_group`` returns, as in torch, to a rank that is not in the new group; it also holds the group's ranks."""
 
     _ranks: list[int]
 
@@ -108,7 +108,7 @@ def get_world_size(group: ProcessGroup | _OutsideGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str | Backend | None:
-    """Return the name of a group's backend. Raise ValueError if there is no process group, or outside it."""
+    """Return the name of a group's backend. Raise ValueError if there is no process group, or on ranks outside ``group``."""
     found = chosen(group)
     if outside(found):
         raise ValueError(_INVALID)

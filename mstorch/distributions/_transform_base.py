@@ -71,7 +71,8 @@ class Transform:
         return not self.__eq__(other)
 
     def _mstorch_remembered(self, value: Tensor, end: int, compute: Callable[[Any], Any]) -> Tensor:
-        """Return the cached other value of the pair that contains ``value``, else ``compute(value)``."""
+        """Return ``compute(value)``, from the cache if ``value`` is the cached x (``end`` 0) or y (``end`` 1); else the new pair is cached.
+        """
         if self._cache_size == 0:
             return compute(value)
         if value is self._cached_x_y[end]:

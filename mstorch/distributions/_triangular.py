@@ -17,10 +17,10 @@ def batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
 
 
 def batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
-    """Return ``xᵀ (L Lᵀ)⁻¹ x`` for vectors ``bx`` (… × n) and triangular ``bL`` (… × n × n), whose batch may be smaller.
+    """Return ``xᵀ (L Lᵀ)⁻¹ x`` for vectors ``bx`` (… × n) and lower triangular matrices ``bL`` (… × n × n), whose batch dimensions
+    broadcast to those of the vectors.
 
-    Vectors with the same matrix are solved together, so that no matrix is repeated in memory.
-    """
+    Vectors with the same matrix are solved together, so that no matrix is repeated in memory."""
     n, batch = bx.size(-1), bx.shape[:-1]
     outer = len(batch) - (bL.dim() - 2)
     # Each batch dimension i of the vectors is a_i = repeats × b_i of the triangles.

@@ -11,7 +11,7 @@ from .._tensor import Tensor
 
 
 class Constraint:
-    """A region of values: ``check(value)`` tests them, with ``event_dim`` dimensions forming one value."""
+    """A region of values: ``check(value)`` returns whether each value is in it; a value has ``event_dim`` dimensions."""
 
     is_discrete: Any = False
     event_dim: Any = 0

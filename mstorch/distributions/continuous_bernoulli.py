@@ -15,9 +15,8 @@ from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, p
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
-    """The continuous Bernoulli distribution on [0, 1], with density proportional to ``probs^x (1 - probs)^(1-x)``; within ``lims`` of 1/2,
-    series are used.
-    """
+    """The continuous Bernoulli distribution on [0, 1], with density proportional to ``probs^x (1 - probs)^(1-x)``. Series are used for
+    ``probs`` within ``lims``, an interval around 1/2."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

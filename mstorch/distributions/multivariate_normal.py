@@ -18,7 +18,8 @@ from .utils import _standard_normal, lazy_property
 
 
 class MultivariateNormal(Distribution):
-    """Distribution of normal vectors with mean ``loc`` and a covariance, precision or Cholesky factor (the fastest)."""
+    """Distribution of normal vectors with mean ``loc``, parametrized by a covariance, a precision or a Cholesky factor, which is the
+    fastest."""
 
     arg_constraints = {
         "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,

@@ -45,7 +45,7 @@ class NegativeBinomial(ProbsOrLogits):
 
     @lazy_property
     def _gamma(self) -> Gamma:
-        # Rates of 0 or infinity are rates at the end points of ``probs``.
+        # The rate is not validated: it is infinite or 0 where ``probs`` is 0 or 1.
         return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Any:

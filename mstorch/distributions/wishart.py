@@ -33,7 +33,8 @@ def _clamp_above_eps(x: Tensor) -> Tensor:
 
 
 class Wishart(ExponentialFamily):
-    """Distribution of scatter matrices of ``df`` normal vectors, given by covariance, precision or Cholesky factor."""
+    """Distribution of the sum of outer products of ``df`` normal vectors of mean 0, parametrized by their covariance, precision or Cholesky
+    factor."""
 
     support = constraints.positive_definite
     has_rsample = True

@@ -329,7 +329,8 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
 
 @ruled("hstack vstack dstack column_stack row_stack block_diag")
 def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Concatenate along the dimension that depends on the rank."""
+    """Run ``hstack`` or ``vstack``, whose dimension depends on the number of dimensions of the tensors; other calls are computed slice by
+    slice."""
     tensors = args[0] if len(args) == 1 else args
     if kwargs or not isinstance(tensors, (tuple, list)) or op.name not in ("hstack", "vstack", "row_stack"):
         return by_slices(op, args, kwargs)

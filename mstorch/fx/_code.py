@@ -148,7 +148,7 @@ class _Writer:
         return self.global_name(type(value).__name__.lower(), value)
 
     def annotation(self, kind: Any) -> str:
-        """Return a type as code: those of ``typing`` by its names."""
+        """Return a type annotation as code, and register the names that it uses as globals of the code."""
         arguments, origin = getattr(kind, "__args__", ()), getattr(kind, "__origin__", None)
         if isinstance(kind, types.UnionType):
             return "|".join(map(self.annotation, arguments))

@@ -25,8 +25,8 @@ class Size:
 
 
 def solved(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | Size:
-    """Return a constant or a Size that equals ``values[i]`` for the dimensions ``sizes[i]`` in each run i. Run i + 1 differs from run 0 in
-    dimension i only."""
+    """Return a constant or a Size that equals ``values[i]`` for the dimensions ``sizes[i]`` of each run i. Run i + 1 differs from run 0 in
+    dimension i only. Raise OnnxExporterError if no Size fits."""
     if all(value == values[0] for value in values):
         return values[0]
     base = sizes[0]

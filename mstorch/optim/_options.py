@@ -22,7 +22,8 @@ def check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> 
 
 
 def check_options(**given: Any) -> None:
-    """Raise ValueError for the first option that is negative, or betas out of range."""
+    """Raise ValueError for the first invalid option: a learning rate that ``check_lr`` rejects, betas outside [0, 1), or another negative
+    number."""
     for name, value in given.items():
         if name == "lr":
             check_lr(value)

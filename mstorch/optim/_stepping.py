@@ -60,7 +60,7 @@ class Counter:
         return self.at(self.first(group) if callable(self.first) else self.first, param, group)
 
     def at(self, value: float, param: Tensor, group: Group) -> Tensor:
-        """Return the entry as a tensor, given its value as a number (old checkpoints store numbers)."""
+        """Return the state entry for a value given as a number: its initial value, or one from an old checkpoint."""
         fused = group.get("fused")
         on_device = self.beside or fused or group.get("capturable")
         return above.torch.tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
@@ -175,9 +175,8 @@ class Stepping:
         return loss
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> bool:
-        """Return whether one device call may update all parameters of a group, like ``foreach``: gradients are disabled and no gradient is
-        missing.
-        """
+        """Return whether one device call may update all parameters of a group, like ``foreach``: the group allows it, no option is a
+        tensor, gradients are neither sparse nor complex, and no entry of the lists is None."""
         if not LAYS_OUT or group.get("foreach") is False or group.get("differentiable") or group.get("capturable"):
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):

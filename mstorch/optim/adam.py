@@ -26,7 +26,8 @@ def _update(
     param: Tensor, grad: Tensor, count: Tensor, mean: Tensor, square: Tensor, largest: Tensor | None, beta1: Any, beta2: Tensor | float,
     lr: Tensor | float, eps: float, as_tensors: bool, differentiable: bool,
 ) -> None:  # fmt: skip
-    """Update one parameter by its gradient; ``as_tensors`` keeps the counter and the corrections tensors."""
+    """Update one parameter by its gradient. With ``as_tensors``, the step count and the bias corrections are computed as tensors, so that a
+    graph or autograd tracks them."""
     mean_weight = 1 - beta1
     if isinstance(beta1, Tensor):
         mean_weight = 1 - beta1.to(device=param.device, dtype=param.dtype)

@@ -55,7 +55,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure):
-        """Run up to ``max_iter`` iterations, evaluating ``closure`` at least once; return its first result."""
+        """Run up to ``max_iter`` iterations, evaluating ``closure`` at least once. Return the first value of ``closure``."""
         closure = enable_grad()(closure)
         group = self.param_groups[0]
         lr = _to_scalar(group["lr"])

@@ -1,4 +1,4 @@
-"""torch.utils._mode_utils: disable dispatch modes within a block, and whether modes are one object."""
+"""torch.utils._mode_utils: a context manager that disables dispatch modes, and a comparison of modes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,5 +14,5 @@ def no_dispatch() -> AbstractContextManager[Any]:
 
 
 def all_same_mode(modes: Sequence[Any]) -> bool:
-    """Return whether all are the same object."""
+    """Return whether all modes are the same object."""
     return all(mode is modes[0] for mode in modes)

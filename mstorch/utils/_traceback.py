@@ -19,7 +19,7 @@ def shorten_filename(fn: str, *, base: str | None = None) -> str:
 
 
 def format_frame(frame: traceback.FrameSummary, *, base: str | None = None, line: bool = False) -> str:
-    """Format a frame as ``file.py:12 in function``; with ``line``, the source line precedes this."""
+    """Format a frame as ``file.py:12 in function``; with ``line``, as ``<source line>  # file.py:12 in function``."""
     before = f"{frame.line}  # " if line else ""
     return f"{before}{shorten_filename(frame.filename, base=base)}:{frame.lineno} in {frame.name}"
 

@@ -46,10 +46,10 @@ def shape_wrapper(f: Formula) -> Formula:
 
 
 def register_flop_formula(targets: OpOverloadPacket, get_raw: bool = False) -> Callable[[Formula], Formula]:
-    """Return a decorator that registers a FLOP formula of operators (``torch.ops.mylib.foo``), a function of shapes and ``out_shape``.
+    """Return a decorator that registers the FLOP formula of one or more operators (``torch.ops.mylib.foo``): a function of the arguments'
+    shapes and of ``out_shape``.
 
-    With ``get_raw`` it gets the tensors and ``out_val``.
-    """
+    With ``get_raw``, the formula gets the arguments themselves, and the result as ``out_val``."""
 
     def register(flop_formula: Formula) -> Formula:
         formula = flop_formula if get_raw else shape_wrapper(flop_formula)

@@ -79,8 +79,7 @@ def _runs(dims: list[int]) -> list[list[int]]:
 
 def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
     """Return the shape (lead, common, rest) in which a range over the dimensions ``group`` broadcasts with the index's result: ``common``
-    and
-        all dimensions outside ``group`` have length 1."""
+    and all dimensions outside ``group`` have length 1."""
 
     def lengths(dims: list[int]) -> list[int]:
         return [shape[d] if d in group else 1 for d in dims]

@@ -15,8 +15,7 @@ INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
 
 def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
     """Return the reduction of an empty tensor as a constant, because MindSpore 2.10's CPU kernels return uninitialized memory (devices were
-    not
-        tested)."""
+    not tested)."""
     zeros = run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), kind or x.dtype)
     return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 

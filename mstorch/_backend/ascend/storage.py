@@ -13,7 +13,9 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    """Return the flat elements viewed as a dtype. ViewDtype crashes on complex numbers, and on a reshaped number (2.10 on the CPU)."""
+    """Return the flat elements viewed as a dtype.
+
+    MindSpore's ViewDtype crashes on complex numbers, and in MindSpore 2.10 on the CPU also on a 0-d tensor that was reshaped."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
         pairs = run("Reshape", flat, (-1, 2))
@@ -40,7 +42,8 @@ def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
-    """Write elements into zeros at the positions of a strided view; if the view overlaps itself, scatter-add at its flat positions."""
+    """Return ``size`` zeros with the elements of ``x`` written at the positions of a strided view; with ``adding``, elements at one
+    position are summed."""
     memory = run("Zeros", (size,), x.dtype)
     if not adding:
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)

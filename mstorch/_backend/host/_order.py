@@ -26,8 +26,8 @@ _BLOCK = 1 << 17  # elements of short segments that are processed at once: their
 
 
 class Ranks:
-    """Groups of equal elements. ``low`` and ``high``: for each rank the first and the last rank of its group; ``equal``: how many of the
-    ranks up to it equal their predecessor."""
+    """Groups of equal elements. For each rank, ``low`` and ``high`` are the first and the last rank of its group, and ``equal`` is the
+    number of ranks up to this one whose element equals that of the rank before."""
 
     __slots__ = ("low", "high", "equal")
 
@@ -199,8 +199,8 @@ class Sides:
         self.right_end, self.rights = found[1:] - 1, found[1:] - found[:-1]
 
     def pairs(self, meeting: bool) -> tuple[Array, Array, Array]:
-        """Return the number of pairs in each segment whose left position is less than the right one (with ``meeting``, or equal), and the
-        left and right positions of all these pairs."""
+        """Return the number of pairs to swap in each segment, and the left and right positions of all pairs. In a pair the left position is
+        less than the right one or, with ``meeting``, at most equal to it."""
         few, many = np.zeros(len(self.lefts), np.int64), np.minimum(self.lefts, self.rights)
         # They come first, so that their number is found by bisection.
         for _ in range(int(many.max()).bit_length() if len(many) else 0):
@@ -331,7 +331,8 @@ def ranks_of(order: Array, same: Array) -> Array:
 
 
 def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
-    """Return ``source`` (elements by rank) with each group in the order in which the insertion sort leaves it."""
+    """Return ``source`` (elements by rank) with the elements of each group in the order in which ``ranks`` has them, which the insertion
+    sort keeps because it is stable."""
     tied = flags.copy()
     tied[:-1] |= flags[1:]
     members = np.flatnonzero(tied)

@@ -42,8 +42,8 @@ def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
 
 
 def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
-    """Return the indices of each row's ``k`` first elements in order, and the numbers of the rows in which this order is ambiguous because
-    of ties."""
+    """Return the indices of the first ``k`` elements of each row in order, and the numbers of the rows in which equal elements leave the
+    order open."""
     count, width = rows.shape
     if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
         order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
@@ -126,7 +126,7 @@ def select(keys: Array, places: Array, nth: int) -> None:
 
 
 def first_selected(count: int) -> int:
-    """Return the index of the element that torch's selection of the smallest finds among ``count`` equal elements."""
+    """Return the index that torch's selection of the smallest element returns if all ``count`` elements are equal."""
     order = np.arange(count)
     while count > 3:
         middle = count // 2

@@ -13,7 +13,8 @@ Sizes = tuple[int, ...]
 
 
 def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterator[tuple[Any, ...]]:
-    """Yield, for each element of the kernel, the key that selects the padded input's elements under it, one for each window."""
+    """Yield a key for each kernel element: it selects from the padded input the elements that the kernel element covers, one for each
+    window."""
     for place in itertools.product(*map(range, kernel)):
         yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
 

@@ -17,7 +17,7 @@ _PART = 256
 
 
 def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: np.dtype[Any] | None = None) -> Any:
-    """Sum along dimensions (None: all), with the accuracy of NumPy's innermost dimension along outer dimensions too."""
+    """Sum along dimensions (None: all). Sums along outer dimensions are as accurate as NumPy's along the innermost one."""
     if x.size >= _MANY and x.dtype.char in "fd" and (dtype is None or dtype == x.dtype) and x.strides[-1] == x.itemsize:
         found = _along_last(x, axes, keepdims) if x.flags.c_contiguous else _along_last_of_window(x, axes, keepdims)
         if found is not None:

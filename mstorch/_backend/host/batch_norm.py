@@ -125,7 +125,8 @@ def _usable(*images: Array) -> bool:
 
 
 def _in_library(x: Array, most: int, *others: Array) -> bool:
-    """Return whether oneDNN's batch norm computes this: vectors (N, C) or images of at most ``most`` elements, of float32 throughout."""
+    """Return whether oneDNN's batch norm is to compute this: all arrays are float32, and ``x`` has shape (N, C) or at most ``most``
+    elements."""
     return (x.ndim == 2 or x.size <= most) and x.dtype.char == "f" and all(other.dtype.char == "f" for other in others)
 
 
@@ -180,8 +181,9 @@ class _Images:
 
 
 def _far(mean: Array, var: Array, x: Array) -> Array | None:
-    """Return the indices of channels whose variance, computed from sums of squares, is inexact because the mean is large, or is not finite.
-    Return None if these are more than a quarter of the channels, or any in bfloat16; then no variance may be computed in this way."""
+    """Return the indices of the channels whose variance ``var`` is not finite, or inexact, because it was computed from sums of squares and
+    the squared mean is much larger. Return None, so that another formula is used for all channels, if these are more than a quarter of the
+    channels, or if there are any in bfloat16."""
     found = np.flatnonzero(~((mean * mean <= _FAR["f" if x.dtype.char == "f" else "H"] * var) & np.isfinite(var)))
     return found if not found.size or x.dtype.char == "f" and 4 * found.size <= mean.size else None
 

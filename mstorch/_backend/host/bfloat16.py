@@ -135,7 +135,7 @@ _arithmetic("div", library.DIV, _IN_PRODUCTS, swapped=False)
 
 
 def _plain(x: Array, out: Array) -> None:
-    """Skip the check: the function has no tiny values, or torch's kernel is oneDNN's too."""
+    """Do not check: the function's results are never subnormal, or torch computes it by oneDNN too."""
 
 
 def _no_zeros(x: Array, out: Array) -> None:
@@ -144,14 +144,14 @@ def _no_zeros(x: Array, out: Array) -> None:
 
 
 def _finite(x: Array, out: Array) -> None:
-    """Raise _Tiny if an exponential is 0, infinite or NaN."""
+    """Raise _Tiny if a result of exp is 0, infinite or NaN."""
     if not np.minimum.reduce(out) or np.maximum.reduce(out) >= _INFINITE:
         raise _Tiny
 
 
 def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
-    """Return a check for functions with f(x) ≈ x near 0. The check raises _Tiny if ``out`` contains 0 and ``x`` contains a tiny number
-    (twice its bits below ``bound``), or a negative number with bits above ``lowest``."""
+    """Return a check for functions with f(x) ≈ x near 0. It raises _Tiny if ``out`` contains 0, and ``x`` contains a tiny nonzero number
+    (``smallest(x) < bound``) or a negative number with bits above ``lowest``."""
 
     def look(x: Array, out: Array) -> None:
         if has_zeros(out) and (smallest(x) < bound or np.maximum.reduce(x) > lowest):

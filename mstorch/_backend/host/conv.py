@@ -367,7 +367,7 @@ def _half_conv_input(g: Array, w: Array, shape: Sizes, *attributes: int | tuple[
 def _half_conv_weight(g: Array, x: Array, shape: Sizes, *attributes: int | tuple[int, ...]) -> Array | None:
     if not _are_halves(g, x):
         return None
-    found = np.empty(shape, np.float32)  # parts are added to it
+    found = np.empty(shape, np.float32)  # float32, because the parts of several threads are added in it
     return rounded(found) if _half(WEIGHT, (x.view(np.uint16), found, g.view(np.uint16)), None, *attributes) else None
 
 

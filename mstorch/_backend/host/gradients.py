@@ -112,7 +112,8 @@ def numpy_conv2d_both(g: Array, x: Array, w: Array, *geometry: Any) -> tuple[Arr
 def numpy_nll_parts(
     logs: Array, target: Array, weight: Array | None, ignored: int, reduction: str
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the negative log-likelihood of rows of log-probabilities, and the sum of the weights."""
+    """Return the negative log-likelihood of the classes ``target`` in rows of log-probabilities, reduced, and the sum of the targets'
+    weights."""
     shares = _shares(logs, target, weight, ignored)
     losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
     with quiet():

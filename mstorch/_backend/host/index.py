@@ -47,7 +47,8 @@ _REMEMBERED = 1 << 14
 
 @functools.lru_cache(64)
 def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> Array:
-    """Return the flat positions of the first elements of rows along a dimension, for an index of shape ``own``."""
+    """Return the flat positions in a row-major array of ``shape`` of the elements with index 0 along ``dim``, for the indices below ``own``
+    in the other dimensions: an array of the shape ``own``, with length 1 along ``dim``."""
     found = np.zeros((1,) * len(shape), np.int64)
     for d, count in enumerate(own):
         if d != dim:
@@ -76,7 +77,8 @@ def numpy_index_placed(
 
 
 def numpy_embedding_grad(g: Array, index: Array, rows: int, padding: int, by_frequency: bool) -> Array:
-    """Return the gradient of an embedding weight."""
+    """Return the gradient of an embedding's weight (rows, D): ``g`` added at the indices. Row ``padding`` gets 0; with ``by_frequency``,
+    each row is divided by the number of times that its index occurs."""
     whole = np.zeros((rows, g.shape[-1]), g.dtype)
     flat = index.reshape(-1)
     part = g.reshape(flat.size, g.shape[-1])
@@ -88,7 +90,7 @@ def numpy_embedding_grad(g: Array, index: Array, rows: int, padding: int, by_fre
 
 
 def numpy_embedding(weight: Array, index: Array, padding: int, by_frequency: bool) -> Array:
-    """Return rows of an embedding weight."""
+    """Return the rows of ``weight`` at ``index``: (rows, D), (*) → (*, D)."""
     return np.take(weight, index, axis=0)
 
 

@@ -18,7 +18,7 @@ def numpy_cross_entropy(x: Array, target: Array) -> Array:
 
 
 def mean_of_rows(x: Array, target: Array) -> Array:
-    """Return the negative mean of (n, classes) at the targets (n)."""
+    """Return minus the mean of the elements of ``x`` (n, classes) at the classes ``target`` (n)."""
     return np.asarray(-np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64) / len(target)).astype(x.dtype)
 
 
@@ -50,33 +50,34 @@ def squares(difference: Array) -> Array:
 
 
 def squares_slope(difference: Array, g: Array, share: float) -> Array:
-    """Return the gradient of ``squares`` times ``g`` and ``share``: ``2 * difference * share * g``."""
+    """Return ``share * g`` times the derivative of ``squares``: ``2 * difference``."""
     return difference * difference.dtype.type(2 * share) * g
 
 
 def smooth(difference: Array, beta: float) -> Array:
-    """Return the smooth L1 loss: the square over ``2 * beta`` below beta, else the absolute value minus ``beta / 2``."""
+    """Return the smooth L1 loss: ``difference ** 2 / (2 * beta)`` where ``abs(difference) < beta``, else ``abs(difference) - beta / 2``."""
     size, bound = np.abs(difference), difference.dtype.type(beta)
     half = difference.dtype.type(0.5)
     return numpy_where(size >= bound, size - difference.dtype.type(0.5 * beta), size * size * half / bound)
 
 
 def smooth_slope(difference: Array, g: Array, share: float, beta: float) -> Array:
-    """Return the gradient of ``smooth`` times ``g`` and ``share``: the difference over beta below beta, else the difference's sign."""
+    """Return ``share * g`` times the derivative of ``smooth``: ``difference / beta`` where ``abs(difference) < beta``, else the sign of
+    ``difference``."""
     part, bound = difference.dtype.type(share), difference.dtype.type(beta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part, difference) * g, difference * part * g / bound)
 
 
 def huber(difference: Array, delta: float) -> Array:
-    """Return the Huber loss: half the square up to delta, beyond it ``delta * (abs - delta / 2)``."""
+    """Return the Huber loss: ``difference ** 2 / 2`` where ``abs(difference) <= delta``, else ``delta * (abs(difference) - delta / 2)``."""
     size, bound = np.abs(difference), difference.dtype.type(delta)
     half = difference.dtype.type(0.5)
     return numpy_where(size > bound, (size - difference.dtype.type(0.5 * delta)) * bound, size * size * half)
 
 
 def huber_slope(difference: Array, g: Array, share: float, delta: float) -> Array:
-    """Return the gradient of ``huber`` times ``g`` and ``share``: the difference up to delta, beyond it delta with the difference's sign.
-    """
+    """Return ``share * g`` times the derivative of ``huber``: ``difference`` where ``abs(difference) < delta``, else ``delta`` times the
+    sign of ``difference``."""
     part, bound = difference.dtype.type(share), difference.dtype.type(delta)
     return numpy_where(np.abs(difference) >= bound, np.copysign(part * bound, difference) * g, difference * part * g)
 

@@ -17,7 +17,7 @@ from ._ufunc import FLOATS, HALF, number
 
 
 def standardised(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array, Array]:
-    """Return the values normalized over some dimensions; the mean, the biased variance and the inverse standard deviation."""
+    """Return ``x`` normalized over some dimensions, the mean, the biased variance, and the inverse standard deviation."""
     count = 1
     for axis in axes:
         count *= x.shape[axis]

@@ -109,7 +109,7 @@ def largest_places(
     x: Array, y: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> list[Array]:
     """Return, for each position in the window, a mask of the windows whose maximum is at this position: the first of equal elements, or the
-        last NaN."""
+    last NaN."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
     inside = None

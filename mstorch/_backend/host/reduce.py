@@ -61,7 +61,8 @@ def _distances(x: Array, dims: Dims) -> Array:
 
 
 def variance_slope(g: Array, x: Array, dims: Dims, keepdim: bool, divisor: float | None) -> Array:
-    """Return the gradient of ``numpy_variance``; infinite, or NaN at the mean, if the divisor is None."""
+    """Return the gradient of ``numpy_variance``. If ``divisor`` is None (there are no degrees of freedom), it is infinite, or NaN for
+    elements equal to the mean."""
     with quiet():
         away = _distances(x, dims).astype(x.dtype, copy=False)
         if not keepdim:

@@ -33,9 +33,8 @@ def _by_taps(rows: Array, taps: Array, length: int) -> Array:
 
 
 def numpy_along(x: Array, matrix: Array, taps: Array | None, axis: int) -> Array:
-    """Resample (…, n, …) to (…, m, …) by a matrix (n, m), which ``taps`` lists; the matrix product would spread NaN and infinities over the
-    row.
-    """
+    """Resample (…, n, …) to (…, m, …) by multiplying with ``matrix`` (n, m) along ``axis``. Rows with NaN or infinities, which the product
+    would spread over the row, are computed from the matrix's nonzero terms, ``taps``."""
     moved = np.ascontiguousarray(x.swapaxes(axis, -1))
     rows = moved.reshape(-1, moved.shape[-1])
     found = product(rows, np.ascontiguousarray(matrix, x.dtype))
@@ -54,7 +53,8 @@ def numpy_pick_along(x: Array, positions: Array, axis: int) -> Array:
 
 
 class Passes:
-    """Interpolation on the host, one axis after another: each axis has the positions to read, or a weight matrix and its nonzero terms."""
+    """Interpolation on the host, one axis after another. ``axes`` lists, for each axis, the positions to read, or a weight matrix and its
+    nonzero terms."""
 
     __slots__ = ("axes",)
 
@@ -78,7 +78,7 @@ def _added(g: Array, positions: Array, axis: int, length: int) -> Array:
 def numpy_upsample_grad(
     g: Array, sizes: Sizes, mode: str, out: Sizes, factors: Any, corners: bool, passes: Passes
 ) -> Array:  # fmt: skip
-    """Return the transpose of ``numpy_upsample``: (N, C, *out) → (N, C, *sizes)."""
+    """Return the gradient of ``numpy_upsample`` for its input: (N, C, *out) → (N, C, *sizes)."""
     for axis, weights in reversed(passes.axes):
         if len(weights) == 1:
             g = _added(g, weights[0], axis, sizes[axis - 2])

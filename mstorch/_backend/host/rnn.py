@@ -54,7 +54,10 @@ def lstm_forward(gates: Array, h: Array, c: Array, w: Array, b: Array | None) ->
 
 
 def lstm_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Array, ...]:
-    """Return the gradients of the gates and of the initial states, from those of the states (steps, N, H) and of the final ones."""
+    """Return the gradients of the input's and of the hidden state's contribution to the gates, which are the same array (steps, N, 4H), and
+    of the initial hidden and cell state.
+
+    ``g`` is the gradient of the hidden states (steps, N, H), ``dh`` and ``dc`` those of the last hidden and cell state."""
     gates, _, cs, bounded = saved
     steps, rows, size = bounded.shape
     one = number(1, gates)
@@ -102,7 +105,10 @@ def gru_forward(gates: Array, h: Array, c: Any, w: Array, b: Array | None) -> tu
 
 
 def gru_backward(g: Array, dh: Array, dc: Array, w: Array, saved: Saved) -> tuple[Any, ...]:
-    """Return ``lstm_backward`` for a GRU; the second result is the gradient of the hidden state's contribution to the gates."""
+    """Return the gradients of the input's and of the hidden state's contribution to the gates (steps, N, 3H), of the initial hidden state,
+    and None.
+
+    ``g`` is the gradient of the hidden states (steps, N, H), ``dh`` that of the last one; ``dc`` is unused."""
     gates, hs, kept = saved
     steps, size = gates.shape[0], dh.shape[1]
     by_gates, by_hidden = np.empty_like(gates), np.empty_like(gates)

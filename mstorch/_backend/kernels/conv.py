@@ -46,8 +46,8 @@ def _weight_gradient(g: Raw, x: Raw, shape: Sizes, attributes: tuple[Any, ...]) 
     return _primitives(shape[2:], *attributes, shape[0])[2](g, x, shape)
 
 
-# Three maps, linear in both arguments, each the gradient of another. MindSpore's own bprop computes the gradient of an
-# input even if it is not needed, which in a first layer is as much work as the forward.
+# Three functions, linear in both arguments, whose gradients are computed by the other two. MindSpore's own bprop computes
+# the gradient of an input even if it is not needed, which in a first layer is as much work as the forward.
 
 
 def _conv_forward(ctx: tape.Function, x: Raw, w: Raw, attributes: tuple[Any, ...]) -> Raw:
@@ -139,7 +139,7 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
 
 
 def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
-    """Return a convolution's result that is empty, or whose sums have no terms."""
+    """Return the result of a convolution that is empty or whose sums have no terms: every element is the bias, or 0."""
     name = NAME_OF[x.dtype]
     if bias is None or 0 not in shape:
         return _with_bias(filled(shape, 0, name, x, w), bias)

@@ -281,8 +281,8 @@ def _smaller_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tu
 
 
 def _extremum_gradients(gradient: Raw, first: Raw, second: Raw, lost: Raw, won: Raw) -> tuple[Raw, Raw]:
-    """Return the gradients of a maximum or minimum: 0 for the first operand where ``lost`` is True, 0 for the second where ``won`` is True;
-        equal operands get half each."""
+    """Return the gradients of a maximum or minimum for both operands: ``gradient``, but 0 for the first operand where ``lost`` is True, and
+    0 for the second where ``won`` is True; half of ``gradient`` for each where they are equal."""
     zero = zeros_like(gradient)
     shared = prim_select(prim_equal(first, second), prim_mul(gradient, constant(0.5, gradient)), gradient)
     return (

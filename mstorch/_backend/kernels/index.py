@@ -130,7 +130,7 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
 def composed_linear_index(
     first: Raw, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
 ) -> Raw:
-    """Return the flat positions, in a tensor of ``shape``, that ``composed_index`` reads."""
+    """Return the flat positions, in a tensor of ``shape``, of the elements that ``composed_index`` selects."""
     every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
     return composed_index(every, dims, indices, common, adjacent)
 

@@ -58,7 +58,7 @@ def composed_fold(
     c = x.shape[1] // count
     if x.size == 0:
         return filled((n, c, *sizes), 0, NAME_OF[x.dtype], x)
-    # The window whose kernel element k each output element is.
+    # For each kernel element and each output element: the window that has this kernel element there, or -1.
     table = transposed_table(blocks, kernel, stride, padding, dilation, sizes)
     flat = _concat((_reshape(x, (n, c, count * length)), full((n, c, 1), 0, NAME_OF[x.dtype])))
     index = np.where(table < 0, count * length, table + np.arange(count)[:, None] * length)

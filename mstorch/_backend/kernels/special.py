@@ -214,9 +214,8 @@ i1e: Callable[..., Raw] = chained("SpecialI1EBackward0", _i1e, _i1e_slope)
 
 
 def _positive_only(primitive: Callable[[Raw], Raw], at_zero: float) -> Callable[[Raw], Raw]:
-    """Return the function with NaN for negative numbers, where MindSpore's kernels return infinity, and the limit at 0, where BesselY1
-    returns NaN.
-    """
+    """Return ``primitive`` with two corrections: NaN for negative numbers, for which MindSpore's kernels return infinity, and ``at_zero``
+    at 0, where BesselY1 returns NaN."""
 
     def composed(raw: Raw) -> Raw:
         zero = constant(0, raw)

@@ -141,8 +141,7 @@ def convolve(
     kernel.
 
     ``geometry`` is the stride, the symmetric padding and the dilation. The arrays are float32, or bfloat16 bits, for which the gradient of
-    the weights is float32. So is the bias.
-    """
+    the weights is float32. The bias is always float32."""
     source, weights, result = arrays
     if groups != 1:
         weights = _in_groups(weights, groups)

@@ -16,8 +16,7 @@ _where = kernel("where")
 
 
 def chosen(condition: TensorBase, input: TensorBase | float, other: TensorBase | float, kind: dtype, tensors: list[Any]) -> TensorBase:
-    """Return ``input`` where ``condition`` is True, else ``other``, cast to ``kind``; ``tensors`` are those of the three that are tensors.
-    """
+    """Return ``input`` where ``condition`` is True, else ``other``, cast to ``kind``. ``tensors`` lists the arguments that are tensors."""
     shape = condition._ms_shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._ms_shape)

@@ -334,7 +334,8 @@ def clamp(input: TensorBase, min: TensorBase | Number | None = None, max: Any = 
 
 
 def _refuse_truth(low: Any, high: TensorBase | bool | None) -> None:
-    """Raise torch's error for boolean bounds; a tensor counts only if it is the only bound."""
+    """Raise torch's error for boolean bounds: if there are two, or if the only one is a number. A single bound that is a tensor is
+    accepted."""
     scalar = not isinstance(low, TensorBase) and not isinstance(high, TensorBase)
     if scalar or low is not None and high is not None:
         end = "" if low is not None and high is not None else "_max" if low is None else "_min"

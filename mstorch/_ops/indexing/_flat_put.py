@@ -114,7 +114,8 @@ class _FlatPut(Put):
     positions: Any
 
     def run(self, gradients: list[Raw], recorded: bool) -> tuple[Raw | None, ...]:
-        """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
+        """Return the gradient of the tensor before the write, which is 0 at the written indices, and the gradient of the source: the
+        elements at these indices. None stands for a gradient that is not needed."""
         gradient, raw = gradients[0], value_of(self.positions)
         whole = dressed(gradient)
         rest = part = None

@@ -91,8 +91,8 @@ def keep_layout(input: TensorBase, found: TensorBase) -> Any:
 
 
 def keep_gaps(input: TensorBase, found: TensorBase) -> TensorBase:
-    """Return a new result with the strides of ``input``. Gaps between the elements of ``input``'s storage are kept, filled with a copy of
-    the bytes there."""
+    """Return a new result with the strides of ``input``. If ``input`` leaves gaps in its storage, the result has the same gaps, with a copy
+    of the bytes in them."""
     strides = strides_of(input)
     if not in_arrays(input, found) or overlaps(input._ms_shape, strides) or is_dual(found) or (
         input._ms_stride is None and not input._ms_offset

@@ -200,7 +200,7 @@ def slice_of(self: TensorBase, dim: int = 0, start: int | None = None, end: int 
 def slice_inverse(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> TensorBase:
-    """Return a view of ``input``'s storage with the size and strides of ``src``, of which ``input`` is a slice."""
+    """Return a view of the storage of ``input``, a slice of ``src``, with the size, strides and offset of ``src``."""
     return views.as_strided(input, src._ms_shape, src.stride(), src.storage_offset())
 
 

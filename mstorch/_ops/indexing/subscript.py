@@ -565,7 +565,8 @@ class _IndexPut(Put):
     shape: Any
 
     def run(self, gradients: Sequence[TensorBase | Array], recorded: bool) -> tuple[TensorBase | Array | None, ...]:
-        """Return two gradients: for the old tensor zeros at the written indices, for the source the gradient at these indices."""
+        """Return the gradient of the tensor before the write, which is 0 at the written indices, and the gradient of the source: the
+        elements at these indices. None stands for a gradient that is not needed."""
         gradient = gradients[0]
         rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
         part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)

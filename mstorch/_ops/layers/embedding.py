@@ -87,7 +87,7 @@ def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: b
 
 
 def _padding_apart(found: Any, input: Any, padding: int) -> Any:
-    """Return the embedded rows with those of the padding index detached. Return None outside a capture."""
+    """In a capture, return the embedded rows ``found`` with the rows of the padding index detached. Outside a capture return None."""
     return None if home(found).has_elements else where(views.unsqueeze(ne(input, padding), -1), found, views.detach(found))
 
 
@@ -254,8 +254,8 @@ def bag(
 
 
 def _shares(used: Array) -> Array:
-    """Return the factors by which torch scales each index's gradient. For an index whose rank among the unique indices is r, the factor is
-    1 / the number of occurrences of the index at position r of the sorted indices."""
+    """Return the factors by which torch scales the gradient of each index, 1 / a count. As in torch, it is not the count of the index
+    itself: for an index that is number r of the sorted unique indices, it is the count of the index at position r of all sorted indices."""
     ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
     ranked = np.sort(ranks)
     return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])

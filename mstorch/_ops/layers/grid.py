@@ -92,7 +92,7 @@ def _grid_on_device(theta: TensorBase, size: tuple[int, ...], base: Array) -> Te
 
 @ways(device=_grid_on_device)
 def _grid_of(theta: TensorBase, size: tuple[int, ...], base: Array) -> TensorBase:
-    """Return the points to which affine maps (N, axes, axes + 1) take those of ``base`` (axes + 1, points)."""
+    """Return the grids (N, *spatial, axes): the points of ``base`` (axes + 1, points) mapped by affine maps (N, axes, axes + 1)."""
     rank, rows = len(size) - 2, np.ascontiguousarray(base.T)
 
     def positions(array: Array) -> Array:
@@ -136,7 +136,8 @@ def _mirrored(x: TensorBase, n: int, corners: bool) -> TensorBase:
 
 
 def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
-    """Return coordinates clipped to [0, n - 1]; ``unknown`` for NaN. As in torch, an infinite gradient times 0 is NaN outside."""
+    """Return coordinates clipped to [0, n - 1], with NaN replaced by ``unknown``. The gradient of clipped coordinates is multiplied by 0;
+    as in torch, an infinite one thus becomes NaN."""
     at = x.detach()
     known = eq(at, at)
     if not is_tracked(x):

@@ -302,7 +302,7 @@ def _labels(term: Sequence[str], rank: int) -> list[Label]:
 
 def _check_ranks(terms: Sequence[Sequence[str]], shapes: Sequence[tuple[int, ...]]) -> int:
     """Return the largest number of dimensions that an operand's ellipsis covers. Raise torch's error for an operand whose number of
-        dimensions does not match its subscripts."""
+    dimensions does not match its subscripts."""
     covered = 0
     for number, (term, shape) in enumerate(zip(terms, shapes)):
         rank, named = len(shape), len([subscript for subscript in term if subscript != _DOTS])

@@ -114,7 +114,7 @@ class SwizzleType(_Numbered):
 def _check_recipes(
     matrices: Sequence[TensorBase], scales: Sequence[Sequence[TensorBase]], recipes: Sequence[Sequence[int]]
 ) -> None:
-    """Raise ValueError unless both matrices of eight bits have one scale, of the matrix or of its rows."""
+    """Raise ValueError unless both matrices have an 8-bit dtype and one float32 tensor of scales each, both TensorWise or both RowWise."""
     fit = all(matrix._ms_dtype in STORED_DTYPES and matrix._ms_dtype is not float4_e2m1fn_x2 for matrix in matrices)
     fit = fit and list(recipes[0]) == list(recipes[1]) and list(recipes[0]) in ([0], [1])
     if not fit or any(len(given) != 1 or given[0]._ms_dtype is not float32 for given in scales):

@@ -357,7 +357,7 @@ def rebuilt(
 
 
 def place_of(tensor: TensorBase) -> tuple[str, ...]:
-    """Return the argument of ``rebuilt`` for a tensor's device: () for the CPU."""
+    """Return the device's name as a tuple, the last argument of ``rebuilt``; () for the CPU and meta."""
     name = str(tensor.device)
     return () if name in ("cpu", "meta") else (name,)
 

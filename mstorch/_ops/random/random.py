@@ -424,8 +424,8 @@ def normal(
 def _drawn_around(
     given: list[Any], mean: TensorBase, std: TensorBase | float, engine: Engine, kind: dtype, out: TensorBase | None
 ) -> TensorBase:
-    """Return normal random numbers with mean ``mean`` and standard deviation ``std``, drawn by ``engine``; ``given`` lists those of the two
-    that are tensors."""
+    """Return normal random numbers with mean ``mean`` and standard deviation ``std``, drawn by ``engine``. ``given`` lists those of
+    ``mean`` and ``std`` that are tensors."""
     centre, spread = (_array(item) if isinstance(item, TensorBase) else float(item) for item in (mean, std))
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 

@@ -139,9 +139,8 @@ def _log_of_unit(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> Te
 
 
 def exponential(stream: DeviceStream, shape: tuple[int, ...], rate: float, dtype: str) -> Raw:
-    """Return positive exponential numbers, by inversion of the CDF. In place of 0, by which ``multinomial`` would divide, they have the
-    smallest of the others, half the dtype's epsilon over the rate.
-    """
+    """Return exponential random numbers, by inversion of the CDF. They are positive, because ``multinomial`` divides by them: 0 is replaced
+    by the smallest nonzero result, half the dtype's epsilon over the rate."""
     drawn = clamp(_log_of_unit(stream, shape, dtype), max=-np.finfo(_computed_in(dtype)).eps / 2)
     return _stored(elementwise.div(drawn, -rate), dtype)
 

@@ -308,8 +308,8 @@ def isin(
 
 
 def _range_of(values: TensorBase, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
-    """Return the range of a histogram: ``low`` to ``high``, or the minimum and maximum of the data if the two are equal; if these are equal
-    too, widened by ``widen`` on both sides."""
+    """Return the range (low, high) of a histogram. If ``low`` equals ``high``, it is from the minimum to the maximum of the data; if these
+    are equal too, it is widened by ``widen`` on both sides. Raise RuntimeError if it is not finite."""
     if low == high and 0 not in values._ms_shape:
         low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -330,7 +330,7 @@ def _short(value: float) -> str:
 
 def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Return the number of elements in each of ``bins`` equal bins between ``min`` and ``max``; if these are equal, between the extremes of
-        the data."""
+    the data."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:

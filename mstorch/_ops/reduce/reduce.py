@@ -134,7 +134,8 @@ def mean(
     input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the mean of all elements, or along ``dim``; floating or complex only, unless ``dtype`` is."""
+    """Return the mean of all elements, or along ``dim``. Raise RuntimeError for integers and bools, unless a floating or complex ``dtype``
+    is given."""
     kind = dtype or input._ms_dtype
     if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"
@@ -545,7 +546,7 @@ def _spread_and_mean(input: TensorBase, dim: int | tuple[int, ...] | None, corre
 
 def _of_halves(input: TensorBase, dim: int | tuple[int, ...] | None, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
     """Return the variance, or for "std" and "std_mean" its square root, and the mean of half-precision complex numbers. The variance is the
-        sum of the variances of the real and imaginary parts."""
+    sum of the variances of the real and imaginary parts."""
     pairs, dims = view_as_real(input), wrap_dims(dim, len(input._ms_shape))
     parts = [_spread_and_mean(views.select(pairs, -1, part), dims or None, correction, keepdim, "var_mean") for part in (0, 1)]
     variance = parts[0][0] + parts[1][0]

@@ -264,7 +264,7 @@ def irfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | No
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def hfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the transform of half a Hermitian-symmetric signal, which is real."""
+    """Return the transform, which is real, of a Hermitian-symmetric signal, given by its first half."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out, "hfft")
 
 

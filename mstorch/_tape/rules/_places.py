@@ -15,9 +15,8 @@ from ..operands import Operand
 class Places:
     """Positions that a NumPy key selects in an array of ``shape``, for values of the shape ``own``.
 
-    ``flat``: the key is a vector of flat indices. ``rounded_once``: half precision is accumulated in float32. ``outer``: the original shape
-    of the array, if ``shape`` is its shape as rows.
-    """
+    ``flat``: the key is a vector of flat indices. ``rounded_once``: half precision is accumulated in float32. ``outer``: the array's own
+    shape, where ``shape`` is only the shape that the key applies to."""
 
     def __init__(
         self, key: Array | tuple[Array, ...], shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False,

@@ -69,7 +69,7 @@ def _at_largest_on_device(value: Any, x: Any, y: Any) -> Any:
 
 @v.ways(native=_at_largest_on_device)
 def _at_largest(value: Operand, x: Operand, y: Operand) -> Any:
-    """Return ``value`` where the size of ``x`` is the norm ``y``, else 0; of NaN on the host NaN."""
+    """Return ``value`` where ``abs(x)`` equals the norm ``y``, else 0. On the host, the result is NaN where ``x`` or ``y`` is NaN."""
     with quiet():
         far = np.ceil(np.abs(np.abs(v.host_array(x)) - v.host_array(y)))
         return v.mul(value, v.like(1 - np.minimum(far, 1), value))

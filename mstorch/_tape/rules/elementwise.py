@@ -157,7 +157,7 @@ def _share_of(g: Operand, share: Array) -> Any:
 
 
 def _masked(found: Array, shape: tuple[int, ...]) -> Any:
-    """Return a gradient summed to the shape of its operand."""
+    """Return a gradient, summed to the shape of its operand if that was broadcast."""
     return found if v.shape_of(found) == shape else v.fit(found, shape)
 
 

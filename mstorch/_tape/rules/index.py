@@ -48,8 +48,8 @@ def take(node: Any, g: Operand) -> Any:
 
 
 def _rows(index: Array, count: int, dim: int) -> tuple[Any, Any]:
-    """Return two functions: one gathers entries along ``dim``, the other scatter-adds them. As in torch, half-precision sums are rounded at
-    each addition for a vector, once otherwise."""
+    """Return two functions of an array: one returns its entries ``index`` along ``dim``, the other adds its entries to zeros at ``index``.
+    As in torch, half-precision sums of a 1-d array are rounded after each addition, others once."""
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
     def taken(array: Array) -> Array:

@@ -48,7 +48,8 @@ def _by_kernel_of_logits(node: Any, gradients: list[Raw | None]) -> Raw:
 @rule("cross_entropy_parts", keep=("result1",), label="NllLossBackward0")
 @v.by_gradient(raw=_by_kernel_of_logits)
 def cross_entropy_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of cross entropy on a device; second-order gradients flow through the log-probabilities, the second result."""
+    """Return the gradient of cross entropy on a device for the logits. The node has two results: the loss, and the log-probabilities,
+    through which second-order gradients flow."""
     g, by_logs = gradients
     logs = node.kept(by_logs if g is None else g)
     if g is not None:
@@ -65,7 +66,7 @@ def _by_kernel_of_rows(node: Any, gradients: Any) -> Any:
 @rule("nll_parts", keep=(0, "result1"), label="NllLossBackward0")
 @v.by_gradient(raw=_by_kernel_of_rows)
 def nll_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of the negative log-likelihood on a device."""
+    """Return the gradient of the negative log-likelihood on a device for the log-probabilities."""
     g = gradients[0]
     return _by_logs(node, g, v.bare_condition(node.kept(g, 1)))
 
@@ -118,7 +119,7 @@ def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
-        least = 0.0 if node.kind is float16 else 1e-12  # 1e-12 in float16
+        least = 0.0 if node.kind is float16 else 1e-12  # float16 rounds 1e-12 to 0
         by_x = v.wide(lambda g, x, target: _by_probability(g, x, target, least))(g, x, target)
     if node.edges[1] is not None:
         by_target = v.wide(lambda g, x: v.mul(g, v.sub(v.log1p(v.neg(x)), v.log(x))))(g, x)

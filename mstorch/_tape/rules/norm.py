@@ -20,7 +20,8 @@ from ..operands import Operand
 
 
 def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
-    """Return values with mean 0 and variance 1 along some dimensions, and the inverse standard deviation."""
+    """Return ``x`` normalized to mean 0 and variance 1 over some dimensions, and the inverse standard deviation. ``count`` is the number of
+    elements of a group."""
     number = v.constant(count, x)
     centred = v.sub(x, v.div(v.total(x, axes), number))
     inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
@@ -28,10 +29,10 @@ def standardised(x: Operand, axes: tuple[int, ...], count: int, eps: float) -> t
 
 
 def _single(node: Applied, g: Array, x: Array, weight: Array, eps: float) -> tuple[Array, Array, Array]:
-    """Return the gradients of a normalization whose groups have a single element each.
+    """Return the gradients of the input, the weight and the bias if each normalized group has a single element.
 
-    The exact gradients of x and the weight are zero, but torch's rounding errors are not, and a small epsilon makes them large. They are
-    reproduced here."""
+    The exact gradients of input and weight are zero. torch's are its rounding errors, which a small epsilon makes large; the same errors
+    are computed here."""
     with quiet():
         inverse = np.float32(1) / np.sqrt(np.float32(eps))
         scaled = g * weight

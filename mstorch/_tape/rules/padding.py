@@ -19,8 +19,8 @@ def pad(node: Applied, g: Operand) -> Operand:
 
 
 def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
-    """Return the gradient of padding along one axis: that of the input's own elements, plus that of the padding, added to the elements from
-    which the padding was copied."""
+    """Return the gradient of padding along one axis: the gradient of the input's elements, to which that of the padding is added at the
+    elements from which it was copied."""
     if not (before or after):
         return g
     lead = (slice(None),) * axis

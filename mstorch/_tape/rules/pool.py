@@ -34,7 +34,8 @@ _max_pool, _fold, _along = v.Primitive("max_pool"), v.Primitive("col2im"), v.Pri
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
-    """Return the gradient of max pooling by device kernels, window element by element: it goes to the first maximum, or the last NaN."""
+    """Return the gradient of max pooling on a device, from one slice per position in the window. Each output's gradient goes to the first
+    maximum in its window, or to the last NaN."""
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
     x = node.kept(g, 0)
@@ -181,7 +182,7 @@ def avg_pool(node: Applied, g: Operand) -> Operand:
 
 
 def _spread(g: Any, shares: Sequence[Array]) -> Any:
-    """Return the gradient of a pooling that is a product with a matrix (output, input) along each axis."""
+    """Return the gradient of a pooling that multiplies by a matrix (outputs, inputs) along each axis: ``g`` times these matrices."""
     for axis, matrix in enumerate(shares):
         g = _along(g, matrix, None, 2 + axis)
     return g
@@ -189,9 +190,8 @@ def _spread(g: Any, shares: Sequence[Array]) -> Any:
 
 @kept
 def _window_shares(n: int, k: int, s: int, p: int, o: int, include_pad: bool, divisor: int | None) -> Array:
-    """Return each input position's share in the windows of average pooling along an axis (output, input), without the divisor if there is
-    one.
-    """
+    """Return a matrix (outputs, inputs) of average pooling along one axis: 1 over the window's size for the inputs in the window of an
+    output, else 0. With a ``divisor``, which the caller applies, 1 in place of 1 over the size."""
     starts, places = np.arange(o)[:, None] * s - p, np.arange(n)
     inside = ((places >= starts) & (places < starts + k)).astype(np.float64)
     if divisor is not None:
@@ -202,7 +202,8 @@ def _window_shares(n: int, k: int, s: int, p: int, o: int, include_pad: bool, di
 
 @kept
 def _adaptive_shares(n: int, o: int) -> Array:
-    """Return each input position's share in the windows of adaptive average pooling along an axis (output, input)."""
+    """Return a matrix (outputs, inputs) of adaptive average pooling along one axis: 1 over the window's size for the inputs in the window
+    of an output, else 0."""
     numbers, places = np.arange(o)[:, None], np.arange(n)
     inside = (places >= numbers * n // o) & (places < -(-(numbers + 1) * n // o))
     return inside / inside.sum(1, keepdims=True)

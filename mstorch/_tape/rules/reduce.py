@@ -75,11 +75,11 @@ def _extreme(op: str) -> None:
         whole = y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
         chosen = np.asarray(x == whole)
         g = restored(node, g, dims, keepdim)
-        if type(node).label in ("MaxBackward1", "MinBackward1"):  # also NaN; zeros if nothing is the maximum any more
+        if type(node).label in ("MaxBackward1", "MinBackward1"):  # NaN equals NaN; the gradient is 0 if no element equals the extremum
             chosen |= np.isnan(x) & np.isnan(whole)
             share = v.div(g, v.like(chosen.sum(dims, keepdims=True).astype(x.dtype), g))
             return v.where(chosen, v.spread(share, x.shape), 0)
-        count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin then divide by zero
+        count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # 0 if no element equals the extremum: amax and amin divide by it
         return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
 
 
@@ -117,7 +117,7 @@ def prod(node: Applied, g: Operand) -> Any:
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
     if type(node).label == "ProdBackward0" and not isinstance(g, TensorBase) and np.count_nonzero(v.host_array(v.is_zero(x))) > 1:
-        return v.nothing(g, shape)  # for any values of the others
+        return v.nothing(g, shape)  # with two zeros, each product of the others has a zero
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
     flat = v.reshape(_reordered(x, order), (*(shape[d] for d in rest), -1))

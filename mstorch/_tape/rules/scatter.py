@@ -119,8 +119,8 @@ def _counts(node: Applied, places: Places, include_self: bool) -> Array:
 def _of_product(
     node: Applied, g: Operand, places: Places, x: Operand, source: Operand, result: Operand,
 ) -> tuple[Any, Any]:
-    """Return torch's gradients of a product by ``scatter_reduce``: the product divided by the factor. A factor that is the only zero gets
-    the product of the other factors."""
+    """Return torch's gradients of ``scatter_reduce`` with "prod", for the array and the source: ``g`` times the product divided by the
+    element. An element that is the only zero gets ``g`` times the product of the others."""
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
     zero = v.host_array(v.is_zero(source))  # waits for the device

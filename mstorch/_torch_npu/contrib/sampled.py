@@ -31,10 +31,9 @@ def _with_zeros(images: Any, y: Any, x: Any) -> Any:
 
 
 class ROIAlign(nn.Module):
-    """ROI align: each output is the mean over ``sampling_ratio``² samples of a bin, or with 0 over one per pixel.
+    """ROI align: each output is the mean over samples of a bin, ``sampling_ratio``² of them or, if this is 0, one per pixel.
 
-    With ``aligned``, pixel 0 extends from 0 to 1; without, its centre is 0, and a region has size 1 at least.
-    """
+    With ``aligned``, pixel 0 extends from 0 to 1; without, its centre is 0, and a region has size 1 at least."""
 
     def __init__(self, output_size: Any, spatial_scale: float, sampling_ratio: int, aligned: bool = True) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ def fuse_modules(
 ) -> Module:  # fmt: skip
     """Return a copy of a model (with ``inplace``, the model) with the named layers fused and batch normalization folded into the weights.
 
-        ``modules_to_fuse`` is a list of layer names, or a list of such lists."""
+    ``modules_to_fuse`` is a list of layer names, or a list of such lists."""
     return _fuse_modules(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
 
 

@@ -76,8 +76,8 @@ class FlatOwner:
         """Do nothing: the flat parameter is never replaced."""
 
     def put(self, tensor: torch.Tensor) -> None:
-        """Make the modules' parameters views of the full tensor; given the sharded parameter, remove them and leave the flat parameter.
-        After an interrupt, each module has one or the other."""
+        """Make the modules' parameters views of the full ``tensor``. If ``tensor`` is the sharded flat parameter, remove these views again,
+        and restore the original parameters where modules hold them. An interrupt leaves each parameter in one of the two states."""
         present = tensor is not self.sharded
         if not self.visible:
             self.holder._parameters[FLAT_PARAM] = self.sharded
@@ -106,8 +106,8 @@ class FlatOwner:
             self.sharded.grad = None
 
     def refresh(self, fn: Callable[..., Any]) -> None:
-        """Update after ``Module._apply(fn)``; where the modules hold the original parameters, also apply ``fn`` to the flat parameter's
-        data."""
+        """Adopt the changes of ``Module._apply(fn)``. Where the modules hold the original parameters, apply ``fn`` to the flat parameter
+        and set the originals to their slices of it."""
         if self.visible:
             with torch.no_grad():
                 self.sharded.data = fn(self.sharded.data)

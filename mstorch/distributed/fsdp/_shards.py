@@ -235,7 +235,8 @@ class Shards:
         return part if divisor is None or self.divisor is not None else part.div_(divisor)
 
     def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
-        """Return the reduction for gradients, and the divisor to apply after it (None with AVG, which HCCL lacks)."""
+        """Return the reduction to request for gradients, and the divisor to apply to its result: None if AVG is requested, which HCCL
+        lacks."""
         if self.divisor is None and parts[0].device.type == "cpu":
             return ReduceOp.AVG, None
         return ReduceOp.SUM, group.size() if self.divisor is None else self.divisor

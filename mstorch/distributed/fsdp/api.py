@@ -21,7 +21,7 @@ class ShardingStrategy(enum.Enum):
 
 
 class BackwardPrefetch(enum.Enum):
-    """When backward prefetches the next parameters: before or after computing the current gradients."""
+    """The time at which backward prefetches the next parameters: before it computes the current gradients, or after."""
 
     BACKWARD_PRE = enum.auto()
     BACKWARD_POST = enum.auto()

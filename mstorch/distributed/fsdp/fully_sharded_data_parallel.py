@@ -153,7 +153,7 @@ class FullyShardedDataParallel(Module):
         # As in torch, the root's parameters are needed again at once.
         object.__setattr__(self, "_reshard_given", None if strategy is ShardingStrategy.FULL_SHARD else False)
 
-    # What it is
+    # Properties
 
     @property
     def module(self) -> Any:

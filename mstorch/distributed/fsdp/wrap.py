@@ -79,7 +79,7 @@ class ModuleWrapPolicy(_Policy):
 
 
 class CustomPolicy(_Policy):
-    """Wraps modules for which a function returns True, or a dict of settings that differ."""
+    """Wraps the modules for which a function returns True, or a dict of keyword arguments of the wrapper that differ from the root's."""
 
     def __init__(self, lambda_fn: Callable[[Any], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn

@@ -14,8 +14,7 @@ def normalized(
     running_var: torch.Tensor, factor: float, eps: float, group: ProcessGroup | None
 ) -> torch.Tensor:
     """Normalize (N, C, *) with statistics over all ranks, and update the running statistics by ``factor``. Raise ValueError if all ranks
-    together
-        have at most one value per channel."""
+    together have at most one value per channel."""
     found = chosen(group)
     dims = [dim for dim in range(input.dim()) if dim != 1]
     shape = [1, -1] + [1] * (input.dim() - 2)

@@ -123,11 +123,11 @@ class PipelineStage(_PipelineStageBase):
         return [number for number, one in enumerate(known or ()) if one.requires_grad] if self.has_backward else []
 
     def input_gradients(self) -> list[int]:
-        """Return which inputs have gradients to send to the previous stage."""
+        """Return the indices of the inputs whose gradients are sent to the previous stage."""
         return self._wanted(self.inputs)
 
     def output_gradients(self) -> list[int]:
-        """Return which outputs get gradients from the next stage."""
+        """Return the indices of the outputs whose gradients the next stage sends."""
         return self._wanted(self.outputs)
 
     def receive(self, number: int, tensors: Sequence[torch.Tensor]) -> None:

@@ -422,7 +422,7 @@ def distribute_tensor(
     src_data_rank: int | None = 0
 ) -> DTensor:
     """Return a tensor distributed over a mesh. Rank ``src_data_rank`` of each mesh dimension's groups broadcasts its tensor; with None,
-        each rank takes its shard from its own tensor."""
+    each rank takes its shard from its own tensor."""
     if device_mesh is None:
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:

@@ -16,7 +16,8 @@ from .placement_types import Partial, Placement, Replicate, Shard
 
 
 def bounds(length: int, parts: int, place: int) -> tuple[int, int]:
-    """Return where a rank's shard begins and ends in a dimension split as by ``chunk``."""
+    """Return the first position of a rank's shard along a dimension, and the position after its last, if the dimension is split as by
+    ``chunk``."""
     each = -(-length // parts)
     return min(place * each, length), min((place + 1) * each, length)
 

@@ -169,7 +169,7 @@ def _no_slice(input: Any, dim: int, key: slice) -> Any:
 
 @form("narrow")
 def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Tensor:
-    """Return a view of some of the components."""
+    """Return a view of ``length`` components from ``start`` on. Raise RuntimeError for another dimension than 0."""
     if wrap_dim(dim, input.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     count = len(input._sizes)

@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         if not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa):
             raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-        attn_mask, is_causal = _causal_too(attn_mask, q[-2], k[-2]), False  # torch's fused kernel accepts both
+        attn_mask, is_causal = _causal_too(attn_mask, q[-2], k[-2]), False  # torch's fused kernel accepts a mask and is_causal together
     refuse_what_is_not_allowed(query, key, value, attn_mask, dropout_p, enable_gqa)
     if enable_gqa:
         _check_groups(q, k, value._ms_shape)

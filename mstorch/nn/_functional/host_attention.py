@@ -53,7 +53,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, ca
     """
     q, k, v = (_wide(array_of(item)) for item in (query, key, value))
     if causal and not (np.isfinite(np.add.reduce(k, axis=None)) and np.isfinite(np.add.reduce(q, axis=None))):
-        return composed(query, key, value)  # masked scores may be infinite or NaN, and must not be added to
+        return composed(query, key, value)  # adding -inf to a masked score would give NaN if the score is infinite or NaN
     if causal:
         bias: Any = triangle(q.shape[2], k.shape[2]).astype(q.dtype, copy=False)
     elif mask is not None:

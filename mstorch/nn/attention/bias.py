@@ -26,7 +26,8 @@ class CausalBias(torch.Tensor):
     seq_len_kv: int
 
     def __new__(cls, variant: Any, seq_len_q: int, seq_len_kv: int) -> CausalBias:
-        """Return the mask's values; with more queries than keys, the mask of the lower right triangle has empty rows."""
+        """Return a bool tensor that is True where a key is not masked. Warn if a mask aligned to the lower right corner has more queries
+        than keys: all keys of its first rows are masked."""
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         lower = variant == CausalVariant.LOWER_RIGHT

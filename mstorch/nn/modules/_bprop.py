@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def take_words(cls: Any, base: type[Any]) -> None:
-    """Use a ``construct`` method of a subclass of ``base`` as its ``forward``, unless it defines or inherits a forward, and a ``bprop``
-    method as the backward pass of ``forward``."""
+    """Adapt a subclass of ``base`` that is written like a MindSpore Cell. If it has a ``construct`` and no ``forward``, its own or
+    inherited, ``construct`` becomes its ``forward``. If it has a ``bprop``, that becomes the backward pass of ``forward``."""
     own = vars(cls)
     # If forward is another method, ``construct`` is an ordinary method of the program; forward need not be a function.
     inherits = cls.forward is not base.forward and getattr(cls.forward, "__name__", "") != "construct"

@@ -291,7 +291,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
-    nested = nested_in(tensors)  # hooks receive nested gradients
+    nested = nested_in(tensors)  # hooks of nested tensors receive nested gradients
     node.reached = (lambda given: kept(reached(list(map(like_nested, tensors, given))))) if nested else reached
     node.likes = [(tensor._ms_shape, tensor._ms_dtype, tensor.device) if tensor.layout is strided else None for tensor in kept(tensors)]
     # As what a Function returns as it is: views, to which nobody may write.

@@ -312,7 +312,8 @@ def _as_parameter(given: Tensor, value: Tensor) -> Tensor:
 
 
 def _swap_in(value: Tensor, given: Tensor, assign: bool) -> None:
-    """Swap ``value`` with the result of ``value.module_load(given)``. Raise RuntimeError if that is one of the two tensors."""
+    """Swap ``value`` with the tensor that ``value.module_load(given)`` returns. Raise RuntimeError if this tensor is ``value`` or ``given``
+    itself."""
     loaded = value.module_load(given, assign=assign)
     if loaded is given or loaded is value:
         raise RuntimeError(

@@ -211,7 +211,7 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Loss: quadratic below ``beta``, linear above."""
+    """Loss ``0.5 * d ** 2 / beta`` where ``d = |input - target|`` is below ``beta``, else ``d - 0.5 * beta``."""
 
     __constants__ = ["reduction"]
 
@@ -227,7 +227,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Loss: quadratic below ``delta``, ``delta`` times linear above."""
+    """Loss ``0.5 * d ** 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - 0.5 * delta)``."""
 
     __constants__ = ["reduction", "delta"]
 

@@ -106,7 +106,7 @@ class Module(ModuleParts):
         return made(cls, Module, args, kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.pop("auto_prefix", None)  # an argument of Cell: a Module's parameters have torch's names
+        kwargs.pop("auto_prefix", None)  # an argument of Cell, without effect: a Module's parameters have torch's names
         if self.call_super_init is False and kwargs:
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if self.call_super_init is False and args:

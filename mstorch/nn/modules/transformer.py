@@ -51,7 +51,7 @@ def _generate_square_subsequent_mask(sz: int, device: devices.device | None = No
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
     if is_causal is None and mask is not None and not is_known(mask):
-        return False  # equivalent: the mask itself is passed on
+        return False  # only an optimization: the mask itself is passed on as well
     if is_causal is None and mask is not None:
         wanted = _square_mask(mask.size(-2) if size is None else size, mask.dtype)
         if tuple(mask.shape) != wanted.shape:

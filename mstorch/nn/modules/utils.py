@@ -28,7 +28,8 @@ def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 def _list_with_default(out_size: int | tuple[Any, int], defaults: Sequence[int]) -> int | list[int]:
-    """Return the sizes, with None replaced from the end of ``defaults``."""
+    """Return an int unchanged; in a sequence, replace each None by the size that ``defaults`` has for this dimension, counted from the end.
+    Raise ValueError if ``defaults`` is not longer than the sequence."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):

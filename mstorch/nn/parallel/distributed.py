@@ -189,8 +189,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def no_sync(self) -> values_set_to:
         """Return a context manager in which gradients accumulate locally. The first backward whose forward runs after the block averages
-        the
-                accumulated gradients over the ranks."""
+        the accumulated gradients over the ranks."""
         return values_set_to(self, require_backward_grad_sync=False)
 
     # Hooks
@@ -213,7 +212,7 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = self.reducer.static = True
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """Return facts about this module; "can_set_static_graph" is False, because it is not determined."""
+        """Return a dict of properties of this module; "can_set_static_graph" is always False, because mstorch does not determine it."""
         sizes = [bucket.buffer().numel() * bucket.buffer().element_size() for bucket in self.reducer.buckets]
         return {
             "world_size": self.process_group.size(), "rank": self.process_group.rank(), "module_name": type(self.module).__name__,

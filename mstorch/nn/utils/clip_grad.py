@@ -81,7 +81,7 @@ def _scale(gradients: Sequence[Any], flat: Tensor | None, max_norm: float, total
         factor = above.torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         if flat is not None:
             flat.mul_(factor)
-            put_back(flat, gradients, clean=False)  # a NaN factor makes the gaps NaN
+            put_back(flat, gradients, clean=False)  # a NaN factor makes the gaps between the gradients NaN, which have to be zero
             return
         for gradient in gradients:
             gradient.mul_(factor)

@@ -64,9 +64,8 @@ def _same_kind(new: Any, old: Tensor | type, what: str, first: str, second: str)
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, in order, and the original tensors that they are applied to.
 
-    The latter is named ``original``, or, if the first parametrization's ``right_inverse`` returns a sequence, ``original0``, ``original1``
-    and so on. With ``unsafe``, the parametrization may change dtype and shape.
-    """
+    The original tensor is named ``original``; if the ``right_inverse`` of the first parametrization returns a sequence, there are several,
+    named ``original0``, ``original1`` and so on. With ``unsafe``, the parametrization may change dtype and shape."""
 
     original: Tensor
     unsafe: bool

@@ -222,7 +222,7 @@ class CosineAnnealingLR(LRScheduler):
             height = 1 + math.cos(self.last_epoch * math.pi / self.T_max)
             return [low + (base - low) * height / 2 for base in self.base_lrs]
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
-            # The last rate was `low`, from which the ratio below leads nowhere.
+            # The last rate was `low`, where the divisor of the ratio below is 0.
             height = 1 - math.cos(math.pi / self.T_max)
             return [group["lr"] + (base - low) * height / 2 for base, group in zip(self.base_lrs, groups, strict=True)]
         now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)

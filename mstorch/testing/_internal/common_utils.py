@@ -119,7 +119,7 @@ _HOLDERS = (Mapping, list, tuple, torch.Tensor)
 
 
 def _parts(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
-    """Return the pairs of items of two containers with the same keys or length that hold non-numeric items; None for other values."""
+    """Return the pairs of items of two mappings with the same keys, or of two lists or tuples of the same length; None for other values."""
     if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() == y.keys():
         return [(x[key], y[key]) for key in x]
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)) and len(x) == len(y):

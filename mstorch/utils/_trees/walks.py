@@ -171,7 +171,8 @@ def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf
 
 
 def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
-    """Return the leaves of a prefix of the structure, each repeated for all leaves below it; None if ``tree`` is not a prefix."""
+    """Return a list with one value per leaf of ``treespec``. The structure of ``tree`` has to be a prefix of ``treespec``: each leaf of
+    ``tree`` is repeated for all leaves below its position. Return None if it is not a prefix."""
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     if treespec.is_leaf():

@@ -49,7 +49,7 @@ def new_group() -> Any:
 
 
 def draw_shared_seed(generator: Generator | None, group: Any) -> int:
-    """Draw a seed and return rank 0's."""
+    """Return a seed drawn from ``generator``; with a process group, the seed that rank 0 drew."""
     seed = empty((), dtype=int64).random_(generator=generator)
     if group is not None:
         _distributed().broadcast(seed, src=0, group=group)

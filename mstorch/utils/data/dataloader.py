@@ -517,7 +517,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if os.getpid() != self._process:
             return
         if self._end is not None:
-            self._end()  # first, so that the workers end even if an interrupt follows, including one that is not in the list yet
+            self._end()  # first, so that the workers end even if an interrupt follows, also a worker that is not in the list yet
             self._end = None
         if not self._workers:
             return
@@ -542,7 +542,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
 def _free(channel: Any) -> None:
     """Release a queue's lock that an interrupted ``put`` left held; closing the queue, also at exit, would deadlock."""
-    lock = channel._notempty  # otherwise held for short times only
+    lock = channel._notempty  # the queue itself holds it for short times only
     lock.acquire(timeout=1.0)
     lock.release()
 

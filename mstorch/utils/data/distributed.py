@@ -20,10 +20,9 @@ _T_co = TypeVar("_T_co", covariant=True)
 class DistributedSampler(Sampler[_T_co]):
     """Yields the indices of one process: every ``num_replicas``-th index, starting at ``rank``, of an order that is the same on all ranks.
 
-    The order is drawn from ``seed`` + epoch, so call ``set_epoch`` before each. The shards are made equal by repeating the first indices,
-    or with ``drop_last`` by dropping the last. ``num_replicas`` and ``rank`` default to the process group's. Raises ValueError for a rank
-    out of range, and without a process group.
-    """
+    The order is drawn from ``seed`` + epoch, so call ``set_epoch`` before each epoch. The shards are made equal by repeating the first
+    indices, or with ``drop_last`` by dropping the last. ``num_replicas`` and ``rank`` default to the process group's. Raises ValueError for
+    a rank out of range, and without a process group."""
 
     def __init__(
         self,

@@ -219,7 +219,8 @@ def _hyperparameter(name: str, value: Any, session: Any, domain: list[Any] | Non
 def hparams(
     hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None
 ) -> tuple[Summary, Summary, Summary]:
-    """Return the messages of an experiment: its hyperparameters and metrics, this run's values, and its end."""
+    """Return three messages of an experiment: the definitions of its hyperparameters and metrics, the values of this run, and the run's
+    end."""
     for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")

@@ -1,4 +1,4 @@
-"""Averagers, which average parameters over a group in some steps."""
+"""Averagers, which average the parameters over the ranks in some of the steps."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -20,12 +20,13 @@ class ModelAverager(ABC):
 
     @abstractmethod
     def average_parameters(self, params: Any) -> None:
-        """Count a step, and average the parameters if it is due."""
+        """Count a step, and average the parameters in the steps that the subclass selects."""
         raise NotImplementedError
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages every ``period`` steps, from step ``warmup_steps`` on. Raises ValueError for a period below 1 or negative warm-up."""
+    """Averages parameters every ``period`` steps, from step ``warmup_steps`` on. Raises ValueError for a period below 1 and for a negative
+    ``warmup_steps``."""
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: ProcessGroup | None = None) -> None:
         super().__init__(process_group)
@@ -42,7 +43,8 @@ class PeriodicModelAverager(ModelAverager):
         self.warmup_steps, self.period = warmup_steps, period
 
     def average_parameters(self, params: Iterable[Any] | Iterable[dict[str, Any]]) -> None:
-        """Count a step, and average parameters, or those of an optimizer's groups, if it is due."""
+        """Count a step. In every ``period``-th step, replace the parameters (given directly or as an optimizer's groups) by their mean over
+        the ranks."""
         if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
             utils.average_parameters_or_parameter_groups(params, self.process_group)
         self.step += 1

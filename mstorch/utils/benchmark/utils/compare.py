@@ -81,8 +81,7 @@ class Table:
 
     def _names(self) -> list[str]:
         """Return the row labels. With several environments, a label shows the environment unless the row above has the same one and the
-        same
-                number of threads."""
+        same number of threads."""
         environments: list[Any] = ordered_unique(result.task_spec.env for result in self.results)
         several = len(environments) > 1
         width = 4 + (max(map(len, environments)) if several else 0)

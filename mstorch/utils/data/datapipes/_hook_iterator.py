@@ -16,9 +16,8 @@ from ....autograd.profiler import record_function
 class _SnapshotState(Enum):
     """The state of a datapipe between iterations.
 
-    A datapipe that is NotStarted or Iterating can be restored, and is reset by the next ``iter()``; neither holds for a Restored one until
-    its iterator is requested.
-    """
+    In the states NotStarted and Iterating, a snapshot may be restored, and ``iter()`` resets the datapipe. In the state Restored, no other
+    snapshot may be restored; the next ``iter()`` does not reset the datapipe and changes the state to Iterating."""
 
     NotStarted = 0
     Restored = 1
@@ -96,7 +95,7 @@ def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
         datapipe._valid_iterator_id = 0 if last is None else last + 1
         datapipe.reset()
     elif hasattr(datapipe, "_set_main_datapipe_valid_iterator_id"):
-        # It resets the source if necessary.
+        # This resets the source if necessary.
         datapipe._set_main_datapipe_valid_iterator_id()
     else:
         raise RuntimeError("ChildDataPipe must have method `_set_main_datapipe_valid_iterator_id`.")

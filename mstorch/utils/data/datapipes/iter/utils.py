@@ -18,8 +18,7 @@ __all__ = ["IterableWrapperIterDataPipe"]
 class IterableWrapperIterDataPipe(IterDataPipe[_T]):
     """Yields the items of an iterable, deep-copied for each iteration unless ``deepcopy`` is False.
 
-    One that cannot be copied is used itself, with a warning.
-    """
+    If the iterable cannot be copied, its own items are yielded, with a warning."""
 
     def __init__(self, iterable: Iterable[_T], deepcopy: bool = True) -> None:
         self.iterable = iterable

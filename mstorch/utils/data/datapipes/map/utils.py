@@ -17,8 +17,7 @@ __all__ = ["SequenceWrapperMapDataPipe"]
 class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
     """The items of a sequence or mapping, deep-copied unless ``deepcopy`` is False.
 
-    One that cannot be copied is used itself, with a warning.
-    """
+    If the sequence cannot be copied, its own items are used, with a warning."""
 
     sequence: Sequence[_T] | Mapping[Any, _T]
 

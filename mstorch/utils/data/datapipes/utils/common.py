@@ -189,9 +189,8 @@ def _deprecation_warning(
 class StreamWrapper:
     """A file object that is closed when it is no longer referenced.
 
-    A child of another stream (``parent_stream``) is counted there; after ``autoclose`` the parent is closed with its last child. With
-    ``debug_unclosed_streams``, open streams are listed in ``session_streams``.
-    """
+    A ``parent_stream`` counts its open children; after ``autoclose``, it is closed with the last of them. With ``debug_unclosed_streams``,
+    open streams are listed in ``session_streams``."""
 
     session_streams: dict[Any, int] = {}
     debug_unclosed_streams: bool = False
