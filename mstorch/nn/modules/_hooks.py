@@ -310,7 +310,8 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
-        """Run the hooks and return the gradients, or the hooks' replacements. A hook gets None for an unused output, whose gradient is zeros.
+        """Run the hooks and return the gradients, or what the hooks replaced them by. A hook gets None for an unused output, whose gradient
+        is zeros.
         """
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (len(self.likes) - len(gradients))
