@@ -25,18 +25,12 @@ from ._ops.linalg.linalg_factor import (
     LinAlgError,
     cholesky,
     cholesky_ex,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
     inv,
     inv_ex,
     qr,
     solve,
     solve_ex,
     solve_triangular,
-    svd,
-    svdvals,
 )  # fmt: skip
 from ._ops.linalg.linalg_products import (
     cross,
@@ -48,6 +42,7 @@ from ._ops.linalg.linalg_products import (
     vander,
     vecdot,
 )
+from ._ops.linalg.linalg_spectral import eig, eigh, eigvals, eigvalsh, svd, svdvals
 from ._ops.linalg.matmul import matmul
 from ._ops.reduce.vector_norm import vector_norm
 

@@ -41,14 +41,12 @@ from .linalg_factor import (
     check_matrix,
     check_square,
     check_system,
-    eigh_pair,
     is_vector,
     qr,
     solve_matrices,
-    svd_parts,
-    svdvals,
     triangular,
 )  # fmt: skip
+from .linalg_spectral import eigh_pair, svd_parts, svdvals
 
 PUBLIC_IN = "linalg"
 

@@ -17,8 +17,9 @@ from ..shape import views
 from ..shape.join import cat
 from ..shape.shape import diag_embed
 from .linalg import lu_factor_ex
-from .linalg_factor import attach, eigh, qr
-from .linalg_factor import svd as full_svd
+from .linalg_factor import attach, qr
+from .linalg_spectral import eigh
+from .linalg_spectral import svd as full_svd
 
 
 def lu(A: TensorBase, pivot: bool = True, get_infos: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:

@@ -109,6 +109,24 @@ def test_products_and_ranks(both):
     both(lambda t: t.linalg.ldl_solve(*t.linalg.ldl_factor(t.tensor(a @ a.T)), t.tensor(a)), strides=False)
 
 
+def _eigenvalues(torch, function, size, triangle, place, *batch):
+    matrix = torch.tensor(matrices(size, size, definite=True)).expand(*batch, size, size).contiguous()
+    matrix[(-1,) * len(batch) + place] = float("nan")
+    try:
+        found = getattr(torch.linalg, function)(matrix, UPLO=triangle)
+    except torch.linalg.LinAlgError as error:
+        return str(error).partition(" (error code")[0]  # which depends on where the iteration stops
+    return (found if function == "eigvalsh" else found[0]).isnan().any()
+
+
+@pytest.mark.parametrize("function", ["eigh", "eigvalsh"])
+@pytest.mark.parametrize("size", [3, 5, 25, 26, 40])
+def test_eigenvalues_of_no_numbers(both, function, size):
+    for triangle, place in (("L", (-1, -1)), ("L", (-1, 0)), ("L", (0, -1)), ("U", (0, -1)), ("U", (-1, 0))):
+        for batch in ((), (3,)):
+            both(lambda torch, where=(triangle, place, *batch): _eigenvalues(torch, function, size, *where))
+
+
 @pytest.mark.parametrize("of", [lambda t, a: t.linalg.ldl_factor(a), lambda t, a: t.linalg.ldl_factor_ex(a, check_errors=True)])
 @pytest.mark.parametrize("singular", [[[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [2.0, 4.0]]])
 def test_factors_of_singular_matrices_are_refused(of, singular):
