@@ -28,7 +28,6 @@ KNOWN = {
     "the operator itself has no kernel there, and warned": "frexp nextafter special.i1 index_reduce.mean index_reduce.amin index_reduce.amax scatter_reduce.sum "
     "scatter_reduce.mean scatter_reduce.amin scatter_reduce.amax _segment_reduce.lengths _segment_reduce.offsets sparse.sampled_addmm sparse.mm.reduce",
     "the sample has no elements": "nn.functional.pad.reflect nn.functional.pad.replicate nn.functional.pad.circular",
-    "the real part of a complex gradient has no kernel there": "polar",
 }
 
 

@@ -48,7 +48,10 @@ def polar(node: Applied, g: Array) -> Any:
     result, turned = node.kept(g), v.conj(g)
 
     def real_part(value: Array, shape: tuple[int, ...]) -> Array:
-        return v.fit(v.mapped(value, lambda array: array.real.astype(real), lambda array: array.astype(wide), "RealBackward0"), shape)
+        part = v.mapped(
+            value, lambda array: array.real.astype(real), lambda array: array.astype(wide), "RealBackward0", *part_of_complex(0)
+        )
+        return v.fit(part, shape)
 
     first, second = node.edges
     return (
