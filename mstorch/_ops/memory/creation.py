@@ -17,7 +17,19 @@ from ..._core import device as devices
 from ..._core.above import above
 from ..._core.device import device
 from ..._core.device_tensors import as_asked, without_values
-from ..._core.dtype import by_name, complex32, complex64, dtype, float4_e2m1fn_x2, float64, get_default_dtype, int64
+from ..._core.dtype import (
+    by_name,
+    complex32,
+    complex64,
+    dtype,
+    float4_e2m1fn_x2,
+    float64,
+    get_default_dtype,
+    int64,
+    uint16,
+    uint32,
+    uint64,
+)
 from ..._core.formats import layout, memory_format, preserve_format, strided
 from ..._core.no_memory import no_memory
 from ..._core.promotion import scalar_dtype
@@ -378,8 +390,11 @@ def arange(
     return as_asked(made(values, requires_grad), place)
 
 
+_UNSIGNED = (uint16, uint32, uint64)
+
+
 def _refuse_row(name: str, kind: dtype) -> None:
-    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category or kind.ms is None:
+    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category or kind.ms is None or kind in _UNSIGNED:
         raise not_for(f"{name}_cpu", kind.name)
 
 
@@ -520,5 +535,7 @@ def eye(
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     kind = dtype or (out._ms_dtype if out is not None else get_default_dtype())
+    if kind in _UNSIGNED:
+        raise not_for("eye", kind.name)
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
     return fresh_out("eye", made(values), out, requires_grad) if out is not None else as_asked(made(values, requires_grad), place)
