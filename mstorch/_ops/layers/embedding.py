@@ -209,8 +209,10 @@ def _bags_on_device(
     rows = _lookup(weight, indices, -1, False)
     kept = None if padding_idx is None else views.unsqueeze(ne(indices, padding_idx), -1)
     if mode == "max":
-        best = argmax(rows if kept is None else where(kept, rows.detach(), float("-inf")), 1, True)
-        found = views.squeeze(gather(rows, 1, best), 1)
+        values = rows.detach() if kept is None else where(kept, rows.detach(), float("-inf"))
+        first = views.reshape(eq(arange(shape[1], device=rows.device), 0), (1, -1, 1))
+        values = where(isnan(values), where(first, float("inf"), float("-inf")), values)  # as in ``_maxima``
+        found = views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
         return found if kept is None else where(any_of(kept, 1), found, 0.0)
     if per_sample_weights is not None:
         rows = mul(rows, views.unsqueeze(views.reshape(per_sample_weights, shape), -1))

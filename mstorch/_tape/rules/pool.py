@@ -146,6 +146,8 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     if 0 in shape or 0 in out:
         return None
+    if len(kernel) > 2 and not any(padding) and all(k == t and k * o == n for n, k, t, o in zip(shape[2:], kernel, stride, out)):
+        return _tiled(v.times(g, 1 / (divisor or math.prod(kernel))), shape, tuple(kernel))
     if len(kernel) > 2 or any((n + 2 * p - k) // s + 1 != o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)):
         found = _spread(g, [_window_shares(*sizes, include_pad, divisor) for sizes in zip(shape[2:], kernel, stride, padding, out)])
         return found if divisor is None else v.times(found, 1 / divisor)
@@ -179,6 +181,14 @@ def avg_pool(node: Applied, g: Operand) -> Operand:
         return np.asarray(window_sums(array, kernel, stride, padding, out) / counts.astype(array.dtype))
 
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
+
+
+def _tiled(share: Any, shape: Sizes, sizes: Sizes) -> Any:
+    """Return an array of ``shape`` in which each element of ``share`` fills a window of these sizes; the windows adjoin."""
+    out = v.shape_of(share)[2:]
+    once = tuple(length for o in out for length in (o, 1))
+    every = tuple(length for o, size in zip(out, sizes) for length in (o, size))
+    return v.reshape(v.spread(v.reshape(share, (*shape[:2], *once)), (*shape[:2], *every)), shape)
 
 
 def _spread(g: Any, shares: Sequence[Array]) -> Any:
@@ -229,11 +239,8 @@ def _adaptive_on_device(node: Any, g: Any) -> Any:
         return None
     if any(n % o for n, o in zip(shape[2:], out)):
         return _spread(g, [_adaptive_shares(n, o) for n, o in zip(shape[2:], out)])
-    sizes = [n // o for n, o in zip(shape[2:], out)]
-    once = tuple(length for o in out for length in (o, 1))
-    every = tuple(length for o, size in zip(out, sizes) for length in (o, size))
-    share = v.times(g, 1 / math.prod(sizes))
-    return v.reshape(v.spread(v.reshape(share, (*shape[:2], *once)), (*shape[:2], *every)), shape)
+    sizes = tuple(n // o for n, o in zip(shape[2:], out))
+    return _tiled(v.times(g, 1 / math.prod(sizes)), shape, sizes)
 
 
 @rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
