@@ -41,10 +41,7 @@ def _told(tensor: Any) -> tuple[Any, ...]:
 
 
 def _backward(result: Any, library: Any, leaves: list[Any]) -> list[Any]:
-    losses = [leaf.sum() for leaf in _flat(result) if getattr(leaf, "requires_grad", False)]
-    losses = [loss.abs() if loss.is_complex() else loss for loss in losses]
-    if losses:
-        sum(losses[1:], losses[0]).backward()
+    databases.backward(result)
     return [None if leaf.grad is None else _told(leaf.grad) for leaf in leaves]
 
 

@@ -129,6 +129,14 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
+def backward(result: Any) -> None:
+    """Run backward from the sum of all results that require grad, of complex ones from its size."""
+    losses = [leaf.sum() for leaf in _flat(result) if getattr(leaf, "requires_grad", False)]
+    losses = [loss.abs() if loss.is_complex() else loss for loss in losses]
+    if losses:
+        sum(losses[1:], losses[0]).backward()
+
+
 def _compare(want: Any, got: Any, shapes_only: bool, what: str) -> None:
     want, got = list(_flat(want)), list(_flat(got))
     assert len(want) == len(got), f"{what}: {len(want)} results expected, {len(got)} given"

@@ -46,7 +46,7 @@ def kept(make: Callable[..., Tables]) -> Callable[..., Tables]:
     def made(*numbers: Any) -> Tables:
         found = make(*numbers)
         for table in found if isinstance(found, tuple) else (found,):
-            if isinstance(table, np.ndarray):
+            if isinstance(table, np.ndarray) and not ON_CPU:
                 _TABLES[id(table)] = {}
                 weakref.finalize(table, _TABLES.pop, id(table), None)
         return found
@@ -57,7 +57,7 @@ def kept(make: Callable[..., Tables]) -> Callable[..., Tables]:
 def table_of(array: Array, name: str) -> Raw:
     """Return an array, cast to the dtype ``name``, as a read-only tensor. An array that a ``kept`` function returned is sent to a device
     once per dtype."""
-    sent = None if ON_CPU else _TABLES.get(id(array))
+    sent = _TABLES.get(id(array))
     if sent is None:
         return constant_of(np.ascontiguousarray(array, NP_DTYPE[name]))
     found = sent.get(name)
@@ -69,9 +69,9 @@ def table_of(array: Array, name: str) -> Raw:
 
 def constant_of(array: Array) -> Raw:
     """Return an array as a read-only tensor. Small arrays, and those that a ``kept`` function returned, are cached on the device."""
+    if id(array) in _TABLES:
+        return table_of(array, NAME_OF_NP[array.dtype])
     if ON_CPU or array.nbytes > _SMALL:
-        if not ON_CPU and id(array) in _TABLES:
-            return table_of(array, NAME_OF_NP[array.dtype])
         return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     key = (array.dtype, array.shape, array.tobytes())
     found = _KEPT.get(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# How a view was made, which determines whether it may be written to in grad mode.
+# Kinds of views, by which operation made them: in grad mode only some may be written to.
 DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
 
 

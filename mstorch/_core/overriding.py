@@ -91,7 +91,7 @@ state = _State()
 _dispatches: dict[type, bool] = {}
 # The public form of each function of the families, by the function that it wraps.
 ENTRIES_OF: dict[Function, Function] = {}
-# How functions that torch implements in Python pass on their arguments.
+# The arguments that a function that torch implements in Python passes on to a compiled one, by public form.
 _handed: dict[Function, Handed] = {}
 _named_forms: dict[str, Function] = {}  # and, by name, the public forms that replace others there
 # Handlers of calls with batched tensors (torch.vmap), set by ``func``; they return NotImplemented for other calls.

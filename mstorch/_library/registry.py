@@ -18,7 +18,7 @@ _ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "Compos
 
 
 TRANSFORMS: list[Callable[..., Any]] = []
-"""What takes calls of operators on tensors of its own, ``(operator, positional, named)``; it gives NotImplemented for others."""
+"""Functions of ``(operator, positional, named)`` that compute calls with the tensors of a transform, or return NotImplemented."""
 FAKES: dict[tuple[str, str, str], Callable[..., Any]] = {}
 """Fake functions by operator, which compute the metadata of its results."""
 

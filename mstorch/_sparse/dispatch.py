@@ -68,7 +68,7 @@ FORMS: dict[str, Function] = {
     "t": shape.t, "adjoint": shape.adjoint, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
     "unbind": shape.unbind, "narrow_copy": pieces.narrow_copy, "triangular_solve": pieces.triangular_solve,
 }  # fmt: skip
-# Those of functions only, and those of methods only.
+# Sparse forms of functions that are not methods, and of methods that are not functions.
 FUNCTION_FORMS: dict[str, Function] = {
     "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
     "empty_like": _empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
@@ -82,7 +82,7 @@ METHOD_FORMS: dict[str, Function] = {
     )},
     "copy_": elementwise.copy_, "zero_": shape.zero_, "t_": pieces.t_, "transpose_": pieces.transpose_,
 }  # fmt: skip
-# Those of functions of torch.nn.functional.
+# Sparse forms of functions of torch.nn.functional.
 FUNCTIONAL_FORMS: dict[str, Function] = {
     "linear": products.linear, "relu": lambda input, inplace=False: input.relu_() if inplace else input.relu(),
 }

@@ -88,7 +88,7 @@ class Pass:
 
 
 _numbers, _gradient = itertools.count().__next__, operator.itemgetter(1)
-# Of nodes with the same sequence number, such as leaves, the one that was ready first runs first.
+# Nodes with the same sequence number, such as leaves, run in the order in which they became ready.
 _turn = itertools.count().__next__
 running = _Running()
 

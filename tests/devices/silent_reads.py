@@ -19,7 +19,7 @@ import mstorch
 from mstorch._backend import fake
 from mstorch._backend.table import on_fallback
 from tests import databases
-from tests.databases import _flat, _mapped
+from tests.databases import _mapped
 
 _announced: list[str] = []
 _reads: list[None] = []
@@ -48,13 +48,6 @@ def _reads_in_silence(call: Callable[[], Any]) -> tuple[bool, Any]:
     return bool(_reads) and not _announced, result
 
 
-def _backward(result: Any) -> None:
-    losses = [leaf.sum() for leaf in _flat(result) if getattr(leaf, "requires_grad", False)]
-    losses = [loss.abs() if loss.is_complex() else loss for loss in losses]
-    if losses:
-        sum(losses[1:], losses[0]).backward()
-
-
 def found(text: str = "") -> dict[str, str]:
     """The operators, each with "there", "back" or both."""
     fake.on_transfer.append(lambda: _reads.append(None))
@@ -77,7 +70,7 @@ def found(text: str = "") -> dict[str, str]:
             except (NotImplementedError, RuntimeError, TypeError):
                 continue
             there, result = _reads_in_silence(lambda: function(*args, **kwargs))
-            back, _ = _reads_in_silence(lambda: _backward(result))
+            back, _ = _reads_in_silence(lambda: databases.backward(result))
             ways |= {"there"} if there else set()
             ways |= {"back"} if back else set()
         if ways:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,13 +42,7 @@ def addcmul(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
     _expect_number("addcmul", value)
     refuse_partly(out, tensor1, tensor2)
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
-    if not input._ms_dtype is tensor1._ms_dtype is tensor2._ms_dtype:
-        return finish(addcmul(*_in_common(input, tensor1, tensor2), value=value), out)
-    if all_halves(input, tensor1, tensor2):
-        return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._ms_dtype), out)
-    if adds_in_one_kernel(input, tensor1, value) and tensor2._ms_dtype is input._ms_dtype:
-        return add(input, mul(tensor1, tensor2), alpha=value, out=out)
-    return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
+    return _added(mul, input, tensor1, tensor2, value, out)
 
 
 @operation(forms=VALUE, autocast=WIDEST_ON_DEVICES, one_device=OneDevice(words=found_two))
@@ -58,23 +52,27 @@ def addcdiv(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, *, valu
     _expect_number("addcdiv", value)
     if tensor1._ms_dtype.is_integral and tensor2._ms_dtype.is_integral:
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
-            "true "
-            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
-            "tensor2) "
-            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
-            "tensor1 / "
-            "tensor2), for all dtypes."
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+            "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2))."
+            "to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior "
+            "is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
     refuse_partly(out, tensor1, tensor2)
+    return _added(div, input, tensor1, tensor2, value, out)
+
+
+def _added(
+    combine: Callable[..., Any], input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, value: Number, out: TensorBase | None = None
+) -> TensorBase:
+    """Return ``input + value * combine(tensor1, tensor2)``, computed in the common dtype, for halves in float32."""
     if not input._ms_dtype is tensor1._ms_dtype is tensor2._ms_dtype:
-        return finish(addcdiv(*_in_common(input, tensor1, tensor2), value=value), out)
+        input, tensor1, tensor2 = _in_common(input, tensor1, tensor2)
+        return finish(_added(combine, input, tensor1, tensor2, value), out)
     if all_halves(input, tensor1, tensor2):
-        return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._ms_dtype), out)
-    if adds_in_one_kernel(input, tensor1, value) and tensor2._ms_dtype is input._ms_dtype:
-        return add(input, div(tensor1, tensor2), alpha=value, out=out)
-    return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
+        return finish(_added(combine, input.float(), tensor1.float(), tensor2.float(), value).to(input._ms_dtype), out)
+    if adds_in_one_kernel(input, tensor1, value):
+        return add(input, combine(tensor1, tensor2), alpha=value, out=out)
+    return add(input, combine(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
 def _in_common(*tensors: TensorBase) -> list[TensorBase]:

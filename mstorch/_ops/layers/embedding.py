@@ -209,10 +209,7 @@ def _bags_on_device(
     rows = _lookup(weight, indices, -1, False)
     kept = None if padding_idx is None else views.unsqueeze(ne(indices, padding_idx), -1)
     if mode == "max":
-        values = rows.detach() if kept is None else where(kept, rows.detach(), float("-inf"))
-        first = views.reshape(eq(arange(shape[1], device=rows.device), 0), (1, -1, 1))
-        values = where(isnan(values), where(first, float("inf"), float("-inf")), values)  # as in ``_maxima``
-        found = views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
+        found = _largest(rows, kept)
         return found if kept is None else where(any_of(kept, 1), found, 0.0)
     if per_sample_weights is not None:
         rows = mul(rows, views.unsqueeze(views.reshape(per_sample_weights, shape), -1))
@@ -270,6 +267,17 @@ def _sums(taken: TensorBase, bags: Array, count: int, width: int) -> TensorBase:
     return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)
 
 
+def _largest(rows: TensorBase, usable: TensorBase | None) -> TensorBase:
+    """Return the largest of the rows in each bag: (bags, rows, width) → (bags, width). Rows that are not ``usable`` (bags, rows, 1) are
+    passed over. As in torch, a row is selected if it is greater than all rows before it: NaN is not greater, and nothing is greater than
+    NaN.
+    """
+    values = rows.detach() if usable is None else where(usable, rows.detach(), float("-inf"))
+    first = views.reshape(eq(arange(rows._ms_shape[1], device=rows.device), 0), (1, -1, 1))
+    values = where(isnan(values), where(first, float("inf"), float("-inf")), values)
+    return views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
+
+
 def _maxima(taken: TensorBase, bags: Array, kept: Array, count: int, width: int) -> TensorBase:
     counts = np.bincount(bags[kept], minlength=count)
     longest = int(counts.max(initial=0))
@@ -281,10 +289,5 @@ def _maxima(taken: TensorBase, bags: Array, kept: Array, count: int, width: int)
     filled = np.zeros((count, longest), bool)
     table[bags[positions], places], filled[bags[positions], places] = positions, True
     rows = views.reshape(index_select(taken, 0, beside(made(table.reshape(-1)), taken)), (count, longest, width))
-    # As in torch, a row is selected if it is greater than all rows before it: NaN is not greater, and nothing is greater than NaN.
-    values = rows.detach()
-    usable = beside(made(filled[:, :, None]), rows)
-    first = beside(made(np.arange(longest).reshape(1, -1, 1) == 0), rows)
-    values = where(isnan(values), where(first, float("inf"), float("-inf")), where(usable, values, float("-inf")))
-    best = views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
+    best = _largest(rows, beside(made(filled[:, :, None]), rows))
     return where(beside(made((counts > 0)[:, None]), best), best, 0.0)

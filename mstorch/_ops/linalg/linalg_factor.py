@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
 from ..._backend.table import kernel
 from ..._core.strides import columns_first
@@ -117,10 +118,13 @@ def check_info(info: TensorBase, text: str, name: str, error: type[Exception] | 
     """Raise torch's LinAlgError if a factorization failed; ``text`` has ``{}`` for the position."""
     codes = values_if_any(info)
     if codes is not None and codes.any():
-        codes = codes.reshape(-1)
-        first = int(codes.nonzero()[0][0])
-        batch = f"(Batch element {first}): " if info.shape else ""
-        raise (error or _LinAlgError)(f"{name}: {batch}{text.format(int(codes[first]))}")
+        wrong = codes != 0
+        raise (error or _LinAlgError)(f"{name}: {batch_element(wrong)}{text.format(int(codes[wrong][0]))}")
+
+
+def batch_element(wrong: Array) -> str:
+    """Return the words of torch's errors that name the first matrix of a batch for which ``wrong`` is True; nothing without a batch."""
+    return f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""
 
 
 def batch_of(tensor: TensorBase, batch: tuple[int, ...]) -> TensorBase:

@@ -20,6 +20,7 @@ from ..shape.shape import diag_embed
 from .linalg_factor import (
     LinAlgError,
     attach,
+    batch_element,
     by_columns,
     check_floating,
     check_matrix,
@@ -83,11 +84,11 @@ def _refuse_divergence(A: TensorBase, UPLO: str, values_only: bool) -> None:
     if values is None:
         return
     wrong = np.isnan(values) & (np.tri(size, dtype=bool) if UPLO == "L" else np.tri(size, dtype=bool).T)
+    wrong = wrong.any((-2, -1))
     if wrong.any():
-        batch = f"(Batch element {int(wrong.any((-2, -1)).reshape(-1).argmax())}): " if wrong.ndim > 2 else ""
         raise LinAlgError(
-            f"linalg.eigh: {batch}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
-            f"eigenvalues (error code: {size - 2 if values_only else size - 1})."
+            f"linalg.eigh: {batch_element(wrong)}The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+            f"many repeated eigenvalues (error code: {size - 2 if values_only else size - 1})."
         )
 
 
@@ -199,9 +200,8 @@ def _refuse_nan(A: TensorBase, name: str) -> None:
     values = values_if_any(A)
     wrong = None if values is None else np.isnan(values).any((-2, -1))
     if wrong is not None and wrong.any():
-        batch = f"(Batch element {int(wrong.reshape(-1).argmax())}): " if wrong.ndim else ""
         raise LinAlgError(
-            f"{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+            f"{name}: {batch_element(wrong)}The algorithm failed to converge because the input matrix contained non-finite values."
         )
 
 
