@@ -12,6 +12,7 @@ import numpy as np
 from .._backend.cell import tensors_of
 from .._backend.float8 import typed
 from .._backend.geometry import contiguous_strides
+from .._backend.host.narrow import assign, row_major
 from .._backend.raw import ON_CPU, Array, Raw, from_numpy, number_in
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
@@ -184,7 +185,7 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
 def laid_out(array: Array, strides: Strides | None) -> Any:
     """Return a base tensor with these values in the memory order of ``strides``, which are dense."""
     if strides is None:
-        return tensor_of(array if array.flags.c_contiguous else np.array(array, order="C"))
+        return tensor_of(array if array.flags.c_contiguous else row_major(array))
     if modes.native is not None:
         return wrap(face(array), strides)
     size = array.itemsize
@@ -192,7 +193,7 @@ def laid_out(array: Array, strides: Strides | None) -> Any:
         return fresh(array, None, None, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
     order = dense_order(array.shape, strides)
     assert order is not None, "the result of an operation is dense"
-    source = np.array(array.transpose(order), order="C")
+    source = row_major(array.transpose(order))
     tensor = _host(source)
     tensor._ms_shape = array.shape
     tensor._ms_stride = normalize(array.shape, strides)
@@ -451,7 +452,7 @@ def put_array(tensor: TensorBase, values: Array) -> None:
         put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._ms_shape), tensor._ms_dtype.np, order="C")))
         return
     if 0 not in tensor._ms_shape:
-        array_of(tensor)[...] = values
+        assign(array_of(tensor), values)
     touch(tensor)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.arrays import Array
+from .._backend.host.narrow import row_major
 from .._backend.host.views import put
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
@@ -180,18 +181,14 @@ def _marked(view: Any) -> bool:
     return False
 
 
-def _copy(array: Array) -> Array:
-    return np.array(array, order="C")
-
-
-_COPY = Move(_copy, cloned)
+_COPY = Move(row_major, cloned)
 
 
 def detach_snapshot(made: TensorBase) -> None:
     """Copy a saved snapshot into memory of its own, before the target that it shares memory with is modified."""
     if on_host(made) or (modes.native is None and made._ms_storage.__class__ in NATIVE):
         version = made._ms_counter.version
-        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
+        become(made, tensor_of(row_major(array_of(made))) if on_host(made) else on_device(_own_value(made)))
         made._ms_counter = Counter(version)
 
 

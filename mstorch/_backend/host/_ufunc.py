@@ -10,6 +10,7 @@ import numpy as np
 from ..._quiet import quietly
 from ..arrays import Array
 from ..blocks import share, threads
+from .narrow import FEWEST, by_columns
 
 FEW = 1 << 12  # number of float32 elements up to which results are rounded as torch rounds them
 _FEW_DOUBLES = 1 << 7  # the same for float64, whose wider dtype takes up to 50 ns per element
@@ -27,8 +28,8 @@ def one(function: Any) -> Callable[[Array], Array]:
     function = quietly(function)
 
     def kernel(x: Array) -> Array:
-        if x.size >= WIDE:
-            return _on_threads(function, x.shape, x)
+        if x.size >= FEWEST:
+            return _of_large(function, x.shape, x)
         found = function(x)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
@@ -66,8 +67,8 @@ def two(function: Any) -> Callable[[Array, Array], Array]:
     function = quietly(function)
 
     def kernel(x: Array, y: Array) -> Array:
-        if x.size >= WIDE or y.size >= WIDE:
-            return _on_threads(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
+        if x.size >= FEWEST or y.size >= FEWEST:
+            return _of_large(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
         found = function(x, y)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
@@ -87,6 +88,16 @@ def exact_two(function: Any) -> Callable[[Array, Array], Array]:
         return found
 
     return kernel
+
+
+def _of_large(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:
+    """Run a ufunc on large arrays: on narrow ones by columns, on very large ones on threads."""
+    found = by_columns(function, shape, *operands)
+    if found is not None:
+        return found
+    if any(operand.size >= WIDE for operand in operands):
+        return _on_threads(function, shape, *operands)
+    return np.asarray(function(*operands))
 
 
 def _on_threads(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:

@@ -7,11 +7,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..table import define_host
-
-
-def numpy_clone(x: Array) -> Array:
-    """Return a row-major copy."""
-    return np.array(x, order="C")
+from .narrow import row_major
 
 
 def put(whole: Array, key: Any, array: Array) -> None:
@@ -45,6 +41,6 @@ def numpy_window_placed(
     return memory
 
 
-define_host("clone", numpy_clone)
+define_host("clone", row_major)
 define_host("window", numpy_window)
 define_host("window_placed", numpy_window_placed)
