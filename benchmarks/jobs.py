@@ -139,13 +139,28 @@ def each_operation(torch: Any, size: str) -> dict[str, float]:
     return found
 
 
+class _Images:
+    """1,024 images of 3×224×224, a product for each."""
+
+    def __init__(self, torch: Any) -> None:
+        self.images = torch.rand(64, 3, 224, 224)
+
+    def __len__(self) -> int:
+        return 1024
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        return self.images[index % 64] * 2.0, index % 10
+
+
 def others(torch: Any) -> dict[str, float]:
     """Batches, files and random numbers."""
     dataset = torch.utils.data.TensorDataset(torch.randn(2000, 64), torch.randint(0, 10, (2000,)))
     loader = torch.utils.data.DataLoader(dataset, batch_size=50, shuffle=True)
+    workers = torch.utils.data.DataLoader(_Images(torch), batch_size=32, num_workers=2)
+    persistent = torch.utils.data.DataLoader(_Images(torch), batch_size=32, num_workers=2, persistent_workers=True)
     state = {f"layer{i}": torch.randn(256, 1024) for i in range(16)}
 
-    def epoch() -> None:
+    def epoch(loader: Any = loader) -> None:
         for _ in loader:
             pass
 
@@ -163,6 +178,8 @@ def others(torch: Any) -> dict[str, float]:
 
     return {
         "DataLoader, 40 batches of 50": median_of(epoch, 1),
+        "DataLoader, 1,024 images by 2 workers": median_of(lambda: epoch(workers), 4),
+        "DataLoader, 1,024 images by 2 persistent workers": median_of(lambda: epoch(persistent), 4),
         "save 16 MB": median_of(file, 1),
         "load 16 MB": median_of(load, 1),
         "randn 1,000,000": median_of(lambda: torch.randn(1_000_000), 1),

@@ -62,6 +62,9 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
     _flatten(data, shape, 0, leaves)
     if bytes in map(type, leaves[:1]) and shape and kind is not None:  # bytes are accepted as numbers if a dtype is given
         return _python_array(_spread(data), kind)
+    found = _of_one_type(leaves, kind)
+    if found is not None:
+        return found.reshape(shape)
     wanted = kind
     if kind is None:
         kind = _inferred(leaves)
@@ -78,6 +81,25 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
     if not kind.is_complex and any(isinstance(value, complex) for value in flat):
         raise wrong_type("must be real number, not complex")
     return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
+
+
+def _of_one_type(leaves: list[Any], kind: dtype | None) -> Array | None:
+    """Return the array of numbers that are all ints or all floats. Return None for others, for bool, and if a number does not fit."""
+    types = set(map(type, leaves))
+    if types == {float}:
+        kind = kind or get_default_dtype()
+    elif types == {int}:
+        kind = kind or int64
+    else:
+        return None
+    if not kind.is_integral:
+        return numpy_cast(np.array(leaves, np.complex128 if kind.is_complex else np.float64), kind.np)
+    if types == {float} or kind is bool_:
+        return None
+    for end in (min(leaves), max(leaves)):
+        if not -(2**63) <= end < 2**63 or not integer_fits(end, kind):
+            return None
+    return np.array(leaves, np.int64).astype(kind.np)
 
 
 def _spread(data: Any) -> int | Sequence[Any]:
@@ -114,6 +136,9 @@ def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     if isinstance(data, np.ndarray) and depth == len(shape) - 1 and data.ndim == 1:
+        leaves.extend(data)
+        return
+    if depth == len(shape) - 1 and np.ndarray not in map(type, data):
         leaves.extend(data)
         return
     for item in data:

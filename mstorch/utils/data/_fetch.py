@@ -6,6 +6,14 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.formats import strided
+from ..._ops.indexing.index import index_select
+from ..._ops.memory.from_data import as_tensor
+from ..._tape.ways import in_arrays
+from ..._tensor import Tensor
+from ._collate import collate_tensor_fn, default_collate, default_collate_fn_map
+from .dataset import Subset, TensorDataset
+
 
 class _BaseDatasetFetcher:
     """Fetches and collates the samples of an index or a list of indices."""
@@ -21,11 +29,33 @@ class _BaseDatasetFetcher:
         raise NotImplementedError
 
 
+def _rows(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
+    """Return what ``default_collate`` makes of the samples of a TensorDataset in host memory: each tensor is read once, and not once for
+    each sample. Return None for any other dataset.
+    """
+    while type(dataset) is Subset:
+        indices, dataset = [dataset.indices[index] for index in indices], dataset.dataset
+    if type(dataset) is not TensorDataset or default_collate_fn_map.get(Tensor) is not collate_tensor_fn:
+        return None
+    for tensor in dataset.tensors:
+        plain = type(tensor) is Tensor and in_arrays(tensor) and tensor.layout is strided and tensor.is_contiguous()
+        if not plain or tensor.requires_grad:
+            return None
+    length = len(dataset)
+    if not indices or not all(type(index) is int and 0 <= index < length for index in indices):
+        return None
+    positions = as_tensor(indices)
+    return [index_select(tensor, 0, positions) for tensor in dataset.tensors]
+
+
 class _MapDatasetFetcher(_BaseDatasetFetcher):
     def fetch(self, possibly_batched_index: Any) -> Any:
         dataset, index = self.dataset, possibly_batched_index
         if not self.auto_collation:
             return self.collate_fn(dataset[index])
+        rows = _rows(dataset, index) if self.collate_fn is default_collate else None
+        if rows is not None:
+            return rows
         if getattr(dataset, "__getitems__", None):
             return self.collate_fn(dataset.__getitems__(index))
         return self.collate_fn([dataset[i] for i in index])

@@ -8,16 +8,15 @@ import random
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
 
-from ..._tensor import Tensor
 from ...random import default_generator
-from ...storage import TypedStorage, UntypedStorage
+from ...storage import UntypedStorage
 from ._fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from ._pipes import prepare_worker, reseed
+from ._shared import Outbox, pickled
 
 # Interval in seconds at which a waiting process checks that the other one is alive.
 CHECK_INTERVAL = 5.0
@@ -107,8 +106,8 @@ def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
     return [int(word) for word in np.random.SeedSequence(words).generate_state(4)]
 
 
-def run(job: Job, worker: int, tasks, results, done) -> None:
-    """Worker main loop: fetch the indices in ``tasks`` until it yields None or the parent is gone."""
+def run(job: Job, worker: int, tasks, results, done, block: UntypedStorage | None) -> None:
+    """Worker main loop: fetch the indices in ``tasks`` until it yields None or the parent is gone; ``block`` holds the batches."""
     global _worker_info
     parent = os.getppid()
     seed = job.base_seed + worker
@@ -119,6 +118,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
         reseed(job.dataset, job.shared_seed)
     _worker_info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
 
+    outbox = Outbox(block)
     failure = fetch = None
     ended = interrupted = False
     try:
@@ -136,13 +136,14 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
                 continue
             if task is None:
                 break
-            number, index = task
+            number, index, freed = task
+            outbox.release(freed)
             if number == RESTART:
                 if index is not None:
                     reseed(job.dataset, index)
                 fetch = job.fetcher()
                 ended = False
-                results.put(ForkingPickler.dumps((RESTART, None)).tobytes())
+                results.put(pickled(outbox, (RESTART, None)))
                 continue
             if done[0]:
                 break
@@ -151,7 +152,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
             outcome = failure if failure is not None else _fetched(fetch, index, job.iterable, worker)
             failure = None
             ended = isinstance(outcome, End)
-            results.put(_packed(number, outcome, worker))
+            results.put(_packed(outbox, number, outcome, worker))
     except KeyboardInterrupt:
         # The main process gets the signal too, and stops reading.
         interrupted = True
@@ -170,18 +171,9 @@ def _fetched(fetch, index, iterable: bool, worker: int) -> Any:
         return Failure(error, worker)
 
 
-class _Pickler(ForkingPickler):
-    """The pickler of queues. It sends tensor data through the pipe, because a worker may end before they are read."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        for kind in [kind for kind in self.dispatch_table if issubclass(kind, (Tensor, UntypedStorage, TypedStorage))]:
-            del self.dispatch_table[kind]
-
-
-def _packed(number: int, outcome: Any, worker: int) -> bytes:
+def _packed(outbox: Outbox, number: int, outcome: Any, worker: int) -> bytes:
     # Pickled here, not in the queue's thread, which would only print the error.
     try:
-        return _Pickler.dumps((number, outcome)).tobytes()
+        return pickled(outbox, (number, outcome))
     except Exception as error:  # noqa: BLE001 - objects of the user may raise anything
-        return _Pickler.dumps((number, Failure(error, worker))).tobytes()
+        return pickled(outbox, (number, Failure(error, worker)))

@@ -24,6 +24,7 @@ from ...storage import UntypedStorage
 from ._collate import default_collate, default_convert
 from ._fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from ._pipes import draw_shared_seed, is_pipe, new_group, prepare_worker, reseed, world, wrapped
+from ._shared import Inbox
 from ._signals import unwatch, watch
 from ._utils.pin_memory import pin_memory
 from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
@@ -76,8 +77,7 @@ class DataLoader(Generic[_T_co]):
 
     The arguments are torch's. ``batch_size=None`` yields single samples. Each iteration draws one seed for its workers and, to shuffle, one
     more for the order, as torch does. Raises ValueError for options that exclude each other. Differs from torch: memory is not pinned;
-    batches come through a pipe, not shared memory; a forked worker raises RuntimeError for an operation or gradient without a host kernel,
-    which a spawned worker can run.
+    a forked worker raises RuntimeError for an operation or gradient without a host kernel, which a spawned worker can run.
     """
 
     dataset: Dataset[_T_co]
@@ -406,8 +406,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             # An interrupt may come between a `put` and its notification: the program's end must not wait for the queue's thread.
             tasks.cancel_join_thread()
         job = self._job(loader)
-        for number, tasks in enumerate(self._index_queues):
-            arguments = (job, number, tasks, self._worker_result_queue, done)
+        self._inboxes = [Inbox() for _ in self._index_queues]
+        for number, (tasks, inbox) in enumerate(zip(self._index_queues, self._inboxes, strict=True)):
+            arguments = (job, number, tasks, self._worker_result_queue, done, inbox.block)
             process = context.Process(target=run, args=arguments, daemon=True)
             process.start()
             self._workers.append(process)
@@ -429,8 +430,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Start another iteration with the same workers; pending results of the last one are discarded."""
         super()._reset(loader, first_iter)
-        for tasks in self._index_queues:
-            tasks.put((RESTART, self._shared_seed))
+        for tasks, inbox in zip(self._index_queues, self._inboxes, strict=True):
+            tasks.put((RESTART, self._shared_seed, inbox.freed()))
         restarted = 0
         while restarted < self._num_workers:
             restarted += self._receive()[0] == RESTART
@@ -445,7 +446,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         except StopIteration:
             return
         self._owner[self._send_idx] = worker
-        self._index_queues[worker].put((self._send_idx, index))
+        self._index_queues[worker].put((self._send_idx, index, self._inboxes[worker].freed()))
         self._send_idx += 1
 
     @property

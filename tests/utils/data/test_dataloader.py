@@ -284,3 +284,39 @@ def test_no_batches_of_sparse_or_nested_tensors(both, make):
 def test_workers_fetch_ahead():
     with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"):
         iter(mstorch.utils.data.DataLoader([1, 2], num_workers=1, prefetch_factor=0))
+
+
+@pytest.mark.parametrize("name", ["plain", "subset", "nested subset", "subclass", "transposed", "tracked", "negative", "out of range", "map"])
+def test_rows_of_a_tensor_dataset(name):
+    """Batches of rows that are read at once are what ``default_collate`` makes of the samples."""
+
+    def body(t, d):
+        x = t.arange(60.0).reshape(10, 2, 3)
+        labels = t.arange(10)
+
+        class Mine(d.TensorDataset):
+            def __getitem__(self, index):
+                return super().__getitem__(index)[0] * 2, index
+
+        if name == "transposed":
+            x = t.arange(60.0).reshape(3, 2, 10).transpose(0, 2)
+        if name == "tracked":
+            x.requires_grad_()
+        dataset = (Mine if name == "subclass" else d.TensorDataset)(x, labels, t.zeros(10, 0), labels % 2 == 0, x.bfloat16())
+        if "subset" in name:
+            dataset = d.Subset(dataset, [8, 1, 1, 3, 5])
+        if name == "nested subset":
+            dataset = d.Subset(dataset, range(4, 1, -1))
+        order = {"negative": [[-1, 2]], "out of range": [[1, 10]]}.get(name)
+        loader = d.DataLoader(dataset, batch_sampler=order) if order else d.DataLoader(dataset, 3)
+        if name == "out of range":
+            with pytest.raises(IndexError, match="index 10 is out of bounds for dimension 0 with size 10"):
+                list(loader)
+            return None
+        found = []
+        for batch in loader:
+            assert type(batch) is list
+            found.append([(part.tolist(), str(part.dtype), part.stride(), part.requires_grad, part.is_contiguous()) for part in batch])
+        return found
+
+    _both(body)
