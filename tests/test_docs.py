@@ -43,3 +43,24 @@ def test_the_help_names_every_command() -> None:
     assert __main__.__doc__ is not None
     for name in (*__main__._COMMANDS, "env"):
         assert f"python -m mstorch {name}" in __main__.__doc__
+
+
+ROOMS = sorted(page.parent for page in (*(ROOT / "mstorch").rglob("README.md"), ROOT / "tests" / "README.md", ROOT / "tools" / "README.md"))
+
+
+def test_rooms_have_a_page() -> None:
+    """The rooms that the picture of docs/architecture.md shows, and those with more than 25 files."""
+    wanted = {ROOT / "mstorch" / room for room in ("_backend", "_core", "_tape", "_ops", "nn", "_compile")}
+    wanted |= {room for room in (ROOT / "mstorch").rglob("*") if room.is_dir() and len(list(room.glob("*.py"))) > 25 and room.name not in _OF_TORCH}
+    assert wanted <= set(ROOMS)
+
+
+_OF_TORCH = ("modules", "distributions", "optim", "iter")  # folders whose files are torch's own
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
+def test_the_page_of_a_room_is_short_and_names_what_is_there(room: Path) -> None:
+    text = (room / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 16
+    for name in re.findall(r"`([\w./*-]+(?:\.py|\.txt|\.json|\.toml|\.pth|/))`", text):
+        assert list(room.glob(name.rstrip("/"))) or (ROOT / name).exists(), name
