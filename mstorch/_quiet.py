@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +25,10 @@ if hasattr(np, "seterrobj"):
     def quietly(ufunc: np.ufunc) -> Callable[..., Any]:
         """Return a ufunc without floating-point warnings."""
         return functools.partial(ufunc, extobj=_QUIET)
+
+    def _set_again(state: Any) -> Iterator[Any]:
+        """Return an iterator that sets a state at each step: a copy, because ``np.seterr`` changes the list that is set."""
+        return map(_set, map(list, itertools.repeat(tuple(state))))
 
 else:
     from numpy._core import umath
@@ -45,6 +49,22 @@ else:
 
         return call
 
+    def _set_again(state: Any) -> Iterator[Any]:
+        """Return an iterator that sets a state at each step."""
+        return map(_set, itertools.repeat(state))
+
+
+_RESTORES: dict[Any, Callable[..., Any]] = {}
+"""By a state of NumPy: the function that sets it. Each is an iterator without end, so that one serves all blocks."""
+_MOST = 64  # number of states that are kept
+
+
+def _key(state: Any) -> Any:
+    """Return what identifies a state that is kept; None for one with an error handler of the program's, which would be kept alive."""
+    if state.__class__ is not list:  # NumPy 2: an object, which the dict's function holds
+        return id(state)
+    return None if state[2] is not None else (state[0], state[1])
+
 
 class _Before:
     """``__exit__`` of a block that is about to begin: a built-in function, which a signal handler cannot interrupt, and which restores the
@@ -52,14 +72,21 @@ class _Before:
     """
 
     def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
-        return built_in_next(map(operator.is_, map(_set, (_get(),)), itertools.repeat(block)))  # False, for any setting
+        state = _get()
+        key = _key(state)
+        found = _RESTORES.get(key)
+        if found is None:
+            found = built_in_next(map(operator.is_, _set_again(state), itertools.repeat(_Before)))  # False
+            if key is not None and len(_RESTORES) < _MOST:
+                _RESTORES[key] = found
+        return found
 
 
 class quiet:
     """Context manager that disables floating-point warnings."""
 
     __slots__ = ()
-    __enter__ = staticmethod(built_in_next(map(_set, itertools.repeat(_QUIET))))
+    __enter__ = staticmethod(built_in_next(_set_again(_QUIET)))
     __exit__ = _Before()
 
 
