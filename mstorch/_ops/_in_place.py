@@ -17,6 +17,7 @@ from .._tape.node import bare_twin
 from .._tape.places import onto_meta
 from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
+from ._named import name_written
 from ._operation import IN_PLACE, record_of
 
 _NUMBERS_FIRST = {"clamp", "div", "pow"}  # functions for which torch checks numbers before the target's memory, but shapes afterwards
@@ -94,6 +95,9 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
                 item._ms_counter, item.version = tensor._ms_counter, tensor._ms_counter.version
     for item in outputs:  # as in torch, a saved result is the written tensor, with its version
         item.tensor, item.version = bare_twin(tensor), tensor._ms_counter.version
+    label = record_of(function).written
+    if label and tensor._ms_node is not None:
+        name_written(tensor, label if label[-1].isdigit() else f"{label}{int(isinstance(args[0], TensorBase))}")
     return tensor
 
 

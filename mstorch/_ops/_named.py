@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase
 from .._tape.node import Node, named, watch
+from .._tape.writes import CopySlices
 
 
 def call_node(result: TensorBase, label: str) -> TensorBase:
@@ -40,6 +41,28 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
                         given = {**dict(zip(places, args)), **kwargs, "result": item}
                         watch(item, *map(given.get, names))
             return result
+
+        return called
+
+    return decorate
+
+
+def name_written(tensor: TensorBase, label: str) -> TensorBase:
+    """Rename the node of a tensor that was written in place, unless it is that of a written view, and return the tensor."""
+    return tensor if isinstance(tensor._ms_node, CopySlices) else call_node(tensor, label)
+
+
+def written_by(label: str | Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that names the node of the tensor which a function writes to; ``label`` may be a function of the arguments."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(self: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
+            before = self._ms_node
+            function(self, *args, **kwargs)
+            if self._ms_node is not before:
+                name_written(self, label if isinstance(label, str) else label(self, *args, **kwargs))
+            return self
 
         return called
 

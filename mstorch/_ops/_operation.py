@@ -27,6 +27,9 @@ class Record(NamedTuple):
     """True if the in-place form raises if the tensor is also an operand."""
     arguments_first: bool = False
     """True if the in-place form checks the arguments before it checks whether the tensor overlaps itself."""
+    written: str = ""
+    """torch's name for the node of a tensor to which the in-place form wrote, where the function's node has another name. Without a digit
+    at the end: 0 follows for a number as the second operand, 1 for a tensor."""
     one_device: OneDevice | None = None
     """Rule by which the operation refuses tensors on different devices; None if its kernel checks that."""
 

@@ -495,13 +495,13 @@ def comparable(value: Operand) -> Array:
 def nothing(g: Operand, shape: tuple[int, ...] | None = None) -> Any:
     """Return zeros that do not depend on the gradient: like the gradient in shape and memory order, or row-major if ``shape`` is given."""
     own = shape_of(g)
-    if g.__class__ is Raw:
-        return movement.zeros(own if shape is None else shape, dtype_name(g))
+    if g.__class__ is Raw or isinstance(g, TensorBase) and g._ms_storage.__class__ in NATIVE:
+        return zeros_beside(own if shape is None else shape, g)
     if shape is not None:
         return like(np.zeros(shape, NP_DTYPE[dtype_name(g)]), g)
     if g.__class__ is np.ndarray:
         return np.zeros_like(g)
-    if not isinstance(g, TensorBase) or g._ms_storage.__class__ in NATIVE:
+    if not isinstance(g, TensorBase):
         return like(np.zeros(own, NP_DTYPE[dtype_name(g)]), g)
     return laid_out(np.zeros(own, g._ms_dtype.np), preserved_strides(own, strides_of(g)))
 

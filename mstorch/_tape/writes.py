@@ -11,7 +11,7 @@ import numpy as np
 from .._backend.arrays import Array
 from .._backend.host.narrow import row_major
 from .._backend.host.views import put
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
@@ -24,6 +24,7 @@ from .._core.tensor_base import (
     become,
     is_meta,
     is_tracked,
+    meta_tensor,
     on_device,
     put_array,
     put_raw,
@@ -36,7 +37,7 @@ from .._core.tensor_base import (
 )
 from .._core.writable import change_raw, check_view
 from .duals import tangent_of, write, write_into
-from .movement import Move, cleared, cloned
+from .movement import Move, cleared, cloned, zeros
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
 from .operands import Operand, as_raw
 from .refitted import refit
@@ -102,10 +103,16 @@ class Ended(Node):
         return (_zeros_like(gradients[0]),)
 
 
-def _zeros_like(gradient: Array) -> Array:
-    if isinstance(gradient, TensorBase):
-        return dressed(np.zeros(tuple(gradient.shape), gradient._ms_dtype.np))
-    return np.zeros(gradient.shape, gradient.dtype) if isinstance(gradient, np.ndarray) else gradient * 0
+def _zeros_like(gradient: Operand) -> Operand:
+    """Return zeros where the gradient is."""
+    if isinstance(gradient, np.ndarray):
+        return np.zeros(gradient.shape, gradient.dtype)
+    if not isinstance(gradient, TensorBase):
+        return zeros(gradient.shape, NAME_OF[gradient.dtype])
+    if is_meta(gradient):
+        return meta_tensor(gradient._ms_shape, gradient._ms_dtype)
+    kind = gradient._ms_dtype
+    return dressed(np.zeros(gradient._ms_shape, kind.np) if on_host(gradient) else zeros(gradient._ms_shape, kind.name))
 
 
 class Copied(Node):

@@ -168,6 +168,36 @@ def modules() -> list[str]:
     return wrong
 
 
+def _write_all(z: Any, y: Any) -> None:
+    z[...] = y
+
+
+def _write_part(z: Any, y: Any) -> None:
+    z[1:] = y[1:]
+
+
+def overwritten() -> list[str]:
+    """Gradients of what was written over, recorded or not, that are elsewhere or not the CPU's."""
+    writes: list[Callable[[Any, Any], Any]] = [
+        _write_all, _write_part, lambda z, y: z.copy_(y), lambda z, y: z.zero_(), lambda z, y: z[1:].zero_(), lambda z, y: z.fill_(2),
+        lambda z, y: z.eq_(y), lambda z, y: z.sgn_(), lambda z, y: z.masked_fill_(z > 1, 0), lambda z, y: z.floor_(),
+    ]  # fmt: skip
+    wrong = []
+    for number, write in enumerate(writes):
+        for recorded in (False, True):
+            found = []
+            for place in ("cpu", "npu"):
+                x, y = (torch.tensor(values, device=place, requires_grad=True) for values in ([1.0, math.inf, 3.0], [4.0, 5.0, 6.0]))
+                z = x * 1
+                write(z, y)
+                (z**2 * y).sum().backward(create_graph=recorded)
+                found.append([x.grad, y.grad])
+            for here, there in zip(*found):
+                if not there.is_npu or not torch.equal(here.nan_to_num(-1), there.cpu().nan_to_num(-1)):
+                    wrong.append(f"write {number}, recorded {recorded}: {there} for {here}")
+    return wrong
+
+
 def _parts(made: Any) -> list[Any]:
     """The tensors that a sparse tensor consists of."""
     if made.layout is torch.sparse_coo:
@@ -239,4 +269,4 @@ def _sparse_gradient(x: Any) -> Any:
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        print(functions() + factories() + aliases() + leaves() + modules() + sparse())
+        print(functions() + factories() + aliases() + leaves() + modules() + overwritten() + sparse())

@@ -114,13 +114,6 @@ def _in_rows(kernel: Callable[[Array, int], Array]) -> Callable[[Array, int], Ar
 _exp, _log = exact(np.exp), exact(np.log)
 
 
-def _sums(x: Array, dim: int) -> Array:
-    """Return the sums along a dimension, which is kept. For few elements a product with ones takes a fifth of the time of NumPy's sum."""
-    if x.size <= _SMALL and x.dtype.char == "f" and dim in (-1, x.ndim - 1):
-        return x.dot(_ONES[: x.shape[-1]])
-    return np.asarray(sum_along(x, dim, True))
-
-
 def numpy_softmax(x: Array, dim: int) -> Array:
     """Return ``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
@@ -131,7 +124,7 @@ def numpy_softmax(x: Array, dim: int) -> Array:
     with quiet():
         powers = _shifted(x, dim)
         powers = np.exp(powers, out=powers) if x.size > FEW else _exp(powers)
-        total = _sums(powers, dim)
+        total = sum_along(powers, dim, True)
         if dim in (-1, x.ndim - 1):  # torch divides once in this case
             powers *= np.reciprocal(total)
         else:
@@ -148,7 +141,7 @@ def numpy_log_softmax(x: Array, dim: int) -> Array:
         return x.copy()
     with quiet():
         values = _shifted(x, dim)
-        values -= _log(_sums(_exp(values), dim))
+        values -= _log(sum_along(_exp(values), dim, True))
     return values
 
 

@@ -116,6 +116,7 @@ def _clamped(name: str, input: TensorBase, low: float, high: float) -> TensorBas
     return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._ms_shape, input._ms_stride))
 
 
+@operation(written="LeakyReluBackward1")
 def leaky_relu(input: TensorBase, negative_slope: float = 0.01) -> TensorBase:
     """Return ``x`` where it is positive, else ``negative_slope * x``."""
     _floating("leaky_relu_cpu", input)
@@ -145,6 +146,7 @@ def prelu(input: TensorBase, weight: TensorBase) -> TensorBase:
     return call(_prelu, (input, wide), strides=None if input._ms_stride is None else preserved_strides(shape, input._ms_stride))
 
 
+@operation(written="EluBackward1")
 def elu(input: TensorBase, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> TensorBase:
     """Return ``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
     _floating("elu_cpu", input)
@@ -155,12 +157,14 @@ def elu(input: TensorBase, alpha: float = 1.0, scale: float = 1, input_scale: fl
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
+@operation(written="EluBackward1")
 def selu(input: TensorBase) -> TensorBase:
     """Return ``scale * elu(x, alpha)`` with the constants of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
     _floating("elu_cpu", input)
     return _apply(_elu, "selu", input, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
+@operation(written="CeluBackward1")
 def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
     """Return ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
     if alpha == 0:
@@ -242,6 +246,7 @@ def hardshrink(input: TensorBase, lambd: float = 0.5, *, out: TensorBase | None 
     return result if out is None else _stored(result, out, input)
 
 
+@operation(written="ThresholdBackward1")
 def threshold(input: TensorBase, threshold: float, value: float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``x`` where it is above the threshold, else ``value``."""
     if isinstance(input, TensorBase) and input._ms_dtype.is_integral:

@@ -61,36 +61,42 @@ def _compared(kernel: Kernel, input: TensorBase, other: TensorBase | float, out:
     return binary(kernel, input, other, out)
 
 
+@operation(written="EqBackward")
 def eq(input: Any, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input == other``, elementwise."""
     expect_tensor("eq", input)
     return _compared(_eq, input, other, out)
 
 
+@operation(written="NeBackward")
 def ne(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input != other``, elementwise."""
     expect_tensor("ne", input)
     return _compared(_ne, input, other, out)
 
 
+@operation(written="LtBackward")
 def lt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input < other``, elementwise."""
     expect_tensor("lt", input)
     return _compared(_lt, input, other, out)
 
 
+@operation(written="LeBackward")
 def le(input: TensorBase, other: TensorBase | int, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input <= other``, elementwise."""
     expect_tensor("le", input)
     return _compared(_le, input, other, out)
 
 
+@operation(written="GtBackward")
 def gt(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input > other``, elementwise."""
     expect_tensor("gt", input)
     return _compared(_gt, input, other, out)
 
 
+@operation(written="GeBackward")
 def ge(input: TensorBase, other: TensorBase | float, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input >= other``, elementwise."""
     expect_tensor("ge", input)

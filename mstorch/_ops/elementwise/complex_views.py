@@ -22,6 +22,7 @@ from .._dispatch import FOUND, deliver, elementwise, expect_out_dtype, type_word
 from .._forms import Forms
 from .._in_place import in_place
 from .._memory_order import kept_order
+from .._named import name_written
 from .._operation import operation
 from .._overlaps import refuse_partly
 from ..memory.copying import clone, copy_
@@ -172,7 +173,7 @@ def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Tensor
 @operation(forms=Forms({"input": "self"}))
 def conj_physical_(self: TensorBase) -> TensorBase:
     """In-place version of ``conj_physical``."""
-    return in_place(self, conj_physical if self._ms_dtype.is_complex else clone)
+    return name_written(in_place(self, conj_physical if self._ms_dtype.is_complex else clone), "ConjPhysicalBackward1")
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:

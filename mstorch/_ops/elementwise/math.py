@@ -172,18 +172,19 @@ def tanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     return unary(_tanh, input, out, to_float=True)
 
 
-@operation(keeps_zero=True)
+@operation(keeps_zero=True, written="AsinhBackward1")
 def asinh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse hyperbolic sine of each element."""
     return unary(_asinh, input, out, to_float=True)
 
 
+@operation(written="AcoshBackward1")
 def acosh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse hyperbolic cosine of each element."""
     return unary(_acosh, input, out, to_float=True)
 
 
-@operation(keeps_zero=True)
+@operation(keeps_zero=True, written="AtanhBackward1")
 def atanh(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the inverse hyperbolic tangent of each element."""
     return unary(_atanh, input, out, to_float=True)
@@ -278,7 +279,12 @@ def logaddexp2(input: TensorBase, other: TensorBase, *, out: TensorBase | None =
     return binary(_logaddexp2, input, other, out)
 
 
+def _xlogy_node(input: Any, other: Any, **given: Any) -> str:
+    return f"XlogyBackward{2 if not isinstance(other, TensorBase) else int(not isinstance(input, TensorBase))}"
+
+
 @operation(forms=SELF)
+@node_called(_xlogy_node)
 def xlogy(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input * log(other)``, 0 where ``input`` is 0."""
     expect_a_tensor("xlogy", input, other)

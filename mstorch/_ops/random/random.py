@@ -44,6 +44,7 @@ from .._dispatch import (
 )
 from .._forms import SIZE, Forms
 from .._fresh_out import fresh_out
+from .._named import written_by
 from .._operation import BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE, operation
 from .._overlaps import refuse_partly
 from ..elementwise import elementwise
@@ -345,6 +346,7 @@ def _in_order(array: Array, order: tuple[int, ...]) -> Array:
 
 
 @operation(draws=IN_PLACE)
+@written_by("UniformBackward0")
 def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **kwargs: Any) -> TensorBase:
     """Fill with uniform random numbers in [from, to)."""
     low = kwargs.pop("from", from_)
@@ -363,6 +365,7 @@ def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Ge
 
 
 @operation(draws=IN_PLACE)
+@written_by("NormalBackward0")
 def normal_(self: TensorBase, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with normal random numbers."""
     check_history(self)
@@ -442,6 +445,7 @@ def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
 
 
 @operation(draws=IN_PLACE)
+@written_by(lambda self, *bounds, generator=None, **named: f"RandomBackward{2 - len(bounds) - len(named)}")
 def random_(self: TensorBase, *args: Any, generator: Generator | None = None, **bounds: Any) -> TensorBase:
     """Fill with random integers: ``random_()``, ``random_(to)``, ``random_(from, to)``."""
     check_writable(self)
@@ -469,6 +473,7 @@ def _check_probability(p: float) -> None:
 
 
 @operation(draws=IN_PLACE)
+@written_by(lambda self, p=0.5, **given: f"BernoulliBackward{1 if isinstance(p, TensorBase) else 2}")
 def bernoulli_(self: TensorBase, p: TensorBase | float = 0.5, *, generator: Generator | None = None) -> TensorBase:
     """Fill with 1 with probability ``p`` (a number, or a tensor with one probability per element), else with 0."""
     if not isinstance(p, TensorBase):
@@ -535,6 +540,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dty
 
 
 @operation(draws=IN_PLACE)
+@written_by("ExponentialBackward0")
 def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with exponential random numbers of rate ``lambd``."""
     check_writable(self)
@@ -550,6 +556,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
 
 
 @operation(draws=IN_PLACE)
+@written_by("GeometricBackward0")
 def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
     """Fill with the number of trials up to the first success with probability ``p``."""
     check_writable(self)
@@ -560,6 +567,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
 
 
 @operation(draws=IN_PLACE)
+@written_by("CauchyBackward0")
 def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with Cauchy random numbers."""
     check_history(self)
@@ -576,6 +584,7 @@ def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator:
 
 
 @operation(draws=IN_PLACE)
+@written_by("LogNormalBackward0")
 def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> TensorBase:
     """Fill with log-normal random numbers."""
     check_writable(self)

@@ -39,7 +39,7 @@ from .._dispatch import (
 )
 from .._forms import SECTIONS, SIZE, Forms
 from .._in_place import in_place_form
-from .._named import node_called
+from .._named import name_written, node_called
 from .._operation import operation
 from ..elementwise.complex_views import view_as_complex, view_as_real
 from ..indexing.index import keep_gaps
@@ -544,12 +544,12 @@ view_copy = _copying(_viewed, "view_copy")
 # Methods that change the view of its storage that a tensor is
 
 
-def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _own_view(function: Callable[..., Any], name: str, node: str | Callable[..., str]) -> Callable[..., Any]:
     def method(self: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
         refuse_inference(self)
         check_history(self)
         review(self, function(self, *args, **kwargs))
-        return self
+        return name_written(self, node if isinstance(node, str) else node(*args, **kwargs))
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
@@ -561,11 +561,16 @@ def _squeezed(input: TensorBase, *dim: int, **named: Any) -> TensorBase:
     return views.squeeze(input, *(dim if len(dim) < 2 else (dim,)), **named)
 
 
+def _squeeze_node(*given: Any, dim: Any = None) -> str:
+    dims = given if len(given) > 1 else given[0] if given else dim
+    return f"SqueezeBackward{3 if dims is None else 4 if isinstance(dims, int) else 5}"
+
+
 NAMED_METHODS = {
-    f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
+    f"{function.__name__}_": _own_view(function, f"{function.__name__}_", f"{function.__name__.capitalize()}Backward1")
     for function in (views.t, views.transpose, views.unsqueeze)
 }
-NAMED_METHODS["squeeze_"] = _own_view(_squeezed, "squeeze_")
+NAMED_METHODS["squeeze_"] = _own_view(_squeezed, "squeeze_", _squeeze_node)
 NAMED_METHODS.update(tril_=in_place_form(tril, "tril_", uniform=True), triu_=in_place_form(triu, "triu_", uniform=True))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": adjoint, "T": _all_reversed, "H": _hermitian}

@@ -14,7 +14,7 @@ from ..._core.tensor_base import TensorBase, array_of, is_meta, tensor_of, value
 from ..._core.warned import warn
 from ..._ops._in_place import in_place, in_place_form
 from ..._ops._memory_order import row_major
-from ..._ops._named import node_called
+from ..._ops._named import name_written, node_called
 from ..._ops._operation import BY_TENSOR, operation
 from ..._ops.elementwise import activation as acts
 from ..._ops.elementwise import math as maths
@@ -125,10 +125,11 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         found = _not_below_zero(_done(acts.leaky_relu, input, inplace, (lower + upper) / 2), "leakyReLu", (lower + upper) / 2, inplace)
-        return found if inplace else row_major(found)
+        return name_written(found, "RreluWithNoiseBackward1") if inplace else row_major(found)
     # torch draws for the non-positive elements only, in their order.
     drawn = slopes(input, lower, upper)
-    return _done(lambda x: where(x <= 0, mul(x, drawn), x), input, inplace)
+    found = _done(lambda x: where(x <= 0, mul(x, drawn), x), input, inplace)
+    return name_written(found, "RreluWithNoiseBackward1") if inplace else found
 
 
 @ways(absent=lambda input, lower, upper, generator=None: input.detach())

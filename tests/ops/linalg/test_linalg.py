@@ -387,9 +387,9 @@ def test_shares_of_singular_values_that_lstsq_takes_for_0(both, driver, rcond, m
     both(body, rtol=1e-4, atol=1e-5, strides=False)
 
 
-@pytest.mark.parametrize("matrix", ["torch.ones(3, 2)", "torch.zeros(3, 2)", "torch.stack([torch.eye(2), torch.ones(2, 2)])", "torch.eye(3, 2)"])
+@pytest.mark.parametrize("matrix", ["torch.eye(3, 2) * torch.tensor([1.0, 0.0])", "torch.zeros(3, 2)", "torch.stack([torch.eye(2), torch.zeros(2, 2)])", "torch.eye(3, 2)"])
 def test_gels_expects_full_rank(both, matrix):
-    if mstorch.get_default_device().type != "cpu" and "ones" in matrix:
+    if mstorch.get_default_device().type != "cpu" and matrix != "torch.eye(3, 2)":
         pytest.skip("the values of a device are not read")
 
     def body(torch):

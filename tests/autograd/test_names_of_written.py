@@ -1,0 +1,78 @@
+"""The node that a tensor has after an in-place form was called: its name is torch's, for every such method and function."""
+import warnings
+
+import pytest
+import torch as reference
+
+import mstorch
+
+_OTHER = {
+    "set_": "there it is refused as the node runs, here before",
+    "subtract_": "its older order of arguments",
+    "dropout1d": "a product and its views in place, of which one node is told",
+    "dropout3d": "a product and its views in place, of which one node is told",
+    "elu_": "torch's takes factors, too; the function elu, in place, is looked at",
+}
+_MODULES = ("", "nn.functional", "special", "linalg")
+_NUMBERS = [(), (0.5,), (0.1, 0.5), (0, 1)]
+
+
+def _inside(torch, module):
+    for part in module.split(".") if module else ():
+        torch = getattr(torch, part)
+    return torch
+
+
+def _methods():
+    for name in dir(reference.Tensor):
+        if name.endswith("_") and not name.endswith("__") and not name.startswith("_"):
+            yield name, lambda torch, y, *args, name=name: getattr(y, name)(*args)
+
+
+def _functions():
+    for module in _MODULES:
+        for name in dir(_inside(reference, module)):
+            if name.startswith("_") or not callable(getattr(_inside(reference, module), name)):
+                continue
+            if name.endswith("_"):
+                yield name, lambda torch, y, *args, name=name, module=module: getattr(_inside(torch, module), name)(y, *args)
+            elif module == "nn.functional":
+                yield name, lambda torch, y, *args, name=name: getattr(torch.nn.functional, name)(y, *args, inplace=True)
+
+
+def _named(torch, call, args):
+    x = torch.linspace(0.1, 0.8, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+    y = x * 1
+    given = (y.detach() * 0.9,) if args == "tensor" else (y.detach(), y.detach() + 1) if args == "tensors" else args
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            call(torch, y, *given)
+        except Exception:  # noqa: BLE001 - a form that the function does not have
+            return None
+    return type(y.grad_fn).__name__
+
+
+@pytest.mark.parametrize("forms", [_methods, _functions])
+def test_names(forms):
+    seen = wrong = 0
+    for name, call in forms():
+        for args in (*_NUMBERS, "tensor", "tensors"):
+            wanted = _named(reference, call, args)
+            if wanted is None or name in _OTHER:
+                continue
+            found = _named(mstorch, call, args)
+            seen += 1
+            if found != wanted:
+                wrong += 1
+                print(f"{name} {args}: {found} and not {wanted}")
+    assert not wrong and seen > 20
+
+
+def test_a_view_keeps_the_node_of_copied_slices():
+    for torch in (mstorch, reference):
+        y = torch.ones(3, requires_grad=True) * 1
+        y[:2].uniform_()
+        view = y[1:]
+        view.asinh_()
+        assert type(y.grad_fn).__name__ == "CopySlices"
