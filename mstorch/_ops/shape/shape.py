@@ -549,7 +549,9 @@ def _own_view(function: Callable[..., Any], name: str, node: str | Callable[...,
         refuse_inference(self)
         check_history(self)
         review(self, function(self, *args, **kwargs))
-        return name_written(self, node if isinstance(node, str) else node(*args, **kwargs))
+        label = node if isinstance(node, str) else node(*args, **kwargs)
+        seen = self._ms_node
+        return self if seen is None or type(seen).label[:-1] != label[:-1] else name_written(self, label)  # one of several views keeps its node
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

@@ -110,7 +110,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return ``x`` where it is above the threshold, else ``value``."""
-    return threshold_(input, threshold, value) if inplace else acts.threshold(input, threshold, value)  # type: ignore[return-value]
+    return threshold_(input, threshold, value) if inplace else acts.threshold(input, threshold, value)
 
 
 @operation(draws=BY_TENSOR)
