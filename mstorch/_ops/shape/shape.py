@@ -550,8 +550,9 @@ def _own_view(function: Callable[..., Any], name: str, node: str | Callable[...,
         check_history(self)
         review(self, function(self, *args, **kwargs))
         label = node if isinstance(node, str) else node(*args, **kwargs)
-        seen = self._ms_node
-        return self if seen is None or type(seen).label[:-1] != label[:-1] else name_written(self, label)  # one of several views keeps its node
+        if self._ms_node is not None and type(self._ms_node).label[:-1] == label[:-1]:  # one of several views keeps its node
+            name_written(self, label)
+        return self
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
