@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -106,21 +106,12 @@ def received(key: tuple[int, int], offset: int, size: int) -> UntypedStorage:
     return untyped_of(_INBOXES[key].storage(offset, size))
 
 
-class _Pickler(ForkingPickler):
-    """The pickler of a worker's batches. Small tensors are a part of the pickle. A storage of which a tensor is a small part moves to
-    shared memory of its own, as in torch, and only its descriptor is sent.
+def _reducers(outbox: Outbox, offsets: list[int]) -> dict[type, Callable[[Any], Any]]:
+    """Return the reductions of a worker's batches, which append the offsets of the parts that they take. Small tensors are a part of the
+    pickle. A storage of which a tensor is a small part moves to shared memory of its own, as in torch, and only its descriptor is sent.
     """
 
-    def __init__(self, file: Any, outbox: Outbox) -> None:
-        super().__init__(file)
-        for kind in [kind for kind in self.dispatch_table if issubclass(kind, (Tensor, UntypedStorage, TypedStorage))]:
-            del self.dispatch_table[kind]
-        self.dispatch_table[Tensor] = self.dispatch_table[Parameter] = self._reduced
-        self.dispatch_table[UntypedStorage] = self._reduced_storage
-        self._outbox = outbox
-        self.offsets: list[int] = []
-
-    def _reduced(self, tensor: Tensor) -> Any:
+    def reduced(tensor: Tensor) -> Any:
         storage: Any = tensor._ms_storage
         if storage.__class__ is not Storage or storage.nbytes < _LEAST:
             return tensor.__reduce_ex__(4)
@@ -128,24 +119,30 @@ class _Pickler(ForkingPickler):
             tensor.untyped_storage().share_memory_()
         return reduce_tensor(tensor)
 
-    def _reduced_storage(self, storage: UntypedStorage) -> Any:
+    def reduced_storage(storage: UntypedStorage) -> Any:
         cell = storage._cell
         if cell.__class__ is not Storage or cell.nbytes < _LEAST:
             return storage.__reduce__()
-        part = None if cell.shared is not None else self._outbox.put(cell.memory)
+        part = None if cell.shared is not None else outbox.put(cell.memory)
         if part is None:
             return reduce_storage(storage)
-        self.offsets.append(part[1])
+        offsets.append(part[1])
         return received, part
+
+    return {Tensor: reduced, Parameter: reduced, UntypedStorage: reduced_storage}
 
 
 def pickled(outbox: Outbox, value: Any) -> bytes:
     """Return a pickle of a batch, whose large storages are in shared memory."""
     file = io.BytesIO()
-    pickler = _Pickler(file, outbox)
+    offsets: list[int] = []
+    pickler = ForkingPickler(file)
+    ours = (Tensor, UntypedStorage, TypedStorage)
+    others = {kind: reduction for kind, reduction in pickler.dispatch_table.items() if not issubclass(kind, ours)}
+    pickler.dispatch_table = {**others, **_reducers(outbox, offsets)}
     try:
         pickler.dump(value)
     except BaseException:
-        outbox.release(pickler.offsets)
+        outbox.release(offsets)
         raise
     return file.getvalue()

@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -76,6 +77,26 @@ def test_parts_are_used_again():
         places.add(x.data_ptr())
         del x
     assert len(places) <= 5
+
+
+class Sized(Filled):
+    """Batches of what the worker holds in memory that is its own, in MB."""
+
+    def __getitem__(self, index):
+        with open("/proc/self/status") as file:
+            own = next(line for line in file if line.startswith("RssAnon"))
+        return self.torch.full((25 * ELEMENTS,), float(own.split()[1]) / 1024)
+
+
+def test_a_worker_keeps_no_batch():
+    sizes = [x[:, 0].max().item() for x in mstorch.utils.data.DataLoader(Sized(mstorch, 200), 4, num_workers=1)]
+    assert max(sizes) - max(sizes[:5]) < 100  # 50 batches of 16 MB
+
+
+def test_pickles_that_a_worker_makes_elsewhere_are_as_before():
+    before = dict(ForkingPickler._extra_reducers)
+    _shared.pickled(_shared.Outbox(None), [mstorch.ones(3), mstorch.nn.Parameter(mstorch.ones(3)), mstorch.ones(3).untyped_storage()])
+    assert ForkingPickler._extra_reducers == before
 
 
 def test_a_child_that_frees_its_copy_of_a_batch_leaves_the_parents():
