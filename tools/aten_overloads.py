@@ -2,11 +2,10 @@
 
     python -m tools.aten_overloads
 
-It writes mstorch/_library/schemas.txt as well: every overload of every operator with its tags, which ``op._schema`` and
-``op.tags`` tell.
+It also writes mstorch/_library/schemas.txt: every overload of every operator with its tags, for ``op._schema`` and ``op.tags``.
 
-Needs real torch beside mstorch. In the first are the operators that are no compositions of others (those are what a
-TorchDispatchMode sees) and that mstorch has a function of, or names in INTERNAL.
+Needs real torch beside mstorch. overloads.txt lists the operators that are not composed of others (a TorchDispatchMode sees these) and that
+mstorch has as a function or method, or that INTERNAL names.
 """
 from __future__ import annotations
 
@@ -37,12 +36,12 @@ INTERNAL = frozenset("""
 
 
 def has(name: str) -> bool:
-    """Whether mstorch has a function or method of that name."""
+    """Return whether mstorch has a function or method with this name."""
     return any(hasattr(place, name) for place in (mstorch, mstorch.Tensor, mstorch.nn.functional))
 
 
 def lines() -> list[str]:
-    """The overloads, sorted by operator, in torch's own order."""
+    """Return the lines of ``overloads.txt``, sorted by operator, each operator's overloads in torch's order."""
     found: dict[str, dict[str, str]] = {}
     for schema in torch._C._jit_get_all_schemas():
         space, _, name = schema.name.partition("::")
@@ -62,7 +61,7 @@ def lines() -> list[str]:
 
 
 def schemas() -> list[str]:
-    """All overloads, in torch's own order, each with the numbers of its tags."""
+    """Return the lines of ``schemas.txt``: all overloads in torch's order, each with the numbers of its tags."""
     found = []
     for name in sorted({schema.name.partition("::")[2] for schema in torch._C._jit_get_all_schemas() if schema.name.startswith("aten::")}):
         packet = getattr(torch.ops.aten, name)

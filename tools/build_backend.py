@@ -1,7 +1,7 @@
-"""How pip builds mstorch: as setuptools does, with one more file beside the package.
+"""The build backend of mstorch: setuptools, plus one file that is added to the finished wheel.
 
-`mstorch_hook.pth` lets a process that starts with MSTORCH_HOOK=1 find mstorch where it imports torch. setuptools has no option
-that puts a file beside a package, and editable wheels hold no files of the project at all, so it is added to the finished wheel.
+The file, `mstorch_hook.pth`, is installed beside the package. In a process started with MSTORCH_HOOK=1 it makes ``import torch`` find
+mstorch. setuptools has no option for a file beside a package, and editable wheels contain no files of the project.
 """
 
 from __future__ import annotations

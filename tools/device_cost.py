@@ -18,7 +18,7 @@ from typing import Any
 
 
 def _each_return_of(name: str, step: Callable[[], None]) -> Callable[..., None]:
-    """A profiler that ends a step where the function ``name`` returns."""
+    """Return a profile hook that ends a step whenever the function ``name`` returns."""
 
     def profile(frame: Any, event: str, _: Any) -> None:
         if event == "return" and frame.f_code.co_qualname.endswith(name):

@@ -1,10 +1,11 @@
-"""Write ``mstorch/_core/homes.txt``: where torch says that its classes and functions are, as far as our own modules do not tell.
+"""Write ``mstorch/_core/homes.txt``: the module and name that torch gives a class or function, where mstorch's own differ from them.
 
     python -m tools.homes            # writes the file anew
     python -m tools.homes --check    # fails where it is stale
 
-For each module that both have, every class and function of ours is looked up in torch under the same name, and asked for its module
-and name there. A home that has not that very object here is left out: what names it (a pickle, code of a graph) would not find it.
+For each module that both libraries have, every class and function of mstorch is looked up in torch under the same name, and its
+``__module__`` and qualified name there are read. An entry is left out if mstorch has another object under torch's module and name,
+because a pickle that names them would find the wrong object.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ Key = tuple[str, str]
 
 
 def modules(root: str) -> Iterator[str]:
-    """The modules below a package, itself first, that can be imported, by their names in torch."""
+    """Yield the name in torch of a package and of each importable module below it."""
     waiting = [root]
     while waiting:
         name = waiting.pop()
@@ -48,24 +49,24 @@ def modules(root: str) -> Iterator[str]:
 
 
 def named(value: Any) -> bool:
-    """Whether a value is a class, a function, or one in the form of such: what says by itself what it is called."""
+    """Return whether a value is a class, a function, or a callable of such a type, so that it has a module and a name of its own."""
     return issubclass(type(value), (type, types.FunctionType, types.BuiltinFunctionType, type(told_by_torch)))
 
 
 def says(value: Any) -> Key:
-    """The module and the name that a class or function says."""
+    """Return a class's or function's own ``__module__`` and qualified name."""
     return str(value.__module__), value.__name__ if isinstance(value, types.BuiltinFunctionType) else value.__qualname__
 
 
 def lazily(module: Any) -> list[str]:
-    """The names that a module of ours gives when they are asked for, because torch has them in it."""
+    """Return the names that a module of mstorch resolves on access, because torch defines them in the corresponding module."""
     from mstorch._core.homes import elsewhere
 
     return list(elsewhere().get("mstorch" + module.__spec__.name.removeprefix("torch").removeprefix("mstorch"), ()))
 
 
 def _members(place: str) -> Iterator[tuple[str, Any]]:
-    """What a module has under its own names, and the methods of its classes."""
+    """Yield the classes and functions of a module and the methods of its classes, with their names."""
     for name, value in list(vars(importlib.import_module(place)).items()):
         if not name.startswith("__") and named(value):
             yield name, value
@@ -83,7 +84,7 @@ def _ours_or_torchs(value: Any) -> bool:
 
 @functools.cache
 def told_by_torch() -> dict[str, dict[str, Key]]:
-    """By module and name in torch: the module and the name that torch says."""
+    """Return for each torch module the ``__module__`` and qualified name of each class and function in it."""
     warnings.simplefilter("ignore")
     places = list(modules("torch")) + [f"torch._C.{room}" for room in ROOMS if f"torch._C.{room}" in sys.modules]
     found: dict[str, dict[str, Key]] = {}
@@ -97,7 +98,7 @@ def told_by_torch() -> dict[str, dict[str, Key]]:
 
 
 def finds(module: str, name: str) -> Any:
-    """What a pickle would find by a module and a name."""
+    """Return the object that pickle finds for a module and a qualified name."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = inspect.getattr_static(found, part, None) if isinstance(found, type) else getattr(found, part, None)
@@ -105,7 +106,7 @@ def finds(module: str, name: str) -> Any:
 
 
 def told_here() -> tuple[list[str], list[tuple[str, str, list[str]]]]:
-    """The modules here, and for each module and name the key of the object there, with all places that have that object."""
+    """Return the modules of mstorch, and for each module and name the key of the object there and all places of that object."""
     warnings.simplefilter("ignore")
     here = list(modules("mstorch"))
     objects: dict[int, tuple[Any, list[str]]] = {}
@@ -127,12 +128,12 @@ def told_here() -> tuple[list[str], list[tuple[str, str, list[str]]]]:
 
 
 def _way(places: list[str]) -> tuple[bool, int]:
-    """How users reach an object: by public names, by few."""
+    """Return a sort key that puts places with public names first, then places with few parts."""
     return min(("._" in place or ":_" in place, place.count(".")) for place in places)
 
 
 def _key(value: Any, places: list[str]) -> Key | None:
-    """The module and name by which the table is asked for an object."""
+    """Return the module and name under which the table lists an object; None for an object that it does not list."""
     from mstorch._core.built_in import written
 
     behind = written(value)
@@ -152,7 +153,7 @@ def _key(value: Any, places: list[str]) -> Key | None:
 
 
 def table(theirs: dict[str, dict[str, Key]], here: list[str], rows: list[tuple[str, str, list[str]]]) -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     has = {place: set(names) for place, names in ((module, ()) for module in here)}
     for _, _, places in rows:
         for place in places:
@@ -184,7 +185,7 @@ def table(theirs: dict[str, dict[str, Key]], here: list[str], rows: list[tuple[s
 
 
 def _plain(own: str, name: str, said: dict[Key, Key]) -> Key:
-    """What the reader of the file makes of a name that has no row."""
+    """Return the module and name that the reader of the file assumes for a name without a row."""
     outer, _, inner = name.partition(".")
     if inner and (own, outer) == ("mstorch", "Tensor"):
         return "torch._C", f"TensorBase.{inner}"
@@ -195,7 +196,7 @@ def _plain(own: str, name: str, said: dict[Key, Key]) -> Key:
 
 
 def _can_be_there(told: Key, places: list[str]) -> bool:
-    """Whether a home of torch's has that very object here, or has nothing of that name, so that ``_unbuilt`` can find it."""
+    """Return whether torch's module holds the same object in mstorch, or lacks the name, so that ``_unbuilt`` can resolve it."""
     if "." in told[1] or f"{told[0]}:{told[1]}" in places:
         return f"{told[0]}:{told[1]}" in places
     try:
@@ -206,7 +207,7 @@ def _can_be_there(told: Key, places: list[str]) -> bool:
 
 
 def main(words: list[str]) -> None:
-    """Write the file, or compare it."""
+    """Write the file or, with ``--check``, compare it."""
     if words == ["--told"]:
         with contextlib.redirect_stdout(sys.stderr):  # modules of torch's print while they are imported
             told = told_by_torch()

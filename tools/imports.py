@@ -1,9 +1,9 @@
-"""Which names that packages import from torch at once, unguarded, mstorch lacks though torch has them.
+"""List the names of torch that packages import unguarded and that mstorch lacks.
 
     python -m tools.imports SITE_PACKAGES…    # a line for each name: how many packages, and which; fails if there is any
 
-Read from the sources, nothing of the packages runs: the ``import`` statements that a module meets while it is imported, outside of
-functions and ``try``, also where an ``if`` may leave them out. One that is missing stops the package's import.
+Unguarded: in an ``import`` statement outside of functions and ``try``, so that a missing name makes the package's import fail. Statements
+under ``if`` count too. Only the sources are read; nothing of the packages runs.
 """
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _OWN = {"torch", "mstorch", "functorch", "torchgen", "tests", "mindspore"}
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at import: those of classes, ``with`` and ``if`` too, not of what only type checkers or programs run."""
+    """Yield the statements that run at import, those in classes, ``with`` and ``if`` included, except under ``if TYPE_CHECKING`` and ``if
+    __name__ == "__main__"``."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.If):
@@ -34,7 +35,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def imported(source: str) -> set[str]:
-    """The dotted names below torch that a module's source imports at once: ``nn.init.normal_``; "" is torch itself."""
+    """Return the dotted names below torch that a module's source imports unguarded, such as ``nn.init.normal_``; "" is torch itself."""
     found = set()
     for statement in _statements(ast.parse(source).body):
         if isinstance(statement, ast.Import):
@@ -46,7 +47,7 @@ def imported(source: str) -> set[str]:
 
 @cache
 def has(root: str, name: str) -> bool:
-    """Whether a package has a name below it: an attribute, or a module that can be imported."""
+    """Return whether a package has a dotted name: an attribute, or a module that can be imported."""
     if not name:
         return True
     home, _, last = name.rpartition(".")
@@ -63,7 +64,7 @@ def has(root: str, name: str) -> bool:
 
 
 def wanted(site: Path) -> dict[str, set[str]]:
-    """The names that the packages of a folder import from torch, and which packages do."""
+    """Return the names that the packages in a folder import from torch, each with the packages that import it."""
     found: dict[str, set[str]] = {}
     for path in site.rglob("*.py"):
         package = path.relative_to(site).parts[0]
@@ -79,12 +80,12 @@ def wanted(site: Path) -> dict[str, set[str]]:
 
 
 def missing(names: dict[str, set[str]], oracle: str = "torch") -> dict[str, set[str]]:
-    """Those of the names that torch has and mstorch lacks."""
+    """Return the names that torch has and mstorch lacks."""
     return {name: packages for name, packages in names.items() if not has(mstorch.__name__, name) and has(oracle, name)}
 
 
 def main(sites: list[str]) -> int:
-    """Print what is missing; the number of names as exit code, at most 1."""
+    """Print the missing names; return 1 if there are any, else 0."""
     names: dict[str, set[str]] = {}
     for site in sites:
         for name, packages in wanted(Path(site)).items():

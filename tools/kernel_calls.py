@@ -1,4 +1,4 @@
-"""Holds the rows of Ascend that run on the CPU too against the host's rows, on all calls of torch's databases (needs torch).
+"""Compare the rows of Ascend that also run on the CPU with the host's rows, on all calls of torch's databases (needs torch).
 
     MSTORCH_FAKE_DEVICE=Ascend python -m tools.kernel_calls            # write tools/kernel_calls.json, which the kernel map prints
     MSTORCH_FAKE_DEVICE=Ascend python -m tools.kernel_calls -k sort    # of some operators only: print, write nothing
@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 PATH = pathlib.Path(__file__).with_name("kernel_calls.json")
-"""By row: how many calls ran, how many differ from the host's row, and the first that did."""
+"""For each row: the number of calls, the number that differ from the host's row, and the first of these."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool")
 CLOSE = {"float16": 2e-3, "bfloat16": 2e-2}
 FREE = {"batch_norm_grad", "linalg_qr"}  # factors that are not unique
 
 
 def apart(mine: Any, theirs: Any) -> str:
-    """How a result differs from the host's: in number, shape, dtype, or by more than rounding; "" if it does not."""
+    """Return the difference from the host's result: in count, shape or dtype, or in values by more than rounding; "" if there is none."""
     if isinstance(theirs, (tuple, list)):
         if not isinstance(mine, (tuple, list)) or len(mine) != len(theirs):
             return "another number of results"
@@ -47,14 +47,14 @@ def apart(mine: Any, theirs: Any) -> str:
 
 
 def _arrays(value: Any) -> Any:
-    """Results as arrays of their own."""
+    """Return results as a list of NumPy arrays that own their memory."""
     if isinstance(value, (tuple, list)):
         return [_arrays(item) for item in value]
     return np.array(value.asnumpy() if hasattr(value, "asnumpy") else value)
 
 
 def _shown(args: Any) -> str:
-    """The arguments of a call in a line."""
+    """Return a call's arguments as one line of text."""
     made = []
     for item in args:
         if isinstance(item, (tuple, list)) and any(hasattr(part, "asnumpy") for part in item):
@@ -67,13 +67,13 @@ def _shown(args: Any) -> str:
 
 
 class Calls:
-    """What was seen of each row."""
+    """Counts for each row its calls and those that differ from the host's row."""
 
     def __init__(self) -> None:
         self.seen: dict[str, list[Any]] = {}
 
     def observe(self, op: str, found: Any, host: Callable[[], Callable[..., Any]], args: tuple[Any, ...]) -> None:
-        """Compare a call of a row with the host's."""
+        """Run the host's row on the same arguments and compare its result."""
         from mstorch._backend import fake  # late: with the stand-in chosen
 
         entry = self.seen.setdefault(op, [0, 0, ""])
@@ -90,12 +90,12 @@ class Calls:
                 entry[2] = entry[2] or f"{wrong}, of ({_shown(args)})"[:240]
 
     def write(self) -> None:
-        """Write what was seen, a line for each row."""
+        """Write the counts, one line per row."""
         PATH.write_text("{\n" + ",\n".join(f"{json.dumps(op)}: {json.dumps(self.seen[op])}" for op in sorted(self.seen)) + "\n}\n")
 
 
 def forwards(info: Any, name: str) -> Iterator[Callable[[], Any]]:
-    """Calls of an operator in a dtype, without gradients."""
+    """Yield calls of an operator on torch's samples of one dtype, without gradients."""
     import torch
 
     from tests import databases
@@ -110,7 +110,7 @@ def forwards(info: Any, name: str) -> Iterator[Callable[[], Any]]:
 
 
 def sweep(text: str) -> Calls:
-    """Run the databases on the stand-in device."""
+    """Run the databases on the stand-in device and return the counts."""
     import mstorch
     from mstorch._backend import fake
     from tests import databases
@@ -137,7 +137,7 @@ def sweep(text: str) -> Calls:
 
 
 def main() -> None:
-    """Sweep and write."""
+    """Run the sweep, print what differs and write the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only operators and modules whose name contains this text; print, write nothing")
     options = parser.parse_args()

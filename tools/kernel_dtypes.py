@@ -30,7 +30,7 @@ def _in_dtype(value: Any, name: str, first: np.dtype) -> Any:
 
 
 def refused() -> dict[str, list[str]]:
-    """The dtypes by row."""
+    """Return the refused dtypes of each row."""
     import mstorch  # noqa: F401 - the import fills the table
     from mstorch._backend.samples import samples
     from mstorch._backend.table import ALL, ROWS

@@ -28,7 +28,7 @@ from tools.kernel_samples import TRAINING
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
 FREE = ("view",)  # kinds that run no kernel
 LAUNCHES = pathlib.Path(__file__).parents[1] / "mstorch" / "_backend" / "ascend" / "launches.json"
-"""How many kernels a row of Ascend launches, where it is more than one: the stand-in counts rows by it that it cannot run."""
+"""Number of kernels of the Ascend rows that launch more than one. The stand-in uses it to count rows that it cannot run."""
 FEW = {  # rows whose kernels are counted, under the names that users know
     "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_parts",
     "cross entropy": "cross_entropy", "AdamW": "adamw_step", "attention": "attention", "attention backward": "attention_grad",
@@ -37,7 +37,7 @@ FEW = {  # rows whose kernels are counted, under the names that users know
 
 
 class Entry(NamedTuple):
-    """A row on a device."""
+    """A kernel row on one device."""
 
     row: str
     device: str
@@ -55,17 +55,18 @@ class Entry(NamedTuple):
 
     @property
     def missing(self) -> list[str]:
-        """The primitives that the device has not."""
+        """The primitives that the device lacks."""
         return [name for name, kind in self.kinds.items() if not kind]
 
     @property
     def kernels(self) -> int:
-        """How many kernels a call runs."""
+        """The number of kernels that a call launches."""
         return sum(self.kinds[name] not in FREE for name in self.primitives)
 
 
 def kind_of(device: str, name: str) -> str:
-    """How a device serves a primitive: by ``aclnn``, ``aicpu``, ``view``, ``cuda``, or by its docstring alone; "" if not at all."""
+    """Return which part of a device's plugin provides a primitive: "aclnn", "aicpu", "view" or "cuda", "docstring" if only its docstring
+    names the device, "" if nothing does."""
     if device == "Ascend":
         return plugins.ascend().get(name, "")
     if name in plugins.views():
@@ -76,7 +77,7 @@ def kind_of(device: str, name: str) -> str:
 
 
 def platforms(name: str) -> list[str]:
-    """The "Supported Platforms" in a primitive's docstring."""
+    """Return the "Supported Platforms" of a primitive's docstring."""
     from mindspore import ops  # late: with MindSpore's device chosen
     from mindspore.ops import operations
     from mindspore.ops.auto_generate import gen_ops_prim
@@ -90,7 +91,7 @@ def platforms(name: str) -> list[str]:
 
 
 def entries(device: str) -> list[Entry]:
-    """All rows on a device."""
+    """Return an entry for each kernel row on a device."""
     import mstorch  # the import fills the table
     import mstorch._backend.ascend
     import mstorch._backend.gpu  # noqa: F401
@@ -122,12 +123,13 @@ def entries(device: str) -> list[Entry]:
 
 @lru_cache
 def _calls() -> dict[str, list[Any]]:
-    """What ``tools/kernel_calls.py`` wrote down."""
+    """Return the contents of ``kernel_calls.json``."""
     return dict(json.loads(CALLS.read_text()))
 
 
 def held(op: str) -> str:
-    """On how many calls of torch's databases a row of Ascend ran on the CPU, and where it differed from the host's row."""
+    """Return the number of database calls on which a row of Ascend ran on the CPU, and its first difference from the host's row, as text.
+    """
     count, differ, first = _calls().get(op, (0, 0, ""))
     if not count:
         return "no call"
@@ -135,7 +137,7 @@ def held(op: str) -> str:
 
 
 def cpu_result(op: str, args: list[Any]) -> Any:
-    """What the CPU's row gives for a sample call."""
+    """Return the result of the CPU's row for a sample call."""
     from mstorch._backend.raw import NAME_OF_NP
     from mstorch._backend.table import kernel
 
@@ -144,7 +146,7 @@ def cpu_result(op: str, args: list[Any]) -> Any:
 
 
 def difference(device: Any, cpu: Any) -> str:
-    """How two results differ in shape or by more than rounding; "" if they agree."""
+    """Return the difference of two results, in shape or by more than rounding; "" if they agree."""
     if isinstance(cpu, (tuple, list)):
         return next(filter(None, map(difference, device, cpu)), "") if len(device) == len(cpu) else f"{len(device)} results"
     mine, theirs = (item.asnumpy() if hasattr(item, "asnumpy") else np.asarray(item) for item in (device, cpu))
@@ -156,7 +158,8 @@ def difference(device: Any, cpu: Any) -> str:
 
 
 def faults(listed: list[Entry]) -> list[str]:
-    """What must not be: an entry without a kernel or a reason, or one that names what its device has not."""
+    """Return a message for each entry that has neither kernel nor reason, that uses a primitive missing on its device, or that could not be
+    traced."""
     found = []
     for entry in listed:
         where = f"{entry.row} on {entry.device}"
@@ -170,7 +173,7 @@ def faults(listed: list[Entry]) -> list[str]:
 
 
 def shares(listed: list[Entry]) -> tuple[int, int]:
-    """Of the rows of float training: how many have a kernel whose primitives are all in the plugin, and how many there are."""
+    """Return how many rows of float32 training use only primitives of the plugin, and the number of all such rows."""
     training = set(json.loads(TRAINING.read_text()))
     rows = [entry for entry in listed if entry.row in training]
     return sum(entry.here and not entry.missing and not entry.ended for entry in rows), len(rows)
@@ -186,7 +189,7 @@ def _line(entry: Entry) -> str:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the text of the page."""
     import mindspore  # late: with MindSpore's device chosen
 
     lines = [
@@ -230,12 +233,12 @@ def page() -> str:
 
 
 def launches(listed: list[Entry]) -> dict[str, int]:
-    """The rows whose sample call launches another number of kernels than one."""
+    """Return the number of kernels for each row whose sample call launches more than one."""
     return {entry.row: entry.kernels for entry in listed if entry.here and entry.kernels > 1}
 
 
 def main() -> int:
-    """Write the page, or check."""
+    """Write the page or, with ``--check``, print the faults."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print faults and fail if there are any; write nothing")
     options = parser.parse_args()

@@ -21,7 +21,7 @@ VIEWS = ("expand", "permute", "reshape", "select", "slice", "storage_gather", "s
 
 
 def encoded(value: Any) -> Any:
-    """An argument of a kernel as JSON; of arrays that hold no integers only shape and dtype are kept."""
+    """Return a kernel argument as JSON; an array is reduced to shape and dtype unless it holds integers."""
     if isinstance(value, np.ndarray):
         made: dict[str, Any] = {"dtype": str(value.dtype), "shape": list(value.shape)}
         if value.dtype.kind in "iu":
@@ -43,7 +43,7 @@ def _arrays(values: Any) -> Iterator[np.ndarray]:
 
 
 def worth(args: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """How well a call serves as a sample, less is better; None if it cannot be written down."""
+    """Return a sort key for calls as samples, smaller is better; None if the arguments cannot be written as JSON."""
     arrays = list(_arrays(args))
     if not arrays or any(array.dtype.name == "bfloat16" for array in arrays):
         return None
@@ -59,7 +59,7 @@ class Recorder:
         self.training: set[str] | None = set(VIEWS)
 
     def watched(self, op: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, whose calls are looked at."""
+        """Return a wrapper of the function that offers each of its calls as the row's sample."""
 
         def call(*args: Any) -> Any:
             rank = worth(args)
@@ -72,7 +72,7 @@ class Recorder:
         return call
 
     def write(self) -> None:
-        """Write what was found, a line for each row."""
+        """Write the samples, one line per row."""
         lines = [f"{json.dumps(op)}: {json.dumps(self.found[op][1], default=str)}" for op in sorted(self.found)]
         PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -1,4 +1,4 @@
-"""Which primitives a kernel row calls: it runs on the CPU under a profile hook, with stand-ins for kernels that the CPU lacks."""
+"""Find the primitives that a kernel row calls: run it on the CPU under a profile hook, with stand-ins for kernels that the CPU lacks."""
 from __future__ import annotations
 
 import os
@@ -31,7 +31,8 @@ MISSING = ("unregistered", "Unsupported op", "Create kernelmod", "not support on
 
 @dataclass
 class Trace:
-    """What a row did: its primitives in order, those that the CPU has no kernel of, reads of values, and why it ended early."""
+    """The result of tracing a row: its primitives in call order, those without a CPU kernel, the number of value reads, and why it ended
+    early."""
 
     primitives: list[str] = field(default_factory=list)
     absent: set[str] = field(default_factory=set)
@@ -42,7 +43,7 @@ class Trace:
 
 
 def lacks_kernel(error: BaseException) -> bool:
-    """Whether an error of MindSpore's says that the CPU has no kernel of a primitive."""
+    """Return whether a MindSpore error says that the CPU has no kernel for a primitive."""
     return any(words in str(error) for words in MISSING)
 
 
@@ -58,7 +59,7 @@ def _stand_in(name: str, args: Any) -> Any:
 
 
 def _kept(result: Any) -> Any:
-    """The values of a result, before anything else runs."""
+    """Return a copy of a result's values, taken before anything else runs."""
     if isinstance(result, (tuple, list)):
         return tuple(map(_kept, result))
     return result.asnumpy().copy() if isinstance(result, Raw) else result
@@ -105,7 +106,7 @@ def _profiled(trace: Trace) -> Iterator[None]:
 
 
 def raw_of(value: Any) -> Any:
-    """A sample's argument as the row gets it."""
+    """Return the value that a row receives for a recorded argument."""
     if isinstance(value, np.ndarray):
         return from_numpy(np.ascontiguousarray(value).reshape(value.shape))
     if isinstance(value, (list, tuple)):
@@ -114,7 +115,7 @@ def raw_of(value: Any) -> Any:
 
 
 def trace(function: Callable[..., Any], args: list[Any]) -> Trace:
-    """Run a row's function on a sample."""
+    """Run a row's function on a sample call and return its Trace."""
     found = Trace()
     given = [raw_of(item) for item in args]
     primitives.watchers.append(_watcher(found))

@@ -14,7 +14,7 @@ _MARK = re.compile(r"^# %%( \[markdown\])?\n", re.MULTILINE)
 
 
 def cells(script: str) -> list[tuple[bool, str]]:
-    """The cells of a script: whether it is text, and what it says."""
+    """Yield the cells of a script: whether the cell is Markdown, and its text."""
     parts = _MARK.split(script)
     if parts[0].strip():
         raise ValueError("something stands before the first cell")
@@ -26,7 +26,7 @@ def cells(script: str) -> list[tuple[bool, str]]:
 
 
 def notebook(script: str) -> str:
-    """The notebook of a script, as it stands in a file; it holds no results."""
+    """Return the JSON text of a script's notebook, without outputs."""
     made: list[dict[str, Any]] = []
     for number, (is_text, text) in enumerate(cells(script)):
         kind, lines = "markdown" if is_text else "code", text.splitlines(keepends=True)
@@ -38,7 +38,7 @@ def notebook(script: str) -> str:
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write all notebooks."""
     for script in sorted(FOLDER.glob("*.py")):
         script.with_suffix(".ipynb").write_text(notebook(script.read_text("utf-8")), "utf-8")
 

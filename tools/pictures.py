@@ -2,7 +2,7 @@
 
     python -m tools.pictures losses    # trains examples/digits_cnn.py with torch and with mstorch (needs torch), and draws both
     python -m tools.pictures speed     # the bars of the table in benchmarks/README.md
-    python -m tools.pictures rooms     # how the rooms of the package stand on each other
+    python -m tools.pictures rooms     # the rooms of the package, each above those that it imports
 """
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ _STYLE = "font-family='Helvetica, Arial, sans-serif' font-size='13'"
 
 
 class Drawing:
-    """Shapes of a picture, in pixels from its upper left corner."""
+    """The shapes of an SVG picture, in pixels from its upper left corner."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self._size = f"viewBox='0 0 {width} {height}' width='{width}' height='{height}'"
         self._parts = [f"<title>{html.escape(title)}</title>", f"<rect width='{width}' height='{height}' fill='white'/>"]
 
     def text(self, x: float, y: float, text: str, anchor: str = "start", color: str = _INK, bold: bool = False) -> None:
-        """A line of text; ``y`` is its base line."""
+        """Add a line of text whose baseline is at ``y``."""
         weight = " font-weight='bold'" if bold else ""
         self._parts.append(f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' fill='{color}'{weight}>{html.escape(text)}</text>")
 
     def box(self, x: float, y: float, width: float, height: float, color: str) -> None:
-        """A filled rectangle."""
+        """Add a filled rectangle."""
         self._parts.append(f"<rect x='{x:.1f}' y='{y:.1f}' width='{width:.1f}' height='{height:.1f}' rx='3' fill='{color}'/>")
 
     def line(self, points: Sequence[tuple[float, float]], color: str, width: float = 1, dashes: str = "") -> None:
-        """A line through points."""
+        """Add a line through points."""
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         dashed = f" stroke-dasharray='{dashes}'" if dashes else ""
         self._parts.append(f"<polyline points='{joined}' fill='none' stroke='{color}' stroke-width='{width}'{dashed}/>")
 
     def write(self, name: str) -> None:
-        """Write the picture into the folder."""
+        """Write the SVG file."""
         FOLDER.mkdir(exist_ok=True)
         body = "\n".join(self._parts)
         (FOLDER / name).write_text(f"<svg xmlns='http://www.w3.org/2000/svg' {self._size} {_STYLE}>\n{body}\n</svg>\n", "utf-8")
 
 
 def losses() -> None:
-    """The training losses of the digits example in both libraries."""
+    """Draw the training losses of the digits example in both libraries."""
     script = str(ROOT / "examples" / "digits_cnn.py")
     theirs, ours = (_printed([sys.executable, *words, script]) for words in ((), ("-m", "mstorch")))
     made = Drawing(560, 300, "Training losses of examples/digits_cnn.py in torch and in mstorch")
@@ -80,13 +80,13 @@ def losses() -> None:
 
 
 def _printed(command: list[str]) -> list[float]:
-    """The losses that a run prints, an epoch each."""
+    """Run a command and return the losses that it prints, one per epoch."""
     ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     return [float(found) for found in re.findall(r"train loss ([\d.]+)", ended.stdout)]
 
 
 def speed() -> None:
-    """mstorch's time of a training and of an inference step over torch's."""
+    """Draw mstorch's time relative to torch's, for a training and an inference step."""
     table = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     rows = re.findall(r"^\| (train|infer) (\w+) \| \S+ \| \S+ \| ([\d.]+) \|", table, re.MULTILINE)
     made = Drawing(560, 60 + 24 * len(rows), "mstorch's time over torch's, by network")
@@ -116,7 +116,7 @@ _ROOMS = (
 
 
 def rooms() -> None:
-    """The rooms, each on those that it may import."""
+    """Draw the rooms of the package, each above those that it may import."""
     made = Drawing(560, 36 + 40 * len(_ROOMS), "The rooms of mstorch, each on those that it imports")
     for at, (name, text) in enumerate(_ROOMS):
         y = 16 + 40 * at
@@ -130,7 +130,7 @@ PICTURES: dict[str, Callable[[], None]] = {"losses": losses, "speed": speed, "ro
 
 
 def main() -> None:
-    """Draw the pictures that are named, or all."""
+    """Draw the pictures named on the command line, or all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("pictures", nargs="*", metavar="PICTURE", help=" ".join(PICTURES))
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What MindSpore's installed plugins hold, read from their files without a device: names of kernels by device."""
+"""Read the kernel names in MindSpore's installed plugins from their files, without a device."""
 from __future__ import annotations
 
 import mmap
@@ -33,14 +33,14 @@ _SERVES = {
 
 @cache
 def home() -> pathlib.Path:
-    """Where MindSpore is installed."""
+    """Return the folder of MindSpore's package."""
     import mindspore  # late: reading files needs no MindSpore that runs
 
     return pathlib.Path(mindspore.__file__).parent
 
 
 def symbols(path: pathlib.Path) -> Iterator[str]:
-    """The names in the dynamic symbol table of an ELF file (64 bits, little endian)."""
+    """Yield the names in the dynamic symbol table of a 64-bit little-endian ELF file."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:6] != b"\x7fELF\x02\x01":
             raise ValueError(f"{path} is no ELF file of 64 bits")
@@ -57,7 +57,7 @@ def symbols(path: pathlib.Path) -> Iterator[str]:
 
 
 def _matches(path: pathlib.Path, pattern: re.Pattern[bytes]) -> set[str]:
-    """The names in a file's type names whose stated length is right."""
+    """Return the class names that a pattern finds in a file's mangled C++ names; a mangled name whose length prefix is wrong is skipped."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         found = set()
         for match in pattern.finditer(data):
@@ -69,7 +69,7 @@ def _matches(path: pathlib.Path, pattern: re.Pattern[bytes]) -> set[str]:
 
 @cache
 def ascend() -> dict[str, str]:
-    """The primitives of the Ascend plugin and how each is served: ``aclnn``, ``view`` (strides only) or ``aicpu``."""
+    """Return the primitives of the Ascend plugin, each with how it is served: ``aclnn``, ``view`` (strides only) or ``aicpu``."""
     found: dict[str, str] = {}
     if (home() / AICPU).exists():
         found.update(dict.fromkeys(_matches(home() / AICPU, _AI_CPU), "aicpu"))
@@ -92,7 +92,7 @@ def _classes(file: str, suffix: str) -> Iterator[str]:
 
 @cache
 def views() -> set[str]:
-    """The primitives that MindSpore serves by strides alone, on every device."""
+    """Return the primitives that MindSpore computes by strides alone, on every device."""
     found = set()
     for symbol in symbols(home() / VIEWS):
         match = _STRIDES.match(symbol)
@@ -104,14 +104,14 @@ def views() -> set[str]:
 
 @cache
 def aclnn() -> set[str]:
-    """The functions of CANN that the plugin names."""
+    """Return the names of the CANN functions in the plugin."""
     with (home() / ASCEND).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return {name.decode() for name in _ACLNN.findall(data)}
 
 
 @cache
 def gpu() -> set[str]:
-    """The kernel classes of the CUDA plugin, without their ending."""
+    """Return the names of the CUDA plugin's kernel classes, without their suffix."""
     files = sorted((home() / ROOT).glob("libmindspore_gpu.so*"))
     found = _matches(files[-1], _KERNEL_MOD) if files else set()
     return found | {name for kernel, names in _SERVES.items() if kernel in found for name in names}

@@ -13,7 +13,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "docs" / "api"
 
 
 def main() -> int:
-    """Write the pages, or say which are stale."""
+    """Write the pages; with ``--check``, print which of them are stale."""
     parser = argparse.ArgumentParser(description=(api_map.__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print stale pages and fail if there are any; write nothing")
     options = parser.parse_args()

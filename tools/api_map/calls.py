@@ -1,4 +1,4 @@
-"""Runs torch's databases of operators, modules and optimizers, and writes down what came out and which kernels ran (needs torch).
+"""Run torch's databases of operators, modules and optimizers, and write the results and the kernels that ran (needs torch).
 
     python -m tools.api_map.calls            # on the CPU and on the stand-in device; writes tools/api_map/calls.json
     python -m tools.api_map.calls -k norm    # of some entries only: print, write nothing
@@ -22,14 +22,15 @@ KINDS = ("ops", "modules", "optimizers")
 
 
 def entries(text: str) -> list[tuple[str, Callable[[], None]]]:
-    """The entries whose name contains a text, by kind and name, and their checks."""
+    """Return the database entries whose name contains a text: for each its kind and name, and the function that checks it."""
     from tests import databases  # late: it imports both libraries
 
     return [(f"{kind} {name}", check) for kind in KINDS for name, check in databases.items(kind).items() if text in name]
 
 
 def sweep(text: str, device: str, skip: int) -> Iterator[tuple[str, list[Any]]]:
-    """What is seen of each entry, after some that are skipped."""
+    """Check each entry on a device after the first ``skip``; yield its name, its error text ("" if it agrees), the kernel rows that ran,
+    and those that fell back to the CPU."""
     import mstorch  # late: with the device chosen
     from mstorch._backend import table
     from tests import databases
@@ -56,7 +57,8 @@ def _noted(rows: set[str], op: str, function: Callable[..., Any]) -> Callable[..
 
 
 def in_a_process(text: str, device: str, fake: str) -> dict[str, list[Any]]:
-    """What processes see, a new one after an entry that ends its process."""
+    """Return the results of ``sweep`` from subprocesses; an entry that kills its process is recorded, and a new process goes on after it.
+    """
     listed = [name for name, _ in entries(text)]
     found: dict[str, list[Any]] = {}
     while len(found) < len(listed):
@@ -71,7 +73,7 @@ def in_a_process(text: str, device: str, fake: str) -> dict[str, list[Any]]:
 
 
 def main() -> None:
-    """Sweep in a process for each device, and write."""
+    """Check all entries on the CPU and on the stand-in device, in subprocesses, and write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only entries whose name contains this text; print, write nothing")
     parser.add_argument("--device", choices=("cpu", "npu"), help="print what this process sees on a device, a line of JSON an entry")

@@ -1,4 +1,4 @@
-"""torch's public names by page, and how mstorch's are called."""
+"""torch's public names by page, and the call forms of mstorch's."""
 from __future__ import annotations
 
 import ast
@@ -49,7 +49,7 @@ _INTERNAL = re.compile(
 
 
 class Name(NamedTuple):
-    """A public name: where it stands, whether it is there, and how it is called."""
+    """A public name of torch: its namespace, whether mstorch has it, and the call forms."""
 
     space: str
     name: str
@@ -63,14 +63,14 @@ class Name(NamedTuple):
 
 
 def names(space: str) -> Iterator[Name]:
-    """torch's public names of a module or class, in order."""
+    """Return torch's public names in a module or class, in order."""
     theirs, ours = _resolved("torch", space), _resolved("mstorch", space)
     for name in sorted(_public(theirs, space), key=lambda text: (text.lower(), text)):
         yield Name(space, name, _state(ours, name), tuple(_forms(space, ours, name)))
 
 
 def _resolved(root: str, space: str) -> Any:
-    """A module or class by its dotted name; None if it is not there."""
+    """Return a module or class by its dotted name; None if it does not exist."""
     path = root + space.removeprefix("torch")
     try:
         return importlib.import_module(path)
@@ -100,7 +100,7 @@ def _state(ours: Any, name: str) -> str:
 
 @functools.cache
 def _stubbed(space: str) -> dict[str, list[str]]:
-    """By name: the parameters of each form that a stub gives."""
+    """Return for each name in a stub the parameters of each of its overloads."""
     found: dict[str, list[str]] = {}
     for path in sorted(STUBS.glob(_FILES[space])) if space in _FILES else ():
         for node in ast.walk(ast.parse(path.read_text())):
@@ -110,7 +110,7 @@ def _stubbed(space: str) -> dict[str, list[str]]:
 
 
 def _parameters(args: ast.arguments) -> str:
-    """The parameters of a form without their types, ``self`` left out."""
+    """Return the parameters of an overload without types and without ``self``."""
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))):
         arg.annotation = None
     text = ast.unparse(args)

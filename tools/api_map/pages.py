@@ -1,4 +1,4 @@
-"""The pages of docs/api, a table for each module of torch's."""
+"""The text of docs/api: one page per group of torch's modules, one table per module."""
 from __future__ import annotations
 
 import functools
@@ -36,7 +36,7 @@ Written by `python -m tools.api_map`; not to be edited. {count}
 
 
 class Seen:
-    """What ``calls.json`` says of names."""
+    """The contents of ``calls.json``: for each name, its entries in torch's databases."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[dict[str, Any]]] = {}
@@ -49,7 +49,7 @@ class Seen:
                 self._entries.setdefault(base, []).append(entry)
 
     def of(self, name: Name) -> list[dict[str, Any]]:
-        """The entries of a name: of a method or an in-place form those of its function."""
+        """Return the entries of a name; a method or an in-place form has those of its function."""
         if name.space not in _IN_DATABASES:
             return []
         full = name.full.removeprefix("torch.").removeprefix("Tensor.")
@@ -59,7 +59,7 @@ class Seen:
 
 @functools.cache
 def _forms_apart() -> frozenset[str]:
-    """The names of which some form of a call is not torch's."""
+    """Return the names that have a call form different from torch's."""
     text = FORMS.read_text("utf-8").partition("## The stubs say so")[0]
     return frozenset(f"torch.{name}" if name.startswith("Tensor.") else name for name in re.findall(r"^\| `([\w.]+)\(", text, re.MULTILINE))
 
@@ -107,7 +107,7 @@ def _line(name: Name, seen: Seen) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Each page's text, by its file's name."""
+    """Return the text of each page by its file name."""
     seen, found, rows = Seen(), {}, []
     for page, spaces in PAGES.items():
         tables, total = [], Counter[str]()

@@ -1,1 +1,1 @@
-"""Packages' own test suites as a measure: what of the tests that pass on torch pass on mstorch."""
+"""Run packages' own test suites on torch and on mstorch, and count the tests that pass on both."""

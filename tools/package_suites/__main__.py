@@ -3,9 +3,9 @@
     python -m tools.package_suites run NAME FOLDER [FILE…] --path SITE_PACKAGES --sample 300    # FOLDER: a repository or an unpacked sdist
     python -m tools.package_suites report [NAME…] [--examples 2]                                # the table, and the causes by count
 
-No line of a suite is in this repository. A test is taken by a hash of its name (``--sample``, and ``--variants`` of its parameters), has a
-limit of processor time, and a new process carries on after a crash or a hang. Results stay in ``--out`` and are not run again, but those
-whose "status: message" matches ``--redo``.
+No line of a suite is in this repository. Tests are selected by a hash of their names (at most ``--sample`` tests, ``--variants`` parameters
+of each). Each has a limit of processor time; after a crash or a hang a new process continues. A test with a result in ``--out`` is not run
+again, unless its "status: message" matches ``--redo``.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tools.package_suites.runner import Suite, collect, forget, read, run
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Do what the command line says."""
+    """Run the command given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run")

@@ -1,4 +1,4 @@
-"""The table of packages and what stands behind the failures, from the results that ``runner`` left."""
+"""The table of packages, and the causes of their failures, from the results that ``runner`` wrote."""
 from __future__ import annotations
 
 import collections
@@ -16,12 +16,12 @@ ENVIRONMENT = (
     (r"No module named '(?!torch|mstorch|functorch)", "a package that is not installed"),
     (r"torchvision::|torch_sparse|pyg-lib|torch_cluster|undefined symbol|_C\.so|Couldn't load custom C\+\+", "compiled extension"),
 )
-"""What a failure on torch itself says of the machine."""
+"""Patterns of error messages on torch whose reason is the machine, with that reason."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A package's figures."""
+    """The figures of one package."""
 
     name: str
     taken: int
@@ -35,12 +35,12 @@ class Row:
 
     @property
     def percent(self) -> float:
-        """Of what torch passes."""
+        """The share of the tests that pass on mstorch, among those that pass on torch, in percent."""
         return 100 * self.passed / self.run if self.run else 0.0
 
 
 def cause(record: dict[str, Any]) -> str:
-    """What went wrong, without what varies from test to test."""
+    """Return the reason of a failure, without details that vary from test to test."""
     status, kind, text = record["status"], record.get("type", ""), record.get("message", "").replace("mstorch.", "torch.")
     if status == "late":
         return "longer than the time"
@@ -62,7 +62,7 @@ def cause(record: dict[str, Any]) -> str:
 
 
 def outside(record: dict[str, Any]) -> str:
-    """Why torch does not pass a test."""
+    """Return the reason why a test does not pass on torch."""
     text = f"{record.get('type', '')}: {record.get('message', '')}"
     for pattern, reason in ENVIRONMENT:
         if re.search(pattern, text):
@@ -72,7 +72,7 @@ def outside(record: dict[str, Any]) -> str:
 
 
 def row(folder: Path) -> Row:
-    """The figures of one package."""
+    """Return the figures of one package from the results in its folder."""
     taken = (folder / "chosen.txt").read_text().split("\n")
     torch, ours = read(folder / "torch.jsonl"), read(folder / "mstorch.jsonl")
     passing = [test for test in taken if torch.get(test, {}).get("status") == "pass"]
@@ -87,14 +87,14 @@ def row(folder: Path) -> Row:
 
 
 def table(rows: list[Row]) -> str:
-    """For a document."""
+    """Return the rows as a Markdown table."""
     lines = ["| suite | tests taken | torch passes | mstorch passes | share |", "|---|---|---|---|---|"]
     lines += [f"| {r.name} | {r.taken} | {r.reference} | {r.passed} of {r.run} | {r.percent:.1f} % |" for r in rows]
     return "\n".join(lines)
 
 
 def details(rows: list[Row], examples: int) -> str:
-    """The causes of each package, the most frequent first, and the tests that show them."""
+    """Return the causes of each package's failures, the most frequent first, with the tests that show them."""
     lines = []
     for r in rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(r.outside.items(), key=lambda pair: -pair[1]))

@@ -26,35 +26,35 @@ FIXED = {
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """A package's suite, and how it is to be run."""
+    """A package's suite, and the options with which it runs."""
 
     name: str
     folder: Path
-    """Of the repository or the sdist; what the files' paths are relative to."""
+    """The root of the repository or the sdist; the paths in ``files`` are relative to it."""
     out: Path
     python: str
-    """One that has real torch, mstorch's requirements and pytest."""
+    """A Python with real torch, mstorch's requirements and pytest."""
     files: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     """Folders of installed packages."""
     sample: int = 0
-    """At most so many tests, chosen by a hash of their names; 0: all."""
+    """Largest number of tests, which are chosen by a hash of their names; 0: all."""
     variants: int = 0
-    """At most so many of each test's parameters."""
+    """Largest number of parameters of each test; 0: all."""
     limit: float = 20
     """Seconds of processor time for a test."""
     whole: float = 3600
     """Seconds for all tests of a library; the rest is not run."""
     grace: float = 10
-    """Seconds that a test has to end after its time was over."""
+    """Seconds that a test may take to end after its limit."""
 
     def records(self, library: str) -> Path:
-        """Where the results of a library are."""
+        """Return the path of a library's results."""
         return self.out / self.name / f"{library}.jsonl"
 
 
 def read(records: Path) -> dict[str, dict[str, Any]]:
-    """The last record of each test, the files that could not be imported under "no import", the names under "tests"."""
+    """Return the last record of each test, the files that could not be imported under "no import", and the names under "tests"."""
     results: dict[str, dict[str, Any]] = {}
     for line in records.read_text().splitlines() if records.exists() else ():
         with contextlib.suppress(ValueError):  # the last line of a process that was killed
@@ -70,7 +70,8 @@ def read(records: Path) -> dict[str, dict[str, Any]]:
 
 
 def chosen(names: list[str], sample: int, variants: int) -> list[str]:
-    """The tests of a sample in their order; parameters are what stands in brackets."""
+    """Return a sample of the tests in their order. A test's parameters are the part of its name in brackets; at most ``variants`` of them
+    are taken."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.partition("[")[0], []).append(name)
@@ -126,7 +127,7 @@ def run(suite: Suite, library: str, tests: list[str]) -> None:
 
 
 def forget(suite: Suite, library: str, pattern: str) -> None:
-    """Drop results whose "status: message" matches, so that these tests run again."""
+    """Drop the results whose "status: message" matches, so that these tests run again."""
     records = suite.records(library)
     kept = {test: r for test, r in read(records).items() if not re.search(pattern, f"{r['status']}: {r.get('message', '')}")}
     records.write_text("")
@@ -141,14 +142,15 @@ def _append(records: Path, **record: Any) -> None:
 
 
 def _last_words(log: Path) -> str:
-    """What a process said before it died: the fatal error, or its last line."""
+    """Return the last message of a process that died: the fatal error, or the last line of its log."""
     lines = [line.strip() for line in log.read_text(errors="replace")[-8000:].splitlines() if line.strip()]
     fatal = [line for line in lines if re.search(r"Fatal Python error|terminate called|what\(\):|Segmentation|Aborted", line)]
     return (fatal or lines or [""])[-1][:300]
 
 
 def _environment(suite: Suite) -> dict[str, str]:
-    """Both libraries run in the same: the suite's own folder first, then the packages, mstorch last."""
+    """Return the environment variables of the worker. Both libraries run with the same import path: the suite's own folder first, then the
+    packages, mstorch last."""
     path = os.pathsep.join([str(suite.folder), *suite.path, str(ROOT)])
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("MSTORCH_", "PYTEST_"))}
     return {**inherited, **FIXED, "PYTHONPATH": path}
@@ -157,7 +159,7 @@ def _environment(suite: Suite) -> dict[str, str]:
 def _supervise(
     suite: Suite, library: str, records: Path, files: list[str], only: list[str], deadline: float, *, listing: bool = False
 ) -> str:
-    """Run a worker over the files; end it and what it started if it hangs. Tells how it ended."""
+    """Run a worker over the files; if it hangs, kill it and its child processes. Return how it ended."""
     command = [suite.python, str(HERE / "worker.py"), library, str(suite.folder), str(records.resolve()), *files]
     command += ["--limit", str(suite.limit)]
     if listing:
@@ -194,5 +196,5 @@ def _supervise(
 
 
 def _has_started(records: Path) -> bool:
-    """Whether a test is under way."""
+    """Return whether a test has started and not ended."""
     return '"event": "start"' in records.read_text().rstrip().rpartition("\n")[2]

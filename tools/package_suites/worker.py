@@ -1,9 +1,9 @@
-"""One process that runs a package's tests by pytest and appends what becomes of each, a line of JSON, to a file: started by ``runner``.
+"""A process, started by ``runner``, that runs a package's tests by pytest and appends the outcome of each to a file of JSON lines.
 
     worker.py LIBRARY FOLDER RECORDS --limit SECONDS [--list] [--only FILE] FILES…
 
-It imports nothing of mstorch when it runs torch. A line is written before a test starts and after it ended, so that whoever reads
-the file knows the test that took the process with it.
+It imports nothing of mstorch when it runs torch. A line is written before and after each test, so that the
+file shows in which test the process died.
 """
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PHASES = ("setup", "call", "teardown")
 
 
 class Late(BaseException):
-    """A test takes longer than it may; no ``except Exception`` of a package keeps it."""
+    """Raised in a test that exceeds its time limit. It is no Exception, so that ``except Exception`` in a package does not catch it."""
 
 
 def told(error: BaseException) -> dict[str, str]:
-    """What a report says of an error: its type, the beginning of its message, the innermost lines of the library and of the tests."""
+    """Return an error's type, the beginning of its message, and the innermost lines of the library and of the tests."""
     try:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     except Exception:  # noqa: BLE001  # a package's own errors may not even have a text
@@ -50,7 +50,7 @@ def told(error: BaseException) -> dict[str, str]:
 
 
 class Recorder:
-    """A plugin for pytest that leaves tests out, limits each one's time and writes down how it ended."""
+    """A pytest plugin that selects tests, limits the time of each and writes its outcome."""
 
     def __init__(self, records: Path, limit: float, only: frozenset[str] | None, listing: bool) -> None:
         self.sink = records.open("a", buffering=1)
@@ -58,17 +58,17 @@ class Recorder:
         self.outcome: dict[str, Any] = {}
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append a line."""
+        """Append a JSON line for an event."""
         self.sink.write(json.dumps({"event": event, **fields}) + "\n")
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Note a file that cannot be imported."""
+        """Record a file that cannot be imported."""
         if report.failed:
             lines = [line for line in str(report.longrepr).splitlines() if line.startswith("E ")] or str(report.longrepr).splitlines()
             self.write("no import", file=report.nodeid, message=" ".join(lines[-2:])[:500])
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
-        """Keep the tests that were asked for, each once; or list all and keep none."""
+        """Keep only the requested tests, each once; or list all tests and keep none."""
         if self.listing:
             self.write("tests", names=list(dict.fromkeys(item.nodeid for item in items)))
             items[:] = []
@@ -77,7 +77,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def _limited(self) -> Iterator[None]:
-        """Processor time is limited, as other processes take turns; a test that waits has three times as long by the clock."""
+        """Context manager that raises Late after ``limit`` seconds of processor time, or after three times as long by the clock."""
 
         def late(number: int, frame: FrameType | None) -> None:
             raise Late(f"longer than {self.limit:g} s")
@@ -94,30 +94,30 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> Iterator[None]:
-        """Within the time."""
+        """Run the setup within the time limit."""
         with self._limited():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Iterator[None]:
-        """Within the time."""
+        """Run the test within the time limit."""
         with self._limited():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: Any) -> Iterator[None]:
-        """Within the time."""
+        """Run the teardown within the time limit."""
         with self._limited():
             return (yield)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Say which test is about to run."""
+        """Record that a test starts."""
         self.outcome = {"status": "pass"}
         self.write("start", test=nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[Any]:
-        """Keep what went wrong first: in the fixtures, in the test, or after it."""
+        """Record the first failure: in the fixtures, in the test or in the teardown."""
         report = yield
         self.outcome[f"{report.when} s"] = round(call.duration, 2)
         if self.outcome["status"] == "pass":
@@ -130,17 +130,17 @@ class Recorder:
         return report
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Say how it ended."""
+        """Record the outcome of a test."""
         self.write("done", test=nodeid, **self.outcome)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """All tests had their turn."""
+        """Record that all tests have run."""
         if int(exitstatus) in (0, 1, 5):
             self.write("end")
 
 
 def _give(library: str) -> None:
-    """Let ``import torch`` be the library that is asked for, here and in the processes that tests start."""
+    """Make ``import torch`` import the given library, here and in processes that tests start."""
     if library == "mstorch":
         from mstorch import _hook
 
@@ -165,7 +165,7 @@ _kept: list[Any] = []
 
 
 def main() -> None:
-    """Run."""
+    """Run the tests named on the command line."""
     parser = argparse.ArgumentParser()
     for name in ("library", "folder", "records"):
         parser.add_argument(name)

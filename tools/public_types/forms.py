@@ -1,4 +1,4 @@
-"""The forms of each public function and of each method of Tensor."""
+"""The call forms of each public function and of each method of Tensor."""
 from __future__ import annotations
 
 import ast
@@ -36,7 +36,7 @@ OPERAND = "Tensor | Scalar"
 
 @functools.cache
 def by_hand(file: str) -> frozenset[str]:
-    """The names that a stub written by hand has."""
+    """Return the names in a hand-written stub."""
     tree = ast.parse((STUBS / file).read_text())
     body = next((node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "HandWritten"), tree.body)
     named = {node.name for node in body if isinstance(node, ast.FunctionDef)}
@@ -45,7 +45,7 @@ def by_hand(file: str) -> frozenset[str]:
 
 
 def function_forms(face: str, name: str, function: Callable[..., Any]) -> list[Form]:
-    """The forms of the public function ``name`` of a namespace."""
+    """Return the forms of the public function ``name`` of a namespace."""
     named = {"logsigmoid": "log_sigmoid", "dsmm": "mm", "spmm": "mm", "hsmm": "mm", "saddmm": "addmm"}.get(name, name)
     theirs = functools.reduce(lambda place, part: getattr(place, part, None), (*face.split("."), name) if face else (name,), torch)
     found = [] if isinstance(theirs, types.FunctionType) else forms_of(PREFIXES[face] + named)
@@ -61,7 +61,7 @@ def function_forms(face: str, name: str, function: Callable[..., Any]) -> list[F
 
 
 def _from_lists(form: Form) -> Form:
-    """A form that takes lists where its schema has tensors, and None for sizes."""
+    """Return the form with lists accepted for tensors, and None for sizes."""
     wider = {"Tensor": "Tensor | list[Any]", "Ints": "Ints | None"}
     return replace(form, parameters=tuple(replace(p, type=wider.get(p.type, p.type)) for p in form.parameters))
 
@@ -72,7 +72,7 @@ def _with_number(form: Form) -> Form:
 
 
 def _public(form: Form, known: Any, name: str) -> Form:
-    """A schema's form with the names of the Python function, which takes ``out`` and the like besides."""
+    """Return a schema's form with the Python function's parameter names and its further keywords, such as ``out``."""
     several = form.result.startswith("tuple[Tensor, T") or bool(form.names)
     names = [parameter.name for parameter in form.parameters]
     parameters = [
@@ -91,7 +91,7 @@ def _public(form: Form, known: Any, name: str) -> Form:
 
 
 def result_of(form: Form, name: str) -> str:
-    """The result: torch's named tuple where there is one."""
+    """Return the result type: torch's named tuple if it has one, else the form's."""
     plain = name.rstrip("_")
     kind = getattr(mstorch.return_types, plain, None)
     if form.names and kind is not None and len(kind.__match_args__) == len(form.names):
@@ -100,7 +100,7 @@ def result_of(form: Form, name: str) -> str:
 
 
 def with_stars(form: Form, known: Any) -> list[Form]:
-    """The form, and one whose sizes are given one by one, where the function takes those."""
+    """Return the form and, if the function takes sizes as separate arguments, a second form for that."""
     star = next((p.name for p in known.values() if p.kind is p.VAR_POSITIONAL and p.name not in ("old", "args")), None)
     place = next((i for i, p in enumerate(form.parameters) if p.type == "Ints"), None)
     if star is None or place is None or any(p.kind == "plain" for p in form.parameters[place + 1 :]):
@@ -115,7 +115,7 @@ _APART = {
 
 
 def method_forms(name: str, method: Callable[..., Any]) -> list[Form]:
-    """The forms of a method of Tensor, without what stands for the tensor itself."""
+    """Return the forms of a method of Tensor, without the ``self`` parameter."""
     if name.startswith("__") and name.endswith("__"):
         other = Parameter("other", OPERAND)
         core = name.strip("_")

@@ -1,4 +1,4 @@
-"""mstorch's own signatures with types, of what no operator schema of torch's tells."""
+"""Typed signatures of mstorch's own functions, for those without an operator schema in torch."""
 from __future__ import annotations
 
 import inspect
@@ -53,7 +53,7 @@ RESULTS = {"multi_head_attention_forward": "tuple[Tensor, Tensor | None]"}
 
 
 def with_indices(form: Form) -> list[Form]:
-    """The forms of a pooling function, which gives positions too where ``return_indices`` says so."""
+    """Return the forms of a pooling function, with a form for ``return_indices=True`` if it has that parameter."""
     if not any(p.name == "return_indices" for p in form.parameters) or form.result != "Tensor":
         return [form]
     place = next(i for i, p in enumerate(form.parameters) if p.name == "return_indices")
@@ -69,7 +69,7 @@ def with_indices(form: Form) -> list[Form]:
 
 
 def own_form(function: Callable[..., Any], method: bool = False) -> Form:
-    """The form that a function's own signature tells."""
+    """Return the form given by a function's own signature."""
     shown = inspect.signature(written(function))
     parameters = []
     for position, parameter in enumerate(shown.parameters.values()):

@@ -1,4 +1,4 @@
-"""Text of ``mstorch/_core/public_names.txt``: which public names torch has, where, and which of them it writes in Python."""
+"""The text of ``mstorch/_core/public_names.txt``: torch's public names, their namespaces, and which of them are written in Python."""
 from __future__ import annotations
 
 import inspect
@@ -39,14 +39,12 @@ def _marked(place: Any) -> list[str]:
 
 
 class _Nothing:
-    """A value that no parameter takes."""
+    """A value that no parameter accepts."""
 
 
 def _called(name: str, function: Any) -> tuple[str, str]:
-    """The compiled function that refuses, in its own words, what a function of Python's is given; "" where that looks at it itself.
-
-    Besides "!", if it looks at what stands behind a tensor.
-    """
+    """Return the name of the compiled function that rejects wrong arguments of a function written in Python, "" if the function checks them
+    itself; and "!" if that compiled function also checks the arguments after a tensor, else ""."""
     if not inspect.isfunction(function) or function.__module__ not in ("torch.nn.functional", "torch.functional", "torch._jit_internal"):
         return "", ""
     parameters = inspect.signature(function).parameters.values()
@@ -69,6 +67,6 @@ def _refuser(name: str, function: Any, *given: Any) -> str:
 
 
 def text() -> str:
-    """One paragraph a place."""
+    """Return the text of the file, one paragraph per namespace."""
     names = {place: textwrap.wrap(" ".join(_marked(at)), 140, break_on_hyphens=False) for place, at in PLACES.items()}
     return HEAD + "".join("\n".join((f"\n[{place}]", *lines, "")) for place, lines in names.items())

@@ -30,7 +30,7 @@ class Parameter:
     kind: str = "plain"
 
     def text(self) -> str:
-        """As it stands in a signature."""
+        """Return the parameter as text in a signature."""
         star = "*" if self.kind == "star" else ""
         return f"{star}{self.name}: {self.type}" + ("" if self.default is None else f" = {self.default}")
 
@@ -44,7 +44,7 @@ class Form:
     names: tuple[str, ...] = field(default=(), compare=False)  # of the results, where the schema gives them
 
     def text(self, name: str, method: bool = False) -> str:
-        """The stub of it; of a method without what stands for the tensor itself."""
+        """Return the line of a stub: a function called ``name``, or a method with ``self``."""
         shown = ["self"] if method else []
         named = False
         for parameter in self.parameters:
@@ -58,7 +58,7 @@ class Form:
 
 
 def union(*types: str) -> str:
-    """A union, each member once, ``None`` last."""
+    """Return the union of types, each member once, ``None`` last."""
     members: dict[str, None] = {}
     for kind in types:
         members.update(dict.fromkeys(_members(kind)))
@@ -77,7 +77,7 @@ def _members(kind: str) -> list[str]:
 
 
 def python_type(kind: str) -> str:
-    """The type of a schema's parameter."""
+    """Return the Python type of a schema's parameter."""
     if kind.endswith("?"):
         return union(python_type(kind[:-1]), "None")
     sized = re.fullmatch(r"(\w+)\[\d+\]", kind)
@@ -122,7 +122,7 @@ def _split(text: str) -> list[str]:
 
 
 def forms_of(operator: str) -> list[Form]:
-    """The forms of one of torch's operators, out= and named dimensions aside."""
+    """Return the forms of one of torch's operators, without ``out=`` and named dimensions."""
     found = []
     for schema in torch._C._jit_get_schemas_for_operator(f"aten::{operator}"):
         text = re.sub(r"\((?:\w+!?(?:\|\w+)?|\w+ -> \*)\)", "", str(schema))
@@ -165,7 +165,7 @@ def _of_several(text: str) -> tuple[str, str, str]:
 
 
 def merged(forms: Iterable[Form]) -> list[Form]:
-    """The forms, those of the same names, order and result as one whose parameters take what each took."""
+    """Return the forms; those that differ only in parameter types become one, with unions of types."""
     found: dict[tuple[object, ...], Form] = {}
     for form in forms:
         key = (tuple((p.name, p.kind == "star") for p in form.parameters), form.result)

@@ -1,4 +1,4 @@
-"""The text of the stubs, and of the list of torch's names."""
+"""The text of the stubs, and of the list of torch's public names."""
 from __future__ import annotations
 
 import ast
@@ -36,7 +36,7 @@ METHOD_PARTS = ("_", "abc", "defghi", "jklm", "nopqr", "s", "tuvwxyz")
 
 
 def files() -> dict[pathlib.Path, str]:
-    """What this tool writes: path → text."""
+    """Return the text of each file that this tool writes, by path."""
     found: dict[pathlib.Path, str] = {}
     for face in PREFIXES:
         home = _functions(face, found)
@@ -56,7 +56,7 @@ def _namespace(face: str) -> Any:
 
 
 def _file(body: str, besides: str = "") -> str:
-    """A stub with the names that its body uses imported."""
+    """Return the text of a stub: the imports of the names that its body uses, then the body."""
     used = sorted(set(re.findall(r"[A-Za-z]\w*", body)) & set(NAMES))
     overloads = "from typing import overload\n\n" if "@overload" in body else ""
     return f"{HEAD}{overloads}from .names import {', '.join(used)}\n{besides}\n{body}\n"
@@ -79,12 +79,12 @@ def _is_typed_here(name: str, value: Any) -> bool:
 
 
 def hand_file(face: str) -> str:
-    """The stub written by hand for the functions of a namespace."""
+    """Return the file name of the hand-written stub for the functions of a namespace."""
     return f"by_hand{'_' + face.replace('.', '_') if face else ''}.pyi"
 
 
 def _functions(face: str, found: dict[pathlib.Path, str]) -> dict[str, str]:
-    """Put the stubs of the functions of a namespace into ``found``; the file of each function."""
+    """Add the stubs of a namespace's functions to ``found``; return the file of each function."""
     home: dict[str, str] = {}
     namespace = vars(_namespace(face))
     manual = by_hand(hand_file(face)) if (STUBS / hand_file(face)).exists() else frozenset()
@@ -104,7 +104,7 @@ def _functions(face: str, found: dict[pathlib.Path, str]) -> dict[str, str]:
 
 
 def _face(face: str, path: pathlib.Path, home: dict[str, str]) -> str:
-    """The stub of a namespace: what its module imports, functions from their stubs."""
+    """Return the stub of a namespace: the imports of its module, and its functions from their stubs."""
     source = path.with_suffix(".py")
     tree = ast.parse(source.read_text())
     up = "." * (len(path.relative_to(ROOT).parts) - 1)
@@ -130,7 +130,7 @@ def _face(face: str, path: pathlib.Path, home: dict[str, str]) -> str:
 
 
 def _rest(seen: set[str]) -> str:
-    """Submodules that load when they are asked for."""
+    """Return the import of the submodules that are loaded on access, except those in ``seen``."""
     folder = ROOT / "mstorch"
     late = (
         "_C _VF __future__ _dynamo _functorch _jit_internal _utils _utils_internal ao distributed export futures fx hub jit "
@@ -141,7 +141,7 @@ def _rest(seen: set[str]) -> str:
 
 
 def _own_methods() -> set[str]:
-    """The names that class Tensor itself defines."""
+    """Return the names that class Tensor itself defines."""
     tree = ast.parse((ROOT / "mstorch" / "_tensor.py").read_text())
     (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
     found = {node.name for node in body if isinstance(node, ast.FunctionDef)}
