@@ -42,7 +42,7 @@ def state(module: Any) -> dict[str, Any]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether the value is a tensor of either library."""
+    """Return whether the value is a tensor of either library."""
     return isinstance(value, (real_torch.Tensor, mstorch.Tensor))
 
 

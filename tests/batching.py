@@ -57,7 +57,7 @@ def _samples(info: Any, kind: torch.dtype) -> list[Any]:
 
 
 def _ways(count: int) -> list[tuple[int | None, ...]]:
-    """Which inputs are mapped over, and along which dimension."""
+    """Return combinations of mapped dimensions, one dimension or None per input."""
     ways: list[tuple[int | None, ...]] = [(0,) * count, (-1,) * count]
     if count > 1:
         ways += [(0, *(None,) * (count - 1)), (None, *(0,) * (count - 1))]

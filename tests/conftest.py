@@ -23,9 +23,9 @@ else:
     tomllib = pytest.importorskip("tomli")  # which pytest brings for such a Python
 
 ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
-"""Whether mstorch's tensors are made on the stand-in device, unless a test names another place."""
+"""True if mstorch's tensors are made on the stand-in device, unless a test names another device."""
 REHEARSED = os.environ.get("MSTORCH_FAKE_DEVICE") == "rehearsal"
-"""Whether MindSpore plays that it computes on an Ascend, whose random numbers are its own."""
+"""True if MindSpore itself reports an Ascend device, whose random numbers differ from torch's."""
 _numpy = mstorch.Tensor.numpy
 
 
@@ -68,7 +68,7 @@ def _of_folders(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Where pytest-xdist is installed, folders run in a process for each core, a file in one (``-n 0``: all in this process)."""
+    """With pytest-xdist installed, run folders in one process per core and single files in one process (``-n 0``: all in this process)."""
     option = config.option
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What stands after the collection stays: collections of garbage, which tests of leaks ask for, need not look at it."""
+    """Exempt objects that exist after the collection from garbage collection, which tests of leaks trigger."""
     gc.collect()
     gc.freeze()
 

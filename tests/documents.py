@@ -103,7 +103,7 @@ def test_model():
 
 
 def readers_folder(folder: Path) -> Path:
-    """What the pages speak of, made in a folder: the examples, scripts, a project and its tests."""
+    """Create the files that the pages mention in a folder: the examples, scripts, a project and its tests."""
     shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     files = {"my_project/__init__.py": "", "my_project/train.py": TRAIN, "tests/test_model.py": MODEL_TEST}
     for name, text in {**files, **dict.fromkeys(("train.py", "your_script.py", "script.py"), TRAIN)}.items():

@@ -70,7 +70,7 @@ def _flat(value: Any) -> list[torch.Tensor]:
 
 
 def _close(want: Any, got: Any) -> bool:
-    """Whether results are the same: codes to the bit, numbers of other dtypes as near as they are computed."""
+    """Return whether results are equal: codes bit by bit, numbers of other dtypes up to rounding."""
     if not isinstance(want, tuple) or not want or not isinstance(want[0], str):
         return bool(want == got) or isinstance(want, tuple) and isinstance(got, tuple) and len(want) == len(got) and all(map(_close, want, got))
     if want == got or want[:2] != got[:2] or want[0] not in ("float32", "float64", "complex64", "complex128"):
@@ -92,7 +92,8 @@ def _done(call: Callable[[], Any]) -> tuple[str, Any]:
 
 
 def differences(op: Any, name: str) -> tuple[list[str], int, int]:
-    """What differs on an operator's samples in a dtype, how many samples were tried, and on how many torch's kernel's name was another."""
+    """Return the differences on an operator's samples in a dtype, the number of samples, and the number for which torch names another
+    kernel."""
     kind = getattr(torch, name)
     found: list[str] = []
     tried = renamed = 0

@@ -134,7 +134,7 @@ def hostile():
 
 
 def _plain(value):
-    """Whether a tree holds nothing but tensors and plain values."""
+    """Return whether a tree holds only tensors and plain values."""
     kind = type(value)
     if kind in (dict, collections.OrderedDict, collections.Counter):
         return all(_plain(key) and _plain(item) for key, item in value.items())

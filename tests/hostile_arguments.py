@@ -29,7 +29,7 @@ _DTYPES = (torch.bool, torch.int64, torch.float16, torch.complex64)
 
 
 def _instead(value: Any) -> Iterator[tuple[str, Any]]:
-    """What stands in the place of a tensor, or of a whole number, each with its name."""
+    """Return the objects that replace a tensor, or an integer, each with its name."""
     if isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_quantized:
         plain = value.detach()
         yield "of no dimension", torch.ones((), dtype=plain.dtype)
@@ -66,7 +66,7 @@ def calls(info: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 def foreign(error: BaseException) -> str:
-    """What is foreign of an error; nothing if it is one of torch's or Python's own that arose here."""
+    """Return the description of an error that is neither torch's nor Python's own raised in mstorch; "" for these."""
     root = type(error).__module__.partition(".")[0]
     if root in FOREIGN:
         return f"{type(error).__module__}.{type(error).__name__}"

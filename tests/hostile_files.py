@@ -154,7 +154,7 @@ def checkpoints() -> Files:
 
 
 def fetched() -> Files:
-    """What torch.hub takes from an address."""
+    """Yield archives that torch.hub may get from an address, each with its title."""
     for title, data in _pickles(10):
         yield title, _zipped({"inner.pt": archive_with(data)})
     for name in ("../../outside.pt", "/tmp/outside.pt", "a/../../outside.pt", "..\\outside.pt", "folder/"):
@@ -165,7 +165,8 @@ def fetched() -> Files:
 
 
 def queued() -> Files:
-    """What a worker that has gone mad puts into a queue: bytes that are no pickle. Pickles of a process of one's own may call."""
+    """Yield bytes that are no pickle, as a broken worker may put them into a queue. (Pickles from the job's own processes may call
+    functions.)"""
     for number in range(30):
         random = np.random.default_rng(number)
         yield f"garbage {number}", (b"\x80\x05" if number % 2 else b"") + random.bytes(int(random.integers(1, 1000)))
@@ -258,7 +259,8 @@ def work(kind: str, share: int, start: int) -> None:
 
 
 def check(kind: str, share: int) -> tuple[int, list[str]]:
-    """How many files of a kind were read, and what went wrong; a file that ends its process counts, and the next ones are read on."""
+    """Return the number of files of a kind that were read, and what went wrong. A file that kills its process counts; the next ones are
+    read by a new process."""
     count, wrong, start = 0, [], 0
     while True:
         command = [sys.executable, "-m", "tests.hostile_files", "--kind", kind, "--start", str(start), "--share", str(share)]

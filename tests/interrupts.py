@@ -62,7 +62,7 @@ def _processes() -> int:
 
 
 def state() -> dict[str, Any]:
-    """What an interrupt may not change."""
+    """Return the state that an interrupt must not change."""
     free = LOCK.acquire(blocking=False)
     if free:
         LOCK.release()
@@ -120,7 +120,7 @@ os.register_at_fork(after_in_child=lambda: sys.settrace(None))  # the steps of o
 
 
 def _count(body: Callable[[], Any]) -> int:
-    """How many steps a program has."""
+    """Return the number of steps of a program."""
     counter = itertools.count()
     _run(body, _forever(counter))
     return next(counter)
@@ -141,7 +141,7 @@ def _forever(ticks: Iterator[Any]) -> Callable[..., Any]:
 
 
 def _run(body: Callable[[], Any], tracer: Callable[..., Any]) -> bool:
-    """Whether the body was interrupted."""
+    """Return whether the body was interrupted."""
     try:
         sys.settrace(tracer)
         body()
@@ -367,7 +367,7 @@ def checkpoint() -> Callable[[], Any]:
 
 
 def _is_ours(lost: Any) -> bool:
-    """Whether an interrupt was lost in a function of mstorch's that ends an object; those of CPython (weak dictionaries) are its own."""
+    """Return whether an interrupt was lost in a destructor of mstorch; those of CPython (weak dictionaries) do not count."""
     return lost.exc_type is KeyboardInterrupt and str(getattr(lost.object, "__module__", "")).startswith("mstorch")
 
 

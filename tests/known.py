@@ -1,4 +1,4 @@
-"""What is known not to agree with torch, and why: xfails.toml, read once for the tests that go through the databases."""
+"""The known differences from torch with their reasons (xfails.toml), read once for the tests that run the databases."""
 from __future__ import annotations
 
 import pathlib

@@ -29,7 +29,7 @@ def _recurrent(kind: Any, n: int) -> Callable[[], list[Any]]:
 
 
 def _halves(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What is computed in bfloat16 itself."""
+    """Return the bfloat16 kernels."""
     x, row = (torch.rand(*shape).bfloat16().requires_grad_() for shape in ((n, n), (n,)))
     images = torch.rand(2, 16, n // 12, n // 12).bfloat16().requires_grad_()
     few = torch.rand(3, n, n).bfloat16()
@@ -47,7 +47,7 @@ def _halves(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _factors(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What LAPACK computes, in single and in double precision, and of complex numbers."""
+    """Return the LAPACK kernels, in single and double precision, real and complex."""
     linalg = torch.linalg
     a, b = torch.rand(n, n), torch.rand(n, n)
     symmetric = a + a.t() + n * torch.eye(n)
@@ -124,7 +124,7 @@ def _seeded(draw: Callable[..., Any], n: int) -> Any:
 
 
 def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What is called, by name: all kernels for matrices of n rows, or images of about as many elements."""
+    """Return all kernels by name, for matrices of n rows, or images of about as many elements."""
     torch.manual_seed(n)
     a, b, few = torch.rand(n, n), torch.rand(n, n), torch.rand(3, n, n)
     x, row = torch.rand(n, n, requires_grad=True), torch.rand(n, requires_grad=True)

@@ -201,7 +201,7 @@ def call(torch: Any, form: Form, arrays: str, function: Callable[..., Any]) -> A
 
 
 class Verdict(NamedTuple):
-    """What became of a form: ``equal``, ``differs``, ``refused`` (by torch), ``unmade`` or ``absent``, and why."""
+    """The outcome for a form: ``equal``, ``differs``, ``refused`` (by torch), ``unmade`` or ``absent``, with the reason."""
 
     form: Form
     state: str

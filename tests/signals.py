@@ -57,7 +57,7 @@ def disturb(seconds: float, count: int, sizes: tuple[int, ...] = SIZES, only: st
 
 
 def disturbed(seconds: float, instructions: str, count: int, *rest: str) -> str:
-    """What went wrong in a process that uses some instructions; or how many calls were well."""
+    """Return what went wrong in a process that uses some instructions under signals, or the number of correct calls."""
     environment = {name: value for name, value in os.environ.items() if name not in ("ONEDNN_MAX_CPU_ISA", "PYTHONFAULTHANDLER")}
     if instructions:
         environment["ONEDNN_MAX_CPU_ISA"] = instructions

@@ -32,7 +32,7 @@ for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
 
 
 def ran(notebook_file: Path, folder: Path, code: str, **variables: str) -> str:
-    """What a program prints that is given the notebook, in a copy of its folder."""
+    """Return the output of a program that is given the notebook, in a copy of its folder."""
     (folder / "notebooks").mkdir()
     (folder / "data").symlink_to(FOLDER.parent / "data")
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

@@ -192,7 +192,7 @@ def test_bad_command_lines(tmp_path, capsys):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
 def test_the_installed_command(tmp_path):
-    """What `pip install` writes calls the function that pyproject.toml names, without arguments."""
+    """The script that `pip install` writes calls the function named in pyproject.toml, without arguments."""
     scripts = tomllib.loads((Path(ROOT) / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, function = scripts["mstorch"].partition(":")
     (tmp_path / "uses.py").write_text("import torch\ntorch.ones(2)\n")

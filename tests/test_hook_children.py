@@ -43,7 +43,7 @@ def python(request, tmp_path_factory) -> str:
 
 
 def run(*command: str, cwd: Path | None = None, **variables: str) -> str:
-    """What a command prints; it must say nothing else and end well."""
+    """Return the output of a command, which must print nothing else and succeed."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MSTORCH_HOOK")}
     result = subprocess.run(
         command, cwd=cwd, env=kept | {"GLOG_v": "3"} | variables, capture_output=True, text=True, timeout=300, check=False

@@ -210,7 +210,7 @@ def test_only_the_backend_imports_mindspore() -> None:
 
 
 def _plainly(path: pathlib.Path) -> Iterator[str]:
-    """What a file has that none may have: more than 600 lines, functions of more than 80, star imports, bare excepts."""
+    """Return the violations in a file: more than 600 lines, functions of more than 80, star imports, bare excepts."""
     lines = path.read_text().splitlines()
     if len(lines) > 600:
         yield f"{_place(path, 600)}: {len(lines)} lines"
@@ -390,7 +390,7 @@ class _ByTexts(ast.NodeVisitor):
             self._texts |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
 
     def _tells(self, node: ast.AST) -> bool:
-        """Whether an expression holds the text of an error."""
+        """Return whether an expression holds the text of an error."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and part.id in self._texts:
                 return True
@@ -445,7 +445,7 @@ def _lists_of_operations(path: pathlib.Path, known: set[str]) -> Iterator[int]:
 
 
 def test_lists_of_operations_are_few_and_say_why() -> None:
-    """What operations are is asked of them (``Record``), or of torch's names, schemas and tags (``_aten/kinds.py``)."""
+    """Properties of operations are declared with them (``Record``), or read from torch's names, schemas and tags (``_aten/kinds.py``)."""
     schemas = (PACKAGE / "_library" / "schemas.txt").read_text("utf-8")
     known = set(re.findall(r"^\w+", schemas, re.MULTILINE))
     found = [(path, line) for path in FILES for line in _lists_of_operations(path, known)]

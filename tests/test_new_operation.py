@@ -1,6 +1,6 @@
-"""What CONTRIBUTING says of a new operation: three files make it complete. A copy of mstorch gets one, and everything that torch does with it is asked for.
+"""A new operation is complete with three files, as CONTRIBUTING says: one is added to a copy of mstorch, and every use of it is tried.
 
-torch's lists of names and schemas, which tools write, get a line each as if torch had the operation.
+torch's lists of names and schemas, which tools write, get a line each, as if torch had the operation.
 """
 from __future__ import annotations
 

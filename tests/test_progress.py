@@ -1,4 +1,4 @@
-"""What takes long says so on a terminal, and nothing where stderr is none."""
+"""Long work shows its progress on a terminal, and nothing if stderr is no terminal."""
 from __future__ import annotations
 
 import gc

@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 
 def ran(*command: str, cwd: Path, code: int = 0) -> str:
-    """What a command prints, in an environment without this one's paths."""
+    """Return the output of a command in an environment without this one's paths."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MSTORCH_", "PYTHON"))}
     done = subprocess.run(command, cwd=cwd, env={**kept, "GLOG_v": "3"}, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == code, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"

@@ -1,7 +1,7 @@
-"""Whether the rooms above ask where elements live. The kinds of memory answer (`_core/storage.py`); this finds who asks which kind it is.
+"""Upper packages do not ask in which kind of memory elements live; the storage classes (`_core/storage.py`) answer for them.
 
-A question is found by its syntax: a comparison with a class of memory, a name that stands for one (an alias of it, and a function that
-returns nothing else, are names of it, too), an attribute that tells. `python -m tests.test_worlds` prints all of them.
+Such a question is found by its syntax: a comparison with a storage class, a name that stands for one (also an alias of it, or a function
+that returns nothing else), or an attribute that tells. `python -m tests.test_worlds` prints all questions.
 """
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _last(node: ast.AST) -> str:
 
 
 def _of_class(node: ast.AST) -> bool:
-    """Whether an expression is the class of something: ``x.__class__``, ``type(x)``."""
+    """Return whether an expression is the class of an object: ``x.__class__``, ``type(x)``."""
     return _last(node) == "__class__" or isinstance(node, ast.Call) and _last(node.func) == "type" and len(node.args) == 1
 
 
@@ -71,7 +71,7 @@ def _is_home(node: ast.AST) -> bool:
 
 
 def _tells_device(node: ast.AST) -> bool:
-    """Whether an expression is the type of a device: ``x.device.type``, ``place.type``."""
+    """Return whether an expression is the type of a device: ``x.device.type``, ``place.type``."""
     return isinstance(node, ast.Attribute) and node.attr == "type" and not isinstance(node.value, ast.Constant)
 
 

@@ -89,7 +89,7 @@ def train(run: tuple[Any, Any, Any, Any], steps: int) -> list[float]:
 
 
 def at_once(functions: list[Callable[[], Any]]) -> list[Any]:
-    """What the functions give, each in a thread of its own; an error for one that raised."""
+    """Return the results of the functions, each run in a thread of its own; an error for one that raised."""
     found: list[Any] = [None] * len(functions)
     start = threading.Barrier(len(functions))
 
@@ -109,7 +109,7 @@ def at_once(functions: list[Callable[[], Any]]) -> list[Any]:
 
 
 def check_training(steps: int = STEPS, threads: int = THREADS) -> list[str]:
-    """What threads that train models of their own get otherwise than one after another."""
+    """Return the differences between models trained in threads at the same time and one after another."""
     want = [train(made(number), steps) for number in range(threads)]
     runs = [made(number) for number in range(threads)]
     got = at_once([lambda run=run: train(run, steps) for run in runs])  # type: ignore[misc]
@@ -122,7 +122,7 @@ def check_training(steps: int = STEPS, threads: int = THREADS) -> list[str]:
 
 
 def check_inference(calls: int = 40, threads: int = THREADS) -> list[str]:
-    """What threads that infer with one model get otherwise than one alone."""
+    """Return the differences between results of one model in several threads and in one."""
     wrong = []
     for kind in MODELS:
         torch.manual_seed(0)

@@ -1,4 +1,5 @@
-"""Which process of pytest-xdist runs a file, and when: files whose tests share what takes long to make stay together, the longest come first."""
+"""The distribution of test files over pytest-xdist's processes: files that share an expensive fixture stay together, the longest come
+first."""
 from __future__ import annotations
 
 from typing import Any

@@ -22,7 +22,7 @@ _servers: dict[tuple[Any, ...], subprocess.Popen[str]] = {}
 
 
 def done(*command: str, environment: dict[str, str], folder: Path = ROOT, seconds: int = 3600) -> subprocess.CompletedProcess[str]:
-    """What ``python *command`` does in so many seconds: ``-m`` and a module, ``-c`` and code, or a script, and arguments."""
+    """Run ``python *command`` within ``seconds``: ``-m`` and a module, ``-c`` and code, or a script, with arguments; return its outcome."""
     read = sorted(pair for pair in environment.items() if pair[0].startswith(_READ_BY_MINDSPORE))
     key = (bool(environment.get("MSTORCH_FAKE_DEVICE")), *read)
     server = _servers.get(key)

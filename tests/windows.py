@@ -76,7 +76,7 @@ def _exchanged(whole: Any, place: int, make: Callable[[Any, Any], Any], library:
 
 
 def _is_taken(oracle: Callable[..., Any], arguments: Any, leaves: list[Any]) -> bool:
-    """Whether torch itself computes the operator and its gradient of such a window."""
+    """Return whether torch itself computes the operator and its gradient for such a window."""
     args, kwargs = arguments
     databases._seed()
     try:

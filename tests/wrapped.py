@@ -96,7 +96,7 @@ def _samples(info: Any) -> Iterator[Any]:
 
 
 def _run(library: Any, function: Callable[..., Any], whole: Any) -> tuple[list[Any], list[Any], list[str]]:
-    """What a call gives, the gradients, and the calls that the class saw."""
+    """Return the result of a call, the gradients, and the calls that the class received."""
     leaves: list[Any] = []
     args, kwargs = _moved(whole, library, leaves)
     CLASSES[library].calls.clear()

@@ -1,4 +1,4 @@
-"""Which writes torch's version check objects to, over torch's operator database.
+"""Writes that torch's version check refuses, over torch's operator database.
 
     python -m tests.writes             # the whole sweep
     python -m tests.writes -k norm
@@ -35,7 +35,7 @@ def _followed(library: Any, value: Any, only: int | None, found: list[Any]) -> A
 
 
 def _refuses(library: Any, function: Callable[..., Any], whole: Any, only: int | None, place: int) -> Any:
-    """Whether backward objects to a write to the input (or, below zero, the result) at ``place``; None where there is no such."""
+    """Return whether backward raises after a write to input ``place`` (or, if negative, to a result); None if there is no such tensor."""
     inputs: list[Any] = []
     args, kwargs = _followed(library, whole, only, inputs)
     databases._seed()

@@ -151,7 +151,7 @@ OPERATORS = ["add", "add_relu", "mul", "mul_relu"]
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_sums_and_products(name: str) -> None:
-    """Of two tensors: an element in a hundred may be the next integer, where torch rounds a product and a sum at once."""
+    """One element in a hundred may be the next integer: torch rounds a product and a sum at once."""
     a, b = (np.random.RandomState(seed).randn(20, 50).astype(np.float32) for seed in (0, 1))
 
     def body(torch: Any) -> Any:

@@ -83,7 +83,7 @@ def test_per_channel(kind: Any, floating: bool, axis: int) -> None:
 @pytest.mark.parametrize("channels", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 0.3])
 def test_learnable(channels: bool, factor: float) -> None:
-    """Of scales and zero points the gradients are sums, whose order is not torch's."""
+    """The gradients of scales and zero points are sums, whose order is not torch's."""
     for seed in range(20):
         draw = np.random.RandomState(seed)
         x, g = ((draw.randn(3, 4, 5) * size).astype(np.float32) for size in (3, 1))

@@ -50,7 +50,7 @@ def exactly(body: Callable[[Any], Any]) -> None:
 
 
 def seen(torch: Any, make: Callable[[], Any]) -> Any:
-    """What an observer made of the batches, and one that loaded its state."""
+    """Return the results of an observer on the batches, and those of a copy that loaded its state."""
     observer = make()
     given = [observer(torch.tensor(batch)) for batch in BATCHES]
     again = make()
@@ -114,7 +114,7 @@ def test_histograms(bins: int) -> None:
 
 
 def rounded(torch: Any, module: Any) -> Any:
-    """What a module that rounds made of the batches, with gradients, and with each of its switches off."""
+    """Return the results and gradients of a fake-quantizing module on the batches, with each of its switches turned off in turn."""
     found = []
     for number, batch in enumerate(BATCHES):
         x = torch.tensor(batch, requires_grad=True)

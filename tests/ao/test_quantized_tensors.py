@@ -20,7 +20,7 @@ NUMBERS = np.random.RandomState(0).randn(2, 3).astype(np.float32)
 
 
 def names(torch: Any) -> dict[str, Any]:
-    """What the expressions below are made of."""
+    """Return the variables of the expressions below."""
     x = torch.tensor(NUMBERS)
     return {
         "torch": torch, "copy": copy, "x": x, "q": torch.quantize_per_tensor(x, 0.1, 3, torch.quint8),

@@ -1,4 +1,4 @@
-"""What hooks of saved tensors see of gradients that are recorded, against torch."""
+"""Hooks of saved tensors in gradients that autograd tracks, against torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ Both = Callable[..., Any]
 
 
 def _left(torch: Any) -> bool:
-    """Whether hooks are on: torch lets a saved tensor have one pair."""
+    """Return whether hooks are still on: in torch a saved tensor can have one pair only."""
     x = torch.ones(2, requires_grad=True).exp()
     try:
         x.grad_fn._raw_saved_result.register_hooks(lambda value: value, lambda value: value)

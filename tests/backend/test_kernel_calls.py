@@ -22,7 +22,7 @@ def test_what_differs(mine: object, theirs: object, words: str) -> None:
 
 
 def test_the_figures() -> None:
-    """What was written down: most rows ran on calls of torch's databases, few differ, each with an example."""
+    """Most rows ran on calls of torch's databases, and few differ, each with an example."""
     found = json.loads(kernel_calls.PATH.read_text())
     wrong = {op: entry for op, entry in found.items() if entry[1]}
     assert len(found) > 110 and len(wrong) < 10 and sum(count for count, _, _ in found.values()) > 50_000

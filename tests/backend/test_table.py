@@ -15,7 +15,7 @@ LIMIT = 60
 
 
 def _names(tree: ast.AST, room: str) -> set[str]:
-    """What a file takes from ``mindspore.mint`` or ``mindspore.ops``, less what it asks for with ``hasattr``."""
+    """Return the names that a file uses of ``mindspore.mint`` or ``mindspore.ops``, without those that it tests by ``hasattr``."""
     asked = {
         node.args[1].value
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""What mstorch relies on in MindSpore's private names. A failure here names the release that broke it."""
+"""The private names of MindSpore that mstorch relies on. A failure here names the release that changed them."""
 from __future__ import annotations
 
 import mindspore

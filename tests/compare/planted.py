@@ -13,7 +13,7 @@ MINE = hasattr(torch.version, "mstorch")
 
 
 def planted(name: str) -> bool:
-    """Whether this run has the fault."""
+    """Return whether this run has the fault."""
     return MINE and PLANT == name
 
 

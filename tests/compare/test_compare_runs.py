@@ -61,13 +61,13 @@ FAULTS_OF_RESNET = {
 
 
 def options(*arguments: str) -> Any:
-    """What a command line means."""
+    """Return the parsed options of a command line."""
     return _compare._parser().parse_args(arguments)
 
 
 @pytest.fixture(scope="module")
 def want() -> list[dict[str, Any]]:
-    """What real torch gives."""
+    """Return the events of a run with real torch."""
     record = _compare._run(options(SCRIPT), False)
     assert record is not None and "mstorch" not in record["version"]
     events: list[dict[str, Any]] = record["events"]
@@ -76,7 +76,7 @@ def want() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def want_of_resnet() -> list[dict[str, Any]]:
-    """What real torch gives of ResNet-18."""
+    """Return the events of ResNet-18 with real torch."""
     record = _compare._run(options(RESNET), False)
     assert record is not None and record["error"] is None
     events: list[dict[str, Any]] = record["events"]
@@ -100,7 +100,7 @@ def planted(script: str, faults: dict[str, Any], folder: Path) -> Path:
 
 
 def found_in(file: Path, want: list[dict[str, Any]]) -> align.Found | None:
-    """What the comparison of a record finds first."""
+    """Return the first difference of a record."""
     record = pickle.loads(file.read_bytes())
     assert "mstorch" in record["version"] and record["error"] is None
     return Alignment(want, record["events"]).found
@@ -183,7 +183,7 @@ for step in range(6):
 
 
 def test_statistics_that_are_nothing_but_rounding_are_no_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What a batch norm gives has no mean, and neither has a product of it: the next one's running mean is rounding."""
+    """The mean of a batch norm's result is 0, and so is that of a product of it: the next layer's running mean is only rounding error."""
     (tmp_path / "script.py").write_text(NO_MEAN)
     assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), str(tmp_path / "script.py")]) == 0, capfd.readouterr().out
 

@@ -1,4 +1,4 @@
-"""Which networks compile as a whole: those of examples/models, and 20 of timm where it is installed.
+"""Compile networks as whole graphs: those of examples/models, and 20 of timm if it is installed.
 
     python -m tests.compile.breaks          # what each network breaks at, and how many do; the exit code says whether any of the examples does
 """
@@ -47,7 +47,7 @@ def of_timm() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def broken(make: Callable[[], Any]) -> str:
-    """What a network breaks at; "" where it compiles as a whole and gives what it gives without."""
+    """Return the error at which a network breaks; "" if it compiles as a whole and gives the eager values."""
     mstorch.manual_seed(0)
     model, inputs, function = make()
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)

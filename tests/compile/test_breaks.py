@@ -1,4 +1,4 @@
-"""What no graph can hold: a warning that names the line, and the results of eager."""
+"""Code that no graph can hold: a warning names the line, and the results are those of eager mode."""
 from __future__ import annotations
 
 import gc

@@ -1,4 +1,4 @@
-"""What may change between two calls of a compiled function: each change is seen, by a new graph or by a run without one."""
+"""Changes between two calls of a compiled function: each is noticed, by a new graph or by a run without one."""
 from __future__ import annotations
 
 import dataclasses
@@ -52,7 +52,7 @@ def _run(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two results are of one type, one dtype, one sign (of zeros too), and of values that are equal but for MindSpore's tanh."""
+    """Return whether two results have the same type, dtype, signs (also of zeros) and values, up to the error of MindSpore's tanh."""
     if one.dtype != other.dtype or one.requires_grad != other.requires_grad or type(one) is not type(other):
         return False
     signs = torch.equal(one.signbit(), other.signbit())

@@ -134,7 +134,7 @@ def test_promotion() -> None:
 
 
 def moved(library: Any, kind: str, place: str = "cpu") -> list[Any]:
-    """What movements make of codes, as bytes."""
+    """Return the bytes of float8 codes after several data movements."""
     kind = getattr(library, kind)
     x = library.arange(24, dtype=library.uint8).mul(9).reshape(4, 6).to(place).view(kind)
     index, mask = library.tensor([2, 0], device=place), (library.arange(24, device=place) % 5 == 0).reshape(4, 6)

@@ -1,4 +1,4 @@
-"""What ``__torch_function__`` gets of the functions that torch writes in Python: name, positional arguments and keywords, as in torch."""
+"""Calls that ``__torch_function__`` gets of functions that torch writes in Python: name, positional arguments and keywords, as in torch."""
 import functools
 import inspect
 import types

@@ -135,7 +135,7 @@ WHOLE = {
 @pytest.mark.parametrize("kind", ["view", "base", "tracked"])
 @pytest.mark.parametrize("value", ["tensor", "sum", "number"])
 def test_all_of_a_tensor_is_the_tensor(both, value, kind, key):
-    """What is written to all of a view is its own history: it can be written to again."""
+    """A tensor all of which was overwritten can be written to again."""
 
     def body(torch):
         w = torch.ones(3, 2).requires_grad_()

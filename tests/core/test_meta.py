@@ -22,7 +22,7 @@ Both = Callable[..., Any]
 
 
 def described(tensor: Any) -> tuple[Any, ...]:
-    """What can be told of a tensor without its values."""
+    """Return the properties of a tensor that do not depend on its values."""
     return tuple(tensor.shape), str(tensor.dtype), str(tensor.device), tensor.stride(), tensor.requires_grad, tensor.is_meta
 
 

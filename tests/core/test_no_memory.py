@@ -1,4 +1,4 @@
-"""Where the host has no memory left, the error is torch's, and the next step works."""
+"""The host runs out of memory: the error is torch's, and the next step works."""
 from __future__ import annotations
 
 import copy

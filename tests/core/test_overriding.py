@@ -33,7 +33,7 @@ def logging_class(torch):
 
 
 def logged(torch, body):
-    """What ``body(x, plain, cls)`` asks for, the class of its result, or its error."""
+    """Return the calls that ``body(x, plain, torch)`` makes on the subclass, and the class of its result or of its error."""
     cls = logging_class(torch)
     x = torch.arange(1.0, 5).reshape(2, 2).as_subclass(cls)
     try:
@@ -256,7 +256,7 @@ def test_a_mode_belongs_to_its_thread():
 
 
 class Named(mstorch.Tensor):
-    """Of this module, for pickles."""
+    """A subclass at module level, so that it can be pickled."""
 
 
 def test_copies_and_pickles_keep_the_class():
@@ -444,7 +444,7 @@ def test_names(both):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", [*SPACES, "nn.init"])
 def test_functions_have_the_names_of_torchs_lists(path):
-    """What ``resolve_name`` says of each function that both list for tests."""
+    """``resolve_name`` agrees for each function that both libraries list for tests."""
     ours, theirs = _at(mstorch, path), _at(real_torch, path)
     stubs, want, got = real_torch.overrides.get_testing_overrides(), {}, {}
     for name in dir(theirs):
@@ -527,7 +527,7 @@ def test_stubs_ask_for_what_their_functions_need():
 
 @pytest.mark.filterwarnings("ignore")
 def test_stubs_take_the_calls_that_torchs_take():
-    """What each of torch's needs; those of writes in place have the parameters of the function."""
+    """Each testing override accepts what torch's requires; those of in-place methods have the function's parameters."""
     named = [{}, {}]
     for stubs, library in zip(named, (real_torch, mstorch)):
         for function, stub in library.overrides.get_testing_overrides().items():

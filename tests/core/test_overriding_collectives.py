@@ -1,4 +1,4 @@
-"""What torch writes in Python and lets classes and modes take over beside operations: collectives, functions of numbers, what fills tensors."""
+"""Functions written in Python in torch that classes and modes may override: collectives, functions of numbers, and filling functions."""
 import importlib
 
 import pytest

@@ -1,4 +1,4 @@
-"""Who raised an error is told by its place, and what it is about by what it carries: never by its text."""
+"""The origin of an error is determined by the place that raised it, and its cause by an attribute: never by its text."""
 from __future__ import annotations
 
 import copy

@@ -98,7 +98,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each fault raises, all in one process: it is planted, met and taken away again."""
+    """Return the difference that each fault raises, all in one process: it is planted, found and removed again."""
     program = f"""
 import json
 from mstorch._backend.table import _KERNELS

@@ -15,7 +15,7 @@ _ROWS = bytes(range(256)) * 64
 
 
 def _sent(message: Any, sent: memories.Sent, kept: dict[int, bytes]) -> tuple[int, Any]:
-    """How many bytes a message takes, and what comes out at the other end."""
+    """Return the number of bytes of a message, and its value after decoding."""
     file = io.BytesIO()
     memories.Pickler(file, sent).dump(message)
     return file.tell(), Unpickler(io.BytesIO(file.getvalue()), kept).load()

@@ -24,7 +24,7 @@ from tests.known import SECTIONS
 
 RECORDED = json.loads((pathlib.Path(__file__).parent / "recorded_places.json").read_text())
 _OF_PLACES = re.compile(r"device|Device|CPU [sS]calar|GuardImpl|FloatTensor|CUDA' backend")
-"""What torch's refusals of tensors in the wrong place have in common."""
+"""Pattern of torch's errors for tensors on the wrong device."""
 
 
 def _key(tensors: list[Any]) -> str:
@@ -57,7 +57,7 @@ def _outcome(function: Callable[..., Any], whole: Any) -> str:
 
 
 def _calls(info: Any) -> Iterator[tuple[str, Callable[..., Any], Any, dict[str, int]]]:
-    """Of an operator: what was recorded, its function, and a sample for it."""
+    """Yield the calls of an operator: the recorded name, the function, a sample, and the expected counts."""
     kind = next((d for d in (torch.float32, torch.int64, torch.bool) if d in info.dtypes), None)
     if kind is None:
         return
@@ -87,7 +87,7 @@ def _differs(wanted: str, got: str) -> bool:
 
 
 def check(info: Any) -> tuple[list[str], int]:
-    """What an operator computes that torch refuses, or refuses that torch computes; how many calls were compared."""
+    """Return the calls that an operator computes and torch refuses, or the reverse, and the number of compared calls."""
     wrong, count = [], 0
     for title, function, whole, recorded in _calls(info):
         for place, told in recorded.items():

@@ -56,7 +56,7 @@ def recorded(path: str) -> None:
 
 
 def _alone() -> dict[str, list[np.ndarray]]:
-    """What the calls give in a process without a device."""
+    """Return the results of the calls in a process without a device."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MSTORCH_")}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "found.npz")

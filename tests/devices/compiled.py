@@ -32,13 +32,13 @@ def _example(name: str) -> Any:
 
 
 def _kept(made: Compiled) -> list[str]:
-    """What became of each kind of arguments: "graph", or why there is none."""
+    """Return for each kind of arguments "graph", or the reason why there is no graph."""
     entries = [entry for kind in made.entries.values() for entry in kind]
     return [entry.reason.reason if entry.reason else "graph" if entry.graph else "no graph is needed" for entry in entries]
 
 
 def _far(found: Any, wanted: Any) -> bool:
-    """Whether two tensors differ, in where they are too."""
+    """Return whether two tensors differ in device, dtype, shape, strides or values."""
     if (found.device, found.dtype, found.shape, found.stride()) != (wanted.device, wanted.dtype, wanted.shape, wanted.stride()):
         return True
     return not torch.allclose(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
@@ -98,7 +98,7 @@ def _networks() -> list[str]:
 
 
 def _outcome(function: Callable[..., Any], given: list[Any]) -> list[Any]:
-    """What a function gives, the gradients of its arguments, and the arguments as it left them."""
+    """Return a function's result, the gradients of its arguments, and the arguments after the call."""
     args = [one.detach().clone().requires_grad_(one.requires_grad) for one in given]
     torch.manual_seed(2)
     results = function(*args)

@@ -26,5 +26,5 @@ def _measured(what: str) -> dict[str, Any]:
 
 @pytest.fixture
 def device_cost() -> Callable[[str], dict[str, Any]]:
-    """What a group of programs of tests/devices/cost.py costs, by program: kernels, casts, copies, bytes, reads, each by name."""
+    """Return the cost of each program in a group of tests/devices/cost.py: kernels, casts, copies, bytes and reads, by name."""
     return _measured

@@ -1,4 +1,11 @@
-"""What training steps ask of the stand-in device: ``python -m tests.devices.cost [steps|moves|reads|writes] [name…]`` prints it."""
+"""Cost of training steps on the stand-in device; ``python -m tests.devices.cost [steps
+
+moves
+
+reads
+
+writes] [name…]`` prints it.
+"""
 from __future__ import annotations
 
 import importlib
@@ -84,7 +91,7 @@ MOVES: dict[str, Callable[[Any], Any]] = {
 
 
 def _moved(function: Callable[[Any], Any], x: Any) -> tuple[Any, Any, Any]:
-    """What a movement gives, its gradient, and the gradient of that."""
+    """Return the result of a data movement, its gradient, and the gradient of the gradient."""
     found = function(x)
     weight = (found.detach() + 1).square()
     (first,) = torch.autograd.grad((found * weight).sum(), x, create_graph=True)
@@ -129,7 +136,7 @@ WRITES: dict[str, Callable[..., Any]] = {
 
 
 def _written_by(function: Callable[..., Any], place: str, track: bool) -> tuple[Any, Any, dict[str, Any]]:
-    """What a write leaves, the gradient of what was there before, and its cost."""
+    """Return a tensor after a write, the gradient of its old values, and the cost of the write."""
     leaf = (torch.arange(64.0 * 32).reshape(64, 32) / 100).to(place).requires_grad_(track)
     x = leaf * 1
     i, j = (torch.tensor(rows).to(place) + 0 for rows in ([3, 1, 2], [5, -6, 0]))

@@ -129,7 +129,7 @@ def _in_place(*args: Any) -> Any:
 
 
 def _copies(p: Any, place: str) -> dict[str, Any]:
-    """What was made of a parameter before it was stepped, and must not change with it."""
+    """Return copies of a parameter, which must not change when the parameter is stepped."""
     into = {name: torch.zeros(*shape, device=place) for name, shape in {"copy_": (2, 3), "flat": (6,), "set": (2, 3), "part": (2, 2, 3)}.items()}
     into["copy_"].copy_(p)
     into["flat"].copy_(p.view(-1))
@@ -144,7 +144,7 @@ def _copies(p: Any, place: str) -> dict[str, Any]:
 
 
 def memory() -> list[str]:
-    """What changes when a kernel writes a step into the memory of a parameter."""
+    """Return what is wrong when a kernel writes a step into the memory of a parameter."""
     table.kernel("adamw_step")["float32"] = _in_place
     parameter = torch.nn.Parameter(torch.randn(2, 3).npu())
     held = _copies(parameter.detach(), "npu:0")

@@ -325,7 +325,7 @@ def _experts() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Shapes
 
 
 def compared(name: str, function: Any, plain: Any, shapes: Shapes, kind: str) -> list[str]:
-    """How values or gradients of a call differ from its formula's."""
+    """Return the difference of a call's values or gradients from those of its formula."""
     oracle.manual_seed(11)
     exact = [oracle.randn(shape).to(getattr(oracle, kind)).double().requires_grad_() for shape in shapes]
     leaves = [torch.tensor(item.tolist()).to(getattr(torch, kind)).npu().requires_grad_() for item in exact]
@@ -349,12 +349,12 @@ def compared(name: str, function: Any, plain: Any, shapes: Shapes, kind: str) ->
 
 
 def _eight(found: Any, want: Any) -> bool:
-    """Whether figures of rows stand there 8 times each."""
+    """Return whether a tensor holds each row's figure 8 times."""
     return oracle.allclose(oracle.tensor(found.cpu().tolist()).double(), want.unsqueeze(-1).expand(*want.shape, 8), atol=1e-5)
 
 
 def results() -> list[str]:
-    """What comes with the results: figures of rows, positions, integers, what is refused, and that one kernel computes where it can."""
+    """Return what is wrong with the further results (figures of rows, positions, integers), the refusals, and the number of kernels."""
     oracle.manual_seed(2)
     query = oracle.randn(2, 4, 6, 16).double()
     found = torch_npu.npu_fusion_attention(*[torch.tensor(query.tolist()).npu()] * 3, 4, "BNSD", scale=0.25)

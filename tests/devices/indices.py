@@ -1,4 +1,4 @@
-"""Which device of several a process computes on: another one is refused by name, however it is asked for. Prints what is not."""
+"""The choice of one of several devices by a process: another one is refused by name in every way. Prints what is wrong."""
 from __future__ import annotations
 
 import io
@@ -56,7 +56,7 @@ def _entered(context: Any) -> None:
 
 
 def _open() -> dict[str, Callable[[], Any]]:
-    """What scripts do before they choose a device, and what is none of its business."""
+    """Return calls by name that scripts make before they choose a device; none of them may bind the process to a device."""
     npu, layer, accelerator = torch.npu, nn.Linear(2, 2), torch.accelerator
     return {
         "manual_seed": lambda: torch.manual_seed(0), "npu.manual_seed": lambda: npu.manual_seed(1), "manual_seed_all": lambda: npu.manual_seed_all(1),
@@ -81,7 +81,7 @@ def _open() -> dict[str, Callable[[], Any]]:
 
 
 def binding_too_early() -> list[str]:
-    """What uses the device of index 0 before a script comes to choose another."""
+    """Return the calls that bind the process to device 0 before a script has chosen another."""
     found = []
     for name, way in _open().items():
         way()

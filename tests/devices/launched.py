@@ -1,7 +1,7 @@
-"""How many kernels a training step launches: ``python -m tests.devices.launched torch|mstorch [name…]`` counts in either library.
+"""Count the kernels that a training step launches in either library: ``python -m tests.devices.launched torch|mstorch [name…]``.
 
-torch's are counted by its dispatcher on the CPU, with optimizers in their foreach form, views and memory without contents left out;
-mstorch's on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend), casts among them.
+torch's are the calls of its dispatcher on the CPU, with optimizers in their foreach form and without views and uninitialized memory;
+mstorch's are counted on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend), casts included.
 """
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _once(model: Any, optimizer: Any, parts: Any, loss: Callable[..., Any]) -> N
 
 
 def by_torch(name: str) -> Counter[str]:
-    """What torch's dispatcher is asked for in a step, without what launches nothing."""
+    """Return the operators that torch's dispatcher receives in a step, without those that launch no kernel."""
     torch = _torch()
     from torch.utils._python_dispatch import TorchDispatchMode
 

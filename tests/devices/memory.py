@@ -1,4 +1,4 @@
-"""What views, writes, factories and sharing ask of the stand-in device; prints what is not as it should be."""
+"""Views, writes, factories and sharing on the stand-in device; prints what is wrong."""
 from __future__ import annotations
 
 import warnings

@@ -1,4 +1,4 @@
-"""What users of Ascend devices write with torch.npu, on the stand-in device: ``python -m tests.devices.npu``."""
+"""Calls of torch.npu that users of Ascend devices write, on the stand-in device: ``python -m tests.devices.npu``."""
 from __future__ import annotations
 
 import copy

@@ -1,4 +1,4 @@
-"""Where results are on the stand-in device, while new tensors are made on the CPU: ``python -m tests.devices.places``."""
+"""Devices of results on the stand-in device, while new tensors are made on the CPU: ``python -m tests.devices.places``."""
 from __future__ import annotations
 
 import inspect
@@ -30,7 +30,7 @@ def _smaller(x: Any, fill: Callable[[Any], Any]) -> Any:
 
 
 def _stacked(x: Any) -> Any:
-    """What is read of ``out=`` that was read before and has got another shape since, without other values."""
+    """Return the values of ``out`` before and after a call that resizes it and then raises for its dtype."""
     out = torch.arange(12, dtype=torch.int32).to(x.device)[2:8]
     before = out * 1
     try:
@@ -113,7 +113,7 @@ def _factories() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def factories() -> list[str]:
-    """What makes tensors elsewhere than ``device=`` says."""
+    """Return the factories whose result is on another device than ``device=`` says."""
     wrong = []
     count = 0
     for name, function in _factories():
@@ -127,7 +127,7 @@ def factories() -> list[str]:
 
 
 def aliases() -> list[str]:
-    """Whether ``asarray`` shares and copies as it is told."""
+    """Return the calls of ``asarray`` that share memory or copy otherwise than requested."""
     wrong = []
     x = torch.ones(2).npu()
     if torch.asarray(x) is not x or torch.asarray(x, copy=True) is x or torch.asarray(x, device="npu", copy=False) is not x:
@@ -141,7 +141,8 @@ def aliases() -> list[str]:
 
 
 def leaves() -> list[str]:
-    """Whether ``out=`` of what makes tensors refuses a leaf, and without grad mode takes its ``requires_grad``, as on the CPU."""
+    """Return the factories that, unlike on the CPU, do not refuse a leaf as ``out=``, or without grad mode do not set its
+    ``requires_grad``."""
     wrong = []
     for name, args in (("arange", (3,)), ("zeros", (3,)), ("eye", (3,)), ("rand", (3,)), ("linspace", (0, 1, 3))):
         leaf = torch.zeros(3).npu().requires_grad_()

@@ -1,6 +1,6 @@
-"""What only a real device does, rehearsed: ``MSTORCH_FAKE_DEVICE=rehearsal python -m tests.devices.rehearsed [lost]`` prints what is wrong.
+"""Branches for a real device: ``MSTORCH_FAKE_DEVICE=rehearsal python -m tests.devices.rehearsed [lost]`` prints what is wrong in them.
 
-MindSpore says there that it is an Ascend, one of eight (``mstorch/_backend/rehearsal.py``).
+MindSpore itself then reports an Ascend device, one of eight (``mstorch/_backend/rehearsal.py``).
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _asked(name: str) -> int:
 
 
 def devices() -> list[str]:
-    """Which device is bound, and by what."""
+    """Return what is wrong with the binding to a device, and with the calls that bind."""
     found = []
     if (runtime.HOST_TARGET, torch.npu.device_count(), torch.npu.is_initialized()) != ("Ascend", 8, False) or _asked("set_device"):
         found.append("the device is in use before anything was asked of it")
@@ -101,7 +101,7 @@ LAUNCHES: dict[str, tuple[Callable[[], Any], int, int]] = {
 
 
 def launches() -> list[str]:
-    """Which calls launch more kernels, or send more arrays, than they have to."""
+    """Return the calls that launch more kernels, or send more arrays, than necessary."""
     wrong = []
     for name, (call, kernels, copies) in LAUNCHES.items():
         call()
@@ -120,7 +120,7 @@ def defaults() -> list[str]:
 
 
 def arrays() -> list[str]:
-    """What goes to the device does not see what is written to the array afterwards."""
+    """Return what is wrong if an array is modified after it was sent to the device: the tensor must not change."""
     array = torch.zeros(3).numpy()
     there = torch.from_numpy(array).npu()
     array[0] = 5
@@ -128,7 +128,7 @@ def arrays() -> list[str]:
 
 
 def lost() -> list[str]:
-    """Where writes into a part of a base are lost, the base is made anew, and a warning says so."""
+    """Return what is wrong on a device whose writes into a part of a base are lost: the base is made anew, and a warning says so."""
     rehearsed.loses_writes.append(True)
     x = torch.zeros(4, 5, device="npu")
     with warnings.catch_warnings(record=True) as told:

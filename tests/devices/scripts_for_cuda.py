@@ -1,4 +1,4 @@
-"""What scripts that say cuda find where cuda means npu: ``python -m tests.devices.scripts_for_cuda`` (MSTORCH_FAKE_DEVICE=Ascend)."""
+"""Scripts that name cuda where cuda means npu: ``python -m tests.devices.scripts_for_cuda`` (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
 import io
@@ -74,7 +74,7 @@ def _places() -> list[str]:
 
 
 def _of_cuda() -> list[str]:
-    """What torch.cuda tells is what torch.npu tells."""
+    """Return the functions of torch.cuda whose answers are not those of torch.npu, and what else is wrong."""
     cuda: Any = torch.cuda
     names = (
         "is_available device_count current_device is_initialized is_bf16_supported get_device_name memory_allocated "

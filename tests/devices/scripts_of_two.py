@@ -336,7 +336,7 @@ def on_cpu(script: str) -> str:
 
 
 def nearby(mine: list[str], theirs: list[str], most: float) -> bool:
-    """Whether two programs printed the same words and, to a part of each, the same numbers."""
+    """Return whether two programs printed the same words and, up to a relative error, the same numbers."""
     return len(mine) == len(theirs) and all(
         one == other or abs(float(one) - float(other)) <= most * max(1.0, abs(float(other))) for one, other in zip(mine, theirs)
     )

@@ -38,7 +38,7 @@ def _there(value: Any, leaves: list[Any]) -> Any:
 
 
 def _reads_in_silence(call: Callable[[], Any]) -> tuple[bool, Any]:
-    """Whether a call reads values without a warning, and its result; what the device refuses reads nothing that counts."""
+    """Return whether a call reads values without a warning, and its result. A call that the device refuses counts as no read."""
     _announced.clear()
     _reads.clear()
     try:

@@ -1,4 +1,4 @@
-"""What runs on the stand-in device beside the CPU: ``python -m tests.devices.stand_in operations|models [name…]|programs``.
+"""Run operations, models or programs on the stand-in device: ``python -m tests.devices.stand_in operations|models [name…]|programs``.
 
 MSTORCH_FAKE_DEVICE=Ascend must be set: the CPU's memory then plays an Ascend device, with the rows of Ascend.
 """
@@ -80,7 +80,7 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], tuple[Shape, ...]]] = {
 
 
 def operations() -> list[str]:
-    """What gives other values or gradients on the device than on the CPU."""
+    """Return the operations whose values or gradients differ between the device and the CPU."""
     wrong = []
     torch.manual_seed(1)
     for name, (function, shapes) in OPERATIONS.items():
@@ -120,7 +120,7 @@ def _losses(name: str, place: str, steps: int) -> tuple[list[float], int]:
 
 
 def models(*names: str) -> list[str]:
-    """What trains otherwise on the device, or reads values from it more than once a step."""
+    """Return the models that train differently on the device, or read values from it more than once a step."""
     torch.install()
     sys.path.insert(0, str(MODELS))
     wrong = []

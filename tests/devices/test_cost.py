@@ -1,4 +1,4 @@
-"""What programs ask of a device: kernels, copies from the host, reads. Counted on the stand-in device (tests/devices/cost.py)."""
+"""Cost of programs on a device: kernels, copies from the host, reads. Counted on the stand-in device (tests/devices/cost.py)."""
 from __future__ import annotations
 
 import importlib.util

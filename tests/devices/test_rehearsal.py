@@ -29,7 +29,7 @@ def test_what_only_a_real_device_does(what: str) -> None:
     "what", ["beside", "fused", "guards", "memory", "together", "stand_in operations", "indices refused", "indices early"]
 )
 def test_programs_of_the_device(what: str) -> None:
-    """Those of the stand-in. A kernel of MindSpore's that computes a tensor of the CPU raises here: on an Ascend it would compute there."""
+    """Run the programs of the stand-in. A CPU kernel of MindSpore raises here, because on an Ascend it would run on the device."""
     assert _run(["-m", *f"tests.devices.{what}".split()]) == "[]"
 
 

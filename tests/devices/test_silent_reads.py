@@ -1,4 +1,4 @@
-"""Which operators of torch's database wait for a device's values without a warning: those listed here, each for its reason."""
+"""Operators of torch's database that wait for a device's values without a warning: only those listed here, each for its reason."""
 from __future__ import annotations
 
 import json

@@ -138,7 +138,7 @@ EVENTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def events() -> list[str]:
-    """What a program does between steps after which numbers differ from the CPU's."""
+    """Return the events between steps (loading, resizing, …) after which numbers differ from the CPU's."""
     wrong = []
     for name, event in EVENTS.items():
         found = []
@@ -226,7 +226,7 @@ def clipped() -> list[str]:
 
 
 def memory() -> list[str]:
-    """What was copied from parameters and changes with them, or is a view and does not, where the kernel writes into their memory."""
+    """Return the copies of parameters that change with them, and the views that do not, if a kernel writes into the parameters' memory."""
 
     def in_place(*args: Any) -> Any:
         found = table.HOST["adamw_step"].function(*[item.asnumpy().copy() if hasattr(item, "asnumpy") else item for item in args])

@@ -1,4 +1,4 @@
-"""What each of several processes does with collectives: run with torch and with mstorch, and compared."""
+"""Cases of collectives that several processes run with torch and with mstorch; the results are compared."""
 from __future__ import annotations
 
 import os

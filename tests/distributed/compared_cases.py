@@ -5,7 +5,7 @@ import re
 
 
 def told(torch, dist, rank, size, first, second):
-    """Which operation each process says that it runs, and the other, and what comes of the next one."""
+    """Return the operations that the error names for this rank and for the other, and the result of the next operation."""
     try:
         (first, second)[rank]()
         found = None

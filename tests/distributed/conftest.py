@@ -1,4 +1,4 @@
-"""What two processes of torch and of mstorch give in the cases of several modules: they are started once."""
+"""Results of two processes of torch and of mstorch in the cases of several modules, for which they are started once."""
 from __future__ import annotations
 
 import pytest

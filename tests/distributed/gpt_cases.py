@@ -43,7 +43,7 @@ def gpt(torch):
 
 
 def peak(function):
-    """What a function gives, and the bytes that it needs at most beyond what was there."""
+    """Return the function's result, and the peak of the memory that it allocates, in bytes."""
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
     result = function()

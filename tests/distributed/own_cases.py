@@ -1,4 +1,4 @@
-"""What torch refuses on the CPU or leaves to chance: checked by itself, in two processes of mstorch."""
+"""Cases that torch refuses on the CPU or leaves undefined: checked by themselves, in two processes of mstorch."""
 from __future__ import annotations
 
 import time

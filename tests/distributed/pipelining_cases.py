@@ -129,7 +129,7 @@ def orders(torch, dist, name, local, sizes, group):
     found = {}
     for size, microbatches in sizes:
         class Stage:
-            """What a schedule asks of a stage as it is made."""
+            """The members of a stage that a schedule's constructor reads."""
 
             num_stages, group_size, group_rank, stage_index = size * local, size, 0, 0
             is_first, is_last = True, False
@@ -145,7 +145,7 @@ SIZES = [(size, microbatches) for size in (1, 2, 3, 4) for microbatches in (1, 2
 
 
 def case_orders(torch, dist, rank, size):
-    """Who computes what in which order, for several numbers of processes, stages and microbatches."""
+    """Return the order of each rank's actions, for several numbers of processes, stages and microbatches."""
     found = [orders(torch, dist, name, 1, SIZES, False) for name in ("ScheduleGPipe", "Schedule1F1B")]
     return found + [orders(torch, dist, name, local, SIZES, True) for name in ("ScheduleInterleaved1F1B", "ScheduleLoopedBFS") for local in (1, 2, 3)]
 
@@ -254,7 +254,7 @@ def told(call):
 
 
 def case_errors(torch, dist, rank, size):
-    """What is refused, in a pipeline of one stage for each process, that waits for nobody."""
+    """Return the errors of a pipeline of one stage per process; no process waits for another."""
     pipelining = pipes()
     groups = [dist.new_group([one]) for one in range(size)]
     here, x = place(torch), torch.ones(4, WIDTH)

@@ -7,7 +7,7 @@ from tests.distributed import together
 
 
 def calls(names, expressions):
-    """What expressions give, or raise."""
+    """Return the values of expressions, or their errors."""
     found = []
     for expression in expressions:
         try:

@@ -78,7 +78,7 @@ def most_memory(pid: int | str = "self") -> int:
 
 
 def is_cut_off(connection: socket.socket, data: bytes, seconds: float = 10.0) -> bool:
-    """Whether the other side ends a connection after some bytes."""
+    """Return whether the other side closes a connection after receiving these bytes."""
     connection.settimeout(seconds)
     with connection:
         try:
@@ -93,7 +93,7 @@ def is_cut_off(connection: socket.socket, data: bytes, seconds: float = 10.0) ->
 
 
 def to_port(port: int, data: bytes) -> bool:
-    """Whether a server at a port cuts off who sends this."""
+    """Return whether a server at a port cuts off a client that sends these bytes."""
     return is_cut_off(socket.create_connection(("127.0.0.1", port), 10), data)
 
 
@@ -149,7 +149,7 @@ def serve_store() -> None:
 
 
 def store() -> Iterator[str]:
-    """What goes wrong as strangers come to a store."""
+    """Return what is wrong if strangers connect to a store."""
     service = Service("store")
     proper = mstorch.distributed.TCPStore("127.0.0.1", int(service.where), None, False, _SECONDS)
     for name, data in NO_REQUESTS.items():
@@ -182,7 +182,7 @@ def serve_client() -> None:
 
 
 def client() -> Iterator[str]:
-    """What goes wrong as a store's client is answered with garbage."""
+    """Return what is wrong if a store's client receives garbage."""
     service, store = Service("client"), _store_here()
     store.set("a", "b")
     for name, data in NO_ANSWERS.items():
@@ -223,7 +223,7 @@ def serve_meeting() -> None:
 
 
 def meeting() -> Iterator[str]:
-    """What goes wrong as strangers come to where processes of a group meet."""
+    """Return what is wrong if strangers connect while the processes of a group meet."""
     service = Service("meeting")
     store = mstorch.distributed.TCPStore("127.0.0.1", int(service.where), None, False, _SECONDS)
     for name, data in NO_REQUESTS.items():
@@ -269,7 +269,7 @@ def serve_peers() -> None:
 
 
 def peers() -> Iterator[str]:
-    """What goes wrong as a process of a group sends no messages."""
+    """Return what is wrong if a process of a group sends bytes that are no messages."""
     service = Service("peers")
     store = mstorch.distributed.TCPStore("127.0.0.1", int(service.where), None, False, _SECONDS)
     other = store.clone()  # for another thread: a client that waits takes no other question
@@ -319,7 +319,7 @@ def serve_handles() -> None:
 
 
 def handles() -> Iterator[str]:
-    """What goes wrong as strangers come to where queues' tensors are asked for."""
+    """Return what is wrong if strangers connect to the server of a queue's tensors."""
     service, silent = Service("handles"), []
     for name, data in NO_REQUESTS.items():
         connection = socket.socket(socket.AF_UNIX)
@@ -361,7 +361,7 @@ _NO_PICKLES = {name: data[: 1 << 23] for name, data in NO_REQUESTS.items() if na
 
 
 def queue() -> Iterator[str]:
-    """What goes wrong as bytes come from a queue that no queue sent: as messages, and as a part of one before the pipe's end."""
+    """Return what is wrong if a queue receives bytes that no queue sent: whole messages, and a part of one before the pipe ends."""
     service = Service("queue")
     proper = ForkingPickler.dumps(mstorch.arange(3).share_memory_())
     with tempfile.TemporaryDirectory() as folder:
@@ -404,7 +404,7 @@ def serve_agent() -> None:
 
 
 def agent() -> Iterator[str]:
-    """What goes wrong as a launched process writes garbage: as its output, and as the report of its failure."""
+    """Return what is wrong if a launched process writes garbage: as its output, and as the report of its failure."""
     service = Service("agent")
     program = "import os, sys, pathlib\npathlib.Path(os.environ['TORCHELASTIC_ERROR_FILE']).write_bytes({!r})\nsys.exit(7)"
     for name, data in {**NO_REQUESTS, "long in all": b"[" * 100_000, "number": b"3", "no message": b'{"message": {}}'}.items():
@@ -431,7 +431,7 @@ def serve_file() -> None:
 
 
 def file() -> Iterator[str]:
-    """What goes wrong as a FileStore meets a foreign file: that stays as it was."""
+    """Return what is wrong if a FileStore finds a foreign file, which must stay unchanged."""
     service = Service("file")
     with tempfile.TemporaryDirectory() as folder:
         for name, data in NO_REQUESTS.items():

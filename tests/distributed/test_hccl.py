@@ -275,7 +275,7 @@ def test_calls_fit_the_functions_of_mindspore() -> None:
 
 
 def test_the_played_hccl_is_strict() -> None:
-    """What MindSpore or HCCL refuses, or reads wrongly, is refused."""
+    """The emulation refuses what MindSpore or HCCL refuses or misreads."""
     played = PlayedHccl()
     played._groups["hccl_world_group"] = _Members("hccl_world_group", [0, 1], 0)
     row, truths = from_numpy(np.ones(4, np.float32)), from_numpy(np.ones(4, bool))

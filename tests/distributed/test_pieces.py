@@ -1,4 +1,4 @@
-"""What a device's carrier makes of pieces of different sizes and of groups in any order, over the played HCCL in threads, not processes."""
+"""A device's carrier with pieces of different sizes and groups in any order, over the emulated HCCL in threads instead of processes."""
 from __future__ import annotations
 
 import threading
@@ -56,7 +56,7 @@ def _values(rows: Any) -> list[list[float]]:
 
 
 def _each(ranks: list[int], call: Callable[[int, Carrier, Begun], Any]) -> list[Any]:
-    """What each member gives, in the order of the group."""
+    """Return the result of each member, in the order of the group."""
     native, found = _Native(len(ranks)), [None] * len(ranks)
 
     def run(member: int) -> None:

@@ -23,7 +23,7 @@ COMMON = [
 
 
 def answers(calls, names):
-    """What calls give, or raise."""
+    """Return the results of calls, or their errors."""
     seen = []
     for call in calls:
         try:

@@ -1,4 +1,4 @@
-"""What strangers send to the sockets of a job: they are cut off, memory stays bounded, and the job goes on."""
+"""Strangers send bytes to the sockets of a job: they are cut off, memory stays bounded, and the job continues."""
 from __future__ import annotations
 
 import datetime

@@ -20,7 +20,7 @@ PATIENCE = 400  # seconds, for two processes
 PLACE = "cpu"
 """The kind of device on which this process has its tensors."""
 AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
-"""Whether processes leave out what HCCL lacks, on the CPU too, to be compared: sums of float64, uint8 and bool, combinations by bits."""
+"""True if processes leave out, also on the CPU, what HCCL lacks: sums of float64, uint8 and bool, and bitwise reductions."""
 
 
 def wide(torch):
@@ -58,7 +58,7 @@ def plain(value):
 
 
 def work(library, module, folder, place="cpu"):
-    """What each process does. ``place``: where tensors are that name no device, and what carries them."""
+    """Run the cases in one process. ``place``: the device of tensors that name none, and the backend that carries them."""
     import warnings
 
     warnings.simplefilter("ignore")

@@ -52,7 +52,7 @@ def made(group: str, name: str) -> tuple[Any, Any, Any]:
 
 
 def differs(found: Any, wanted: list[Any]) -> str:
-    """How a result differs from wanted tensors; "" where it does not."""
+    """Return the difference of a result from the expected tensors; "" if there is none."""
     import torch
 
     found = leaves_of(found)
@@ -103,7 +103,7 @@ def faked(network: Any, call: Any) -> list[list[Any]]:
 
 
 def attempt(function: Callable[[], str]) -> str:
-    """What a step says; its error in a line, if it has one."""
+    """Return the text that a step returns, or its error in one line."""
     try:
         return function()
     except Exception as error:  # noqa: BLE001 - which one is what is told
@@ -216,7 +216,7 @@ def stages(module: str, libraries: tuple[str, ...], words: list[str], paths: lis
 
 
 def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], dict[str, dict[str, str]]]:
-    """What each library says to each step, by network."""
+    """Return the answers of each library to each step, by network."""
     told: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for library, group, name, said in stages("tests.export.models", ("torch", "mstorch", "reader"), words, paths):
         told.setdefault((group, name), {})[library] = said

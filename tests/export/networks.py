@@ -13,9 +13,9 @@ from typing import Any
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "models"
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
-"""What a network is called with."""
+"""The arguments of a network's call."""
 Made = tuple[Any, Callable[[], Call]]
-"""A network, and a function that draws what it is called with."""
+"""A network, and a function that draws the arguments of a call."""
 
 
 def awake(network: Any) -> Any:

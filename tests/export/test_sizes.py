@@ -21,7 +21,7 @@ SIZES = ((3, 6), (2, 6), (4, 6), (8, 6), (9, 6), (4, 8), (3, 7), (1, 6), (5, 10)
 
 
 def said(run: Any) -> Any:
-    """What a run gives, or the first words of its error."""
+    """Return a run's result, or the first words of its error."""
     try:
         return run()
     except (RuntimeError, AssertionError) as error:

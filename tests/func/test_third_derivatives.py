@@ -133,7 +133,7 @@ def test_norms_against_a_composition(name, plain):
 
 
 def test_running_statistics():
-    """Those of a batch norm in training move once within a transform, where torch refuses to move them."""
+    """A batch norm in training updates its running statistics once within a transform; torch refuses to update them."""
     import mstorch as t
 
     x = t.randn(4, 3)

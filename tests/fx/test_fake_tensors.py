@@ -21,7 +21,7 @@ def _fake(torch: Any) -> Any:
 
 
 def _looks(value: Any) -> Any:
-    """What can be told of the tensors in a value."""
+    """Return the metadata of the tensors in a value."""
     if isinstance(value, (list, tuple)):
         return [_looks(part) for part in value]
     if isinstance(value, dict):
@@ -126,7 +126,7 @@ MODULES = databases.layers("Lazy|FractionalMaxPool|CTCLoss")
 
 
 def _faked(torch: Any, build: Callable[[], Any], args: Any, kwargs: Any) -> Any:
-    """How results and gradients of a layer look that is made of fake tensors and meets some."""
+    """Return the metadata of results and gradients of a layer that was built under fake tensors and is called with some."""
     mode = _fake(torch).FakeTensorMode()
 
     def faked(value: Any) -> Any:

@@ -171,7 +171,7 @@ def _layer(info: Any, sample: Any) -> tuple[Any, Any]:
 @pytest.mark.on_the_cpu
 @pytest.mark.filterwarnings("ignore")
 def test_a_layer_is_in_the_graph(name: str) -> None:
-    """What a mode below autograd did not see would be the constant that it was while it was traced."""
+    """A value that the mode did not see would be in the graph as the constant of the traced run."""
     samples = databases.layer_samples(MODULES[name])
     if not samples:
         pytest.skip("the database has no arguments")

@@ -33,7 +33,8 @@ def test_numbers_are_those_of_the_cpu(device: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("device", ["npu", "cpu"])
 def test_the_guides_steps_with_layers_on_a_device(device: str) -> None:
-    """What one step leaves out on a device (statistics, gradients of layers whose kernel the stand-in has not) would show here."""
+    """Several steps, because an omission in one step (statistics, gradients of layers without a kernel on the stand-in) shows in the next.
+    """
     environment = os.environ | {"GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend"}
     command = [sys.executable, "-m", "tests.interop.guides_on_device", device]
     run = subprocess.run(command, cwd=SCRIPT.parents[2], env=environment, capture_output=True, text=True, check=False)

@@ -148,7 +148,7 @@ def test_gradients_are_mindspores(make: Any) -> None:
 
 
 def values_alone(net: Any) -> np.ndarray:
-    """What MindSpore gives while it computes gradients: without, it cannot run hooks of the backward at all."""
+    """Return the network's result in MindSpore, from a computation of gradients, without which MindSpore cannot run backward hooks."""
 
     def run(x: Any) -> Any:
         output = net(x)

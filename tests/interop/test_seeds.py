@@ -22,7 +22,7 @@ from mstorch._backend.seeds import seed_is_new
 
 
 def of_real(seed: int) -> Any:
-    """What torch draws first with a seed."""
+    """Return torch's first numbers with a seed."""
     return real.rand(3, generator=real.Generator().manual_seed(seed)).numpy(force=True)
 
 
@@ -86,7 +86,7 @@ def test_the_last_word_holds() -> None:
 
 
 def of_mindspore() -> list[Any]:
-    """What MindSpore draws next, from each of its sources but NumPy's generator."""
+    """Return MindSpore's next numbers, from each of its sources except NumPy's generator."""
     kernels = [ops.randn(3), ops.dropout(ops.ones(64), 0.5), ops.uniform((3,), mindspore.Tensor(0.0), mindspore.Tensor(1.0), seed=5)]
     pipeline = mindspore.dataset.NumpySlicesDataset(np.arange(30)[:, None], shuffle=True)
     order = [row[0].item() for row in pipeline.create_tuple_iterator(output_numpy=True)]

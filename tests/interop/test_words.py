@@ -1,4 +1,4 @@
-"""What MindSpore's guides write in a network, written in a Module."""
+"""Code of MindSpore's guides for networks, written in a Module."""
 from __future__ import annotations
 
 from typing import Any

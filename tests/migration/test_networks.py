@@ -1,4 +1,4 @@
-"""What MindSpore's migration guides show side by side: networks, names, precision, initial weights, freezing, files.
+"""Pairs of code from MindSpore's migration guides: networks, names, precision, initial weights, freezing, files.
 
 Each pair is written here in both forms; they get the same weights and must give the same outputs.
 """

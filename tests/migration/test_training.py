@@ -1,4 +1,4 @@
-"""What MindSpore's migration guides show side by side: losses, selections, custom gradients, steps of training.
+"""Pairs of code from MindSpore's migration guides: losses, selections, custom gradients, steps of training.
 
 Each pair is written here in both forms; they get the same values and must give the same results.
 """

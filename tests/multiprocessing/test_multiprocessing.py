@@ -27,7 +27,7 @@ def _library(name: str) -> Any:
 
 
 def _add(number: int, name: str, tensor: Any, queue: Any) -> None:
-    """What a process does: write into shared memory, and answer with a tensor."""
+    """Write into shared memory, and answer with a tensor."""
     library = _library(name)
     tensor[number] += 10 + number
     queue.put((number, library.full((2,), float(number)), tensor))

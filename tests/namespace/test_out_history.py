@@ -37,7 +37,7 @@ def test_who_requires_gradients(both, name, what):
 @pytest.mark.parametrize("name", ["median", "nanmedian", "mode", "max", "kthvalue"])
 @pytest.mark.parametrize("part", [slice(None), slice(1), slice(1, None), 0])
 def test_parts_of_the_input(both, name, part):
-    """What reads after it wrote refuses them."""
+    """Operations that read after the first write refuse parts of the input as ``out``."""
     def body(torch):
         x = torch.tensor([3.0, 1.0, 2.0])
         getattr(torch, name)(x, *((1,) if name == "kthvalue" else ()), dim=0, out=(x[part], torch.zeros(0, dtype=torch.int64)))

@@ -1,4 +1,4 @@
-"""Where `import torch` gets mstorch, names say what torch's say: module, qualified name, the text of a class, pickles; private ones too."""
+"""With mstorch as `import torch`, names are torch's: modules, qualified names, reprs of classes, pickles; private ones too."""
 import json
 import pickle
 import subprocess
@@ -113,7 +113,7 @@ def test_classes_and_functions_say_what_torchs_say(pairs):
 
 
 def test_pickles_name_what_torchs_name(pairs):
-    """What can be written by its name in torch can be here, and is read as itself."""
+    """Objects that torch pickles by their name are pickled under this name, and loaded as themselves."""
     wrong, seen = [], 0
     for place, name, theirs, told, (module, *_, read) in pairs:
         if name not in _KNOWN and homes.finds(*told) is theirs:

@@ -112,7 +112,8 @@ def type_of(value: Any) -> Any:
 
 
 def run(op: Any) -> Counter[str]:
-    """How many samples of an operator agree, and what was not compared. AssertionError for one that differs."""
+    """Return the number of samples of an operator that agree, and the reasons why others were not compared. Raise AssertionError for one
+    that differs."""
     told: Counter[str] = Counter()
     shapes_only = any(word in op.name for word in _SHAPES_ONLY)
     function = _counterpart(op.name, op.op)

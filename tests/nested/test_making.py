@@ -1,4 +1,4 @@
-"""How nested tensors are made, what they say of themselves, what they refuse, and how they are copied and written to files."""
+"""Creation of nested tensors, their properties, errors, copies and files."""
 from __future__ import annotations
 
 import copy
@@ -26,7 +26,7 @@ def _strided(t: Any) -> Any:
 
 
 def _seen(nested: Any) -> Any:
-    """What a nested tensor is, without the number of its symbol."""
+    """Return the properties of a nested tensor, without the number of its symbol."""
     shown = [length if isinstance(length, int) else "ragged" for length in nested.shape]
     return shown, list(nested.unbind()), nested._ragged_idx, nested.is_contiguous(), nested.offsets(), nested.lengths()
 

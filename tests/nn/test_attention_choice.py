@@ -1,4 +1,4 @@
-"""What attention does where its kernels are turned off, and torch's way of inference for several heads."""
+"""Attention with its kernels turned off, and torch's fast path for several heads in inference."""
 from __future__ import annotations
 
 import pytest

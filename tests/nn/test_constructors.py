@@ -1,4 +1,4 @@
-"""What errors of constructors name: the class, as in torch."""
+"""Errors of constructors name the class, as in torch."""
 from __future__ import annotations
 
 import inspect

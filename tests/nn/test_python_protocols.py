@@ -1,4 +1,4 @@
-"""What Python's own tools see of modules and parameters: copies and pickles of every protocol, beside torch's."""
+"""Python's protocols on modules and parameters, against torch: copies, and pickles of every protocol version."""
 from __future__ import annotations
 
 import copy

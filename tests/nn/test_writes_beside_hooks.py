@@ -1,4 +1,4 @@
-"""What a module with backward hooks takes and gives are views of a custom function's, to which nobody may write; dropout that drops nothing."""
+"""Inputs and outputs of a module with backward hooks are views of a custom function's, which refuse writes; dropout that drops nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -86,7 +86,7 @@ DROPOUTS = ("dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "d
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("training", [True, False])
 def test_dropout_in_place(both: Any, name: str, p: float, training: bool) -> None:
-    """What drops nothing is no write: neither to a leaf nor to what backward needs."""
+    """In-place dropout that drops nothing is no write: neither to a leaf nor to a tensor that backward needs."""
 
     def body(torch: Any) -> Any:
         drop = getattr(torch.nn.functional, name)

@@ -26,7 +26,7 @@ from tests.export.networks import Call, Made
 ROOT = Path(__file__).resolve().parents[2]
 OPSET = 17
 NEAR = 1e-4
-"""How far a number may be from torch's, as a share of the array's largest."""
+"""Allowed difference from torch's numbers, relative to the largest of an array."""
 
 
 def _sounds() -> Call:
@@ -150,7 +150,7 @@ def by_onnxruntime(group: str, name: str, folder: Path) -> str:
 
 
 def differs(found: list[Any], wanted: list[Any]) -> str:
-    """How arrays differ from wanted ones; "" where they do not."""
+    """Return the difference of arrays from the expected ones; "" if there is none."""
     if len(found) != len(wanted):
         return f"{len(found)} arrays instead of {len(wanted)}"
     for number, (one, other) in enumerate(zip(found, wanted)):
@@ -183,7 +183,7 @@ def stage(library: str, words: list[str], folder: Path) -> None:
 
 
 def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], str]:
-    """What is wrong with each network; "" where onnxruntime has torch's numbers."""
+    """Return what is wrong with each network; "" if onnxruntime gives torch's numbers."""
     told: dict[tuple[str, str], str] = {}
     for _, group, name, said in stages("tests.onnx.models", ("torch", "mstorch", "onnxruntime"), words, paths):
         told[group, name] = told.get((group, name)) or said

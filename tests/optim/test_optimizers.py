@@ -421,7 +421,7 @@ def test_adagrads_sums_are_shared(torch):
 @pytest.mark.parametrize("shape", [(4,), (12,), (2, 2), (3, 2, 1), (1,), (5, 3, 2, 2)])
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_gradients_of_another_shape(name, shape):
-    """What kernels that write memory must never be given: torch raises where a gradient does not spread to its parameter."""
+    """A gradient that does not broadcast to its parameter raises as in torch, before a kernel writes beyond its memory."""
 
     def stepped(torch, **options):
         parameter = torch.ones(3, 2, 2).requires_grad_()

@@ -1,4 +1,4 @@
-"""What programs see of an optimiser's class beside its steps: its bases, signatures, `_init_group`, and what they override of it."""
+"""Members of an optimizer's class other than its steps: bases, signatures, `_init_group`, and overridden methods."""
 from __future__ import annotations
 
 import importlib

@@ -87,7 +87,7 @@ def link(site: Path, names: list[str], found: dict[str, Distribution], folder: P
 
 
 def run(package: str, job: str, folder: Path) -> list[str]:
-    """What a job's report has otherwise than torch's, with the packages of a folder."""
+    """Return the differences of a job's report from torch's, with the packages of a folder."""
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(folder)
     try:

@@ -170,7 +170,8 @@ def _tokens() -> Any:
 
 
 def _diffusers_alone() -> None:
-    """What diffusers would import because it is installed, and which no job needs: xformers is for GPUs, torchsde asks for more packages."""
+    """Hide packages that diffusers would import if installed and that no job needs: xformers is for GPUs, torchsde needs further packages.
+    """
     import diffusers.utils.import_utils as found
 
     found._xformers_available = found._torchsde_available = False

@@ -1,4 +1,4 @@
-"""What a job says of its results, and how two such reports are compared."""
+"""Reports of jobs' results, and their comparison."""
 from __future__ import annotations
 
 import hashlib
@@ -33,7 +33,7 @@ def bits(tensor: Any) -> str:
 
 
 def differences(want: Any, got: Any, what: str = "result", tolerance: float = 1e-4) -> list[str]:
-    """Where two reports differ: numbers by more than the tolerance, everything else at all."""
+    """Return the differences of two reports: numbers that differ by more than the tolerance, and all other values that differ."""
     if isinstance(want, dict) and isinstance(got, dict):
         if want.keys() != got.keys():
             return [f"{what}: keys {sorted(want)} expected, {sorted(got)} given"]

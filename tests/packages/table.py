@@ -18,7 +18,7 @@ CALLED = {
 
 
 def distribution_name(package: str) -> str:
-    """How the distribution is called that a package's jobs are of."""
+    """Return the name of the distribution that a package's jobs use."""
     return CALLED.get(package, MODULES.get(package, package)).replace("_", "-").replace(".", "-")
 
 

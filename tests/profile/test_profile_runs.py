@@ -25,7 +25,7 @@ SLOW = {
 
 
 def profiled(script: Path, tmp_path: Path, *arguments: str) -> dict:
-    """What is written of a script's run."""
+    """Return the profile of a script's run."""
     out = tmp_path / "profile.json"
     assert __main__.main(["profile", "--json", str(out), str(script), *arguments]) == 0
     return json.loads(out.read_text())
@@ -46,7 +46,7 @@ def test_advice_names_the_slow_line(name: str, tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("model", ["gpt", "lstm_lm", "transformer", "unet"])
 def test_the_parts_make_up_the_time(model: str, tmp_path: Path) -> None:
-    """What is timed of operations, gradients and steps, and what modules take alone, stays within what passed; lines make it up."""
+    """The times of operations, gradients, steps and modules add up to at most the elapsed time; the lines' times add up to it."""
     script = tmp_path / "script.py"
     script.write_text(
         f"import sys\nsys.path.insert(0, {str(MODELS)!r})\nimport torch, {model} as example\n"

@@ -54,7 +54,7 @@ def protocols(name: str) -> range:
 
 
 def seen(module: Any) -> Any:
-    """What is to be seen of a module; the kinds of what stands in it by their names."""
+    """Return the visible state of a module, with the kinds of its attributes by name."""
     kinds = {name: type(value).__name__ for name, value in vars(module).items() if not name.startswith("_flat_weight")}
     return str(module), module.training, list(kinds), kinds, list(module.state_dict()), bool(module)
 
@@ -81,7 +81,7 @@ def write(arguments: str, path: str) -> None:
 
 
 def read(arguments: str, path: str) -> list[str]:
-    """What of another process's modules is not as this one's."""
+    """Return the differences of another process's modules from this one's."""
     with open(arguments, "rb") as file:
         made = modules(pickle.load(file))
     with open(path, "rb") as file:

@@ -59,7 +59,7 @@ def objects() -> dict[str, Any]:
 
 
 def seen(value: Any) -> Any:
-    """What is to be seen of an object, in Python's own types."""
+    """Return the visible state of an object in Python's own types."""
     if isinstance(value, torch.Tensor):
         flat = None if value.is_meta else value.detach().tolist()
         about = str(value.dtype), tuple(value.shape), value.stride(), value.storage_offset(), value.requires_grad, value.is_leaf
@@ -93,7 +93,7 @@ def write(path: str) -> None:
 
 
 def read(path: str) -> list[str]:
-    """What is not as it was written."""
+    """Return the objects in a file that differ from those that were written."""
     with open(path, "rb") as file:
         made = pickle.load(file)
     wrong = []

@@ -1,4 +1,4 @@
-"""Where files come from and go to: paths, file objects, devices, mapped memory, byte orders."""
+"""Sources and targets of files: paths, file objects, devices, mapped memory, byte orders."""
 
 import io
 import mmap

@@ -1,4 +1,4 @@
-"""What a stranger's file holds is shown briefly, and nothing of it runs."""
+"""The contents of an untrusted file are shown briefly, and nothing in it runs."""
 from __future__ import annotations
 
 import pickle

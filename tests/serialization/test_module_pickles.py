@@ -33,7 +33,7 @@ def _plain(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What torch's database of layers makes one of each of."""
+    """Return constructor arguments for each layer in torch's database."""
     from torch.testing._internal.common_modules import module_db
 
     found, left_out = {}, []

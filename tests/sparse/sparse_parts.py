@@ -1,4 +1,4 @@
-"""What of a sparse tensor can be compared between the libraries: its layout, its parts, its size."""
+"""The parts of a sparse tensor that are compared between the libraries: layout, indices, values, size."""
 from __future__ import annotations
 
 from typing import Any

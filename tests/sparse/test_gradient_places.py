@@ -1,4 +1,4 @@
-"""Where gradients of sparse tensors stand: values, layout and places of ``.grad`` against torch."""
+"""Gradients of sparse tensors: values, layout and indices of ``.grad``, against torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

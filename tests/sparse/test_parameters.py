@@ -74,7 +74,7 @@ def test_states_and_files(both: Any, layout: str) -> None:
 
 
 def test_parameters_become_sparse(both: Any) -> None:
-    """What a function of ``_apply`` gives in another layout is a new Parameter."""
+    """If a function given to ``_apply`` changes the layout, the result is a new Parameter."""
 
     def body(torch: Any) -> Any:
         module = torch.nn.Linear(2, 2)

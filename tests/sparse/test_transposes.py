@@ -14,7 +14,7 @@ COMPRESSED = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
 
 def _parts(torch: Any, value: Any) -> Any:
-    """What a compressed tensor is made of; an error's class and first line."""
+    """Return the parts of a compressed tensor; for an error its class and first line."""
     rows = value.layout in (torch.sparse_csr, torch.sparse_bsr)
     places = (value.crow_indices(), value.col_indices()) if rows else (value.ccol_indices(), value.row_indices())
     told = [[part, part.stride()] for part in (*places, value.values())]

@@ -1,4 +1,4 @@
-"""What torch says once in a process of sparse tensors: each case in a process of its own."""
+"""torch's warnings about sparse tensors that appear once in a process: each case in a process of its own."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Which graphs backward may run through a second time, as in torch: those that saved nothing."""
+"""Graphs through which backward may run twice, as in torch: those whose nodes saved nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable

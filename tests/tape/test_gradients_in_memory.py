@@ -1,4 +1,4 @@
-"""How gradients lie in memory: their strides, and whose memory they show."""
+"""The memory of gradients: their strides, and the tensors with which they share it."""
 from __future__ import annotations
 
 import os

@@ -72,7 +72,7 @@ def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__
 
 
 def _restores(frame: Any) -> bool:
-    """Whether a frame is in the lines that restore, in which no signal's handler is called before they are through."""
+    """Return whether a frame executes the lines that restore modes, during which no signal handler runs."""
     return frame.f_lineno is None or (frame.f_code is engine.run.__code__ and frame.f_lineno >= _RESTORING)
 
 

@@ -1,4 +1,4 @@
-"""What hooks give for gradients has to be of their type and size."""
+"""Gradients returned by hooks must have the type and size of the original ones."""
 from __future__ import annotations
 
 import pytest

@@ -1,6 +1,6 @@
-"""What backward keeps, as torch does: which writes in between it refuses, and which values it reads after ``.data`` was changed.
+"""Values saved for backward, as in torch: the writes that backward refuses, and the values that it reads after ``.data`` was changed.
 
-The whole operator database is asked by ``python -m tests.writes``.
+``python -m tests.writes`` runs the whole operator database.
 """
 from __future__ import annotations
 

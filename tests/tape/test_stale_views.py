@@ -96,7 +96,7 @@ def test_the_second_gradient_of_a_view_of_nothing_leads_nowhere(both):
 
 @pytest.mark.parametrize("write", ["view[0] -= 0.25", "view[:1][0].mul_(2)", "view.sub_(0.25)", "view[0] = 3.0", "base.sub_(0.25)", "view + 1"])
 def test_hooks_of_a_view_that_was_written_in_part(both, write):
-    """What was there before goes from the base to the part that was written, past the view and its hooks."""
+    """The gradient of the old values goes from the base directly to the written part, past the view and its hooks."""
 
     def body(torch):
         seen, leaf = [], torch.ones(2, 2, requires_grad=True)

@@ -112,7 +112,7 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_that_were_written_to(both: Any, name: str) -> None:
-    """What backward needs is refused, the rest goes through; nodes have torch's names."""
+    """A write to a value that backward needs is refused, other writes are not; nodes have torch's names."""
 
     def program(torch: Any) -> Any:
         x = torch.tensor(DRAWN, requires_grad=True)

@@ -1,4 +1,4 @@
-"""What of a factorization may be written before backward: its input where the factors alone tell the gradient, as in torch."""
+"""Writes to factorizations before backward: the input may be written if the gradient needs the factors only, as in torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -26,7 +26,7 @@ def renamed(source: str) -> str:
 
 
 def revealed(source: str, folder: pathlib.Path, library: str) -> dict[int, list[str]]:
-    """What mypy --strict says of each line, without the modules that types stand in."""
+    """Return what mypy --strict reveals in each line, without the modules of the types."""
     path = folder / f"with_{library}.py"
     path.write_text(renamed(source) if library == "mstorch" else source)
     settings = folder / "mypy.ini"

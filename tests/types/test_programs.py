@@ -1,4 +1,4 @@
-"""What a type checker knows of a program is the same with mstorch as with torch."""
+"""A type checker infers the same types of a program with mstorch as with torch."""
 from __future__ import annotations
 
 import pathlib

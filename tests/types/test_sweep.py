@@ -55,7 +55,7 @@ TAKES = {
 
 
 class Known(NamedTuple):
-    """What is revealed of a callable: the results of its forms, and what their parameters take."""
+    """The revealed type of a callable: the results of its overloads, and the types that their parameters accept."""
 
     results: frozenset[str]
     takes: dict[str, frozenset[str]]
@@ -72,7 +72,7 @@ def _parts(text: str, separator: str) -> Iterator[str]:
 
 
 def known(said: str) -> Known | None:
-    """What a revealed type tells of a callable; None of what is none, or anything."""
+    """Parse the revealed type of a callable; return None for Any and for a type that is not callable."""
     forms = _parts(said.removeprefix("Overload(")[:-1], ",") if said.startswith("Overload(") else [said]
     results, takes = set(), {}
     for form in forms:
@@ -131,7 +131,8 @@ def test_names_of_parameters(swept: dict[str, tuple[Known | None, Known]]) -> No
 
 
 def _taken(kinds: frozenset[str], by: frozenset[str]) -> bool:
-    """Whether a parameter that is ``by`` takes all of these kinds; a sequence of numbers stands for lists, tuples and sizes of them."""
+    """Return whether a parameter with the types ``by`` accepts all of these kinds; a sequence of numbers stands for lists, tuples and sizes
+    of them."""
     for kind in kinds - by:
         if kind.startswith("Literal['") and "str" in by:
             continue

@@ -157,7 +157,7 @@ def test_nested(both):
 @pytest.mark.parametrize("reentrant", [True, False])
 @pytest.mark.parametrize("layer", ["BatchNorm1d(3)", "BatchNorm1d(3, momentum=None)", "InstanceNorm1d(3, track_running_stats=True)", "Dropout(0.5)"])
 def test_running_statistics_move_with_each_computation(both, layer, reentrant, early_stop):
-    """What a layer changes beside its result has changed when the second computation ends early."""
+    """A layer's side effects are complete even if the second computation ends early."""
 
     def body(torch):
         torch.manual_seed(0)

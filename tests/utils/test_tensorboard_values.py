@@ -1,4 +1,4 @@
-"""What the writer of event files takes for a number or an array."""
+"""Values that the writer of event files accepts as a number or an array."""
 from __future__ import annotations
 
 from typing import Any

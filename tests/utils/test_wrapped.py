@@ -102,7 +102,7 @@ def test_pickles_and_copies() -> None:
 
 
 class Rows(mstorch.utils.data.Dataset[Any]):
-    """What a worker makes of a tensor of the class."""
+    """A dataset whose items are tensors of the wrapper class."""
 
     def __init__(self) -> None:
         self.rows = Pair(mstorch.arange(6.0).reshape(3, 2))

@@ -19,7 +19,7 @@ for _library in ("torch", "mstorch"):
 
 
 def _sentence(error: BaseException) -> str:
-    """What an error says, without what torch adds about its inside; of a call in no form, what was given."""
+    """Return an error's text without torch's internal details, and for wrong argument types only up to ", but expected"."""
     words = without_device(str(error)).replace("mstorch", "torch").partition("Exception raised from")[0].partition("\nC++")[0]
     words = re.sub("0x[0-9a-f]+", "0x", words.partition(", but expected")[0])
     return " ".join(words.split())

@@ -1,4 +1,4 @@
-"""What Python functions give to apply_ and map_, and what ravel and trace take, against torch."""
+"""Python functions in apply_ and map_, and the arguments of ravel and trace, against torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -72,7 +72,7 @@ ONE_STEP = {
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ONE_STEP)
 def test_recorded_gradients_of_halves_are_rounded_once(both, name, kind):
-    """What torch's kernels compute in single precision, whether the gradient is recorded or not."""
+    """torch's fused kernels compute these gradients in single precision, whether autograd tracks them or not."""
 
     def body(torch):
         x = torch.linspace(-5, 5, 60).to(getattr(torch, kind)).requires_grad_()

@@ -36,7 +36,7 @@ def layouts(torch: Any, dtype: str = "float32", shift: int = 0) -> list[Any]:
 
 
 def tolerance(dtype: str) -> dict[str, float]:
-    """How far results of a dtype may be apart: one unit in the last place, or torch's own errors."""
+    """Return the allowed relative difference of results in a dtype: one unit in the last place, or torch's own error."""
     return {
         "float16": {"rtol": 2e-3, "atol": 1e-3},
         "bfloat16": {"rtol": 1e-2, "atol": 1e-2},

@@ -41,7 +41,7 @@ def single(bits: np.ndarray) -> np.ndarray:
 
 
 def differing(want: np.ndarray, got: np.ndarray) -> int:
-    """How many bits of bfloat16 differ, where not both are no number."""
+    """Return the number of bfloat16 results that differ in a bit, except where both are NaN."""
     lost = np.isnan(single(want))
     np.testing.assert_array_equal(lost, np.isnan(single(got)))
     return int(((want != got) & ~lost).sum())

@@ -1,4 +1,4 @@
-"""Where half precision rounds: the same values as torch's, most to the last bit."""
+"""Rounding in half precision: torch's values, most of them to the last bit."""
 from __future__ import annotations
 
 import numpy as np
@@ -68,7 +68,7 @@ def test_without_kernel(both):
 
 
 def test_checks_of_values(both):
-    """What looks at values takes them in bfloat16, which NumPy cannot compare."""
+    """Operations that check values accept bfloat16, which NumPy cannot compare."""
 
     def body(t):
         x = drawn(t, "bfloat16", 4, 5)

@@ -1,4 +1,4 @@
-"""How often functions of single precision give torch's very bits."""
+"""The share of single-precision results with exactly torch's bits."""
 from __future__ import annotations
 
 import numpy as np

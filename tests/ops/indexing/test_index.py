@@ -65,7 +65,7 @@ def test_dtypes(both, name, dtype):
 
 
 def test_gradients_of_the_second_operand(with_gradients):
-    """What is put in gets its gradient, also through repeated indices."""
+    """The written values get a gradient, also at repeated indices."""
     source = np.linspace(1, 2, 6, dtype=np.float32)
     with_gradients(lambda torch, x, s: torch.put(x, torch.tensor([0, 3, 3]), s[:3], accumulate=True), X, source)
     with_gradients(lambda torch, x, s: torch.masked_scatter(x, torch.tensor(MASK), s), X, source)
@@ -76,7 +76,7 @@ def test_gradients_of_the_second_operand(with_gradients):
 
 @pytest.mark.parametrize("name", ["gather", "gather int32", "index_select", "take", "masked_select", "masked_fill", "index_fill"])
 def test_second_derivative(both, name):
-    """What takes elements can be differentiated twice."""
+    """Operations that select elements can be differentiated twice."""
 
     def body(torch):
         x = torch.tensor(X, requires_grad=True)

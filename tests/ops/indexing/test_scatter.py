@@ -60,7 +60,7 @@ VECTORS = {
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(with_gradients, name):
-    """Of one dimension, where a position is an element."""
+    """1-d tensors, in which a position is an element."""
     with_gradients(VECTORS[name], X[:, 0].copy(), SOURCE[:, 0].copy())
 
 
@@ -79,7 +79,7 @@ def test_dtypes(both, name, dtype):
 @pytest.mark.parametrize("name", [n for n in OPS if n.split()[0] in ("scatter", "scatter_add", "index_add", "index_copy")])
 @pytest.mark.parametrize("dtype", ["bool", "complex64"])
 def test_bool_and_complex(both, name, dtype):
-    """What moves elements takes every dtype."""
+    """Operations that move elements accept every dtype."""
     if dtype == "bool" and ("add" in name or "reduce" in name) or "reduce" in name:
         return
 

@@ -22,7 +22,7 @@ VALUES = [
 
 
 def attempt(torch: Any, shape: tuple[int, ...], statement: str) -> Any:
-    """What stands in a counted tensor after a statement, or its error."""
+    """Return a tensor of consecutive numbers after a statement, or its error."""
     tensor = torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
     names = {"torch": torch, "t": tensor}
     try:

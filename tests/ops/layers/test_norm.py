@@ -69,7 +69,7 @@ def test_statistics_of_groups(weighted, both):
 
 
 def test_statistics_of_constants(both):
-    """Of a result that a weight alone makes part of autograd, they are part too."""
+    """If only the weight requires grad, the statistics are tracked by autograd too."""
 
     def body(torch):
         weight = torch.ones(6).requires_grad_()

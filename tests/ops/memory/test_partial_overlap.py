@@ -24,7 +24,7 @@ REFUSED = "RuntimeError: unsupported operation"
 
 
 def _called(lib: Any, name: str, count: int, which: int, kind: str, dtype: str) -> str:
-    """What a call says: "" if nothing."""
+    """Return the error of a call; "" if there is none."""
     lib.manual_seed(0)
     data = (lib.rand(20, dtype=lib.float64) * (1 if dtype == "float64" else 4)).to(getattr(lib, dtype))
     operands = [data[:LENGTH].clone() for _ in range(count)]

@@ -1,4 +1,4 @@
-"""What cannot become elements of a tensor is refused with torch's errors: text, None, tensors of several elements in lists."""
+"""Values that cannot be elements of a tensor raise torch's errors: text, None, tensors of several elements in lists."""
 from __future__ import annotations
 
 from typing import Any

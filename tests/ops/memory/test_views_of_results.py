@@ -1,4 +1,4 @@
-"""Whether results are views, of what, and that operations leave what they were given as it is."""
+"""Results that are views have torch's base, and operations leave their operands unchanged."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which of equal elements sorts and selections find, in long rows, many rows, with NaN, under transformations: against torch."""
+"""The order of equal elements in sorts and selections, for long rows, many rows, NaN, and under transformations: against torch."""
 from __future__ import annotations
 
 import numpy as np

@@ -25,7 +25,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_values_strides_gradients(both, with_gradients, name):
-    """Of contiguous and of permuted tensors."""
+    """Contiguous and permuted tensors."""
     body = VIEWS[name]
     with_gradients(body, CUBE)
     if name not in ("view", "as_strided"):
@@ -34,7 +34,7 @@ def test_values_strides_gradients(both, with_gradients, name):
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_writes_reach_the_base(both, name):
-    """What is added to the first view shows up in the tensor."""
+    """A write to the first view changes the tensor."""
 
     def body(torch):
         x = torch.tensor(CUBE)

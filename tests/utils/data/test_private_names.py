@@ -1,4 +1,4 @@
-"""What packages import from the inside of torch.utils.data."""
+"""Private names of torch.utils.data that packages import."""
 from __future__ import annotations
 
 import collections
@@ -47,7 +47,7 @@ def test_parts_of_a_loader() -> None:
 
 
 def test_pinned_batches(both: Any) -> None:
-    """What a batch holds is pinned in containers like its own."""
+    """The tensors in a batch are pinned, in containers of the same types."""
 
     class Pinned:
         def pin_memory(self) -> str:
