@@ -127,10 +127,11 @@ def save(
             write(file)
     except OSError as error:
         # torch's writer raises RuntimeError for a full disk, and scripts catch it.
-        raise RuntimeError(f"PytorchStreamWriter failed writing file {path}: file write failed: {error}{_room(error, path)}") from error
+        advice = _disk_full_advice(error, path)
+        raise RuntimeError(f"PytorchStreamWriter failed writing file {path}: file write failed: {error}{advice}") from error
 
 
-def _room(error: OSError, path: str) -> str:
+def _disk_full_advice(error: OSError, path: str) -> str:
     """Return advice to append to the error if the disk is full and an old file exists, which is kept until the new one is complete; else
     ""."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.exists(path):

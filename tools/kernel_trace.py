@@ -21,7 +21,7 @@ _RESULTS = {
     "ConvolutionGrad": 3, "MaxPoolWithMask": 2, "MaxPoolWithIndices": 2, "AdaptiveMaxPool2D": 2, "Cummax": 2, "CumminExt": 2,
     "LinalgQr": 2, "FlashAttentionScore": 4, "FlashAttentionScoreGrad": 4, "AdamW": 3,
 }  # fmt: skip
-# What Primitive's own machinery asks of shapes and arguments.
+# Primitives that MindSpore's own Python code calls on shapes and arguments.
 _ON_THE_HOST = {"IsDimUnKnown", "IsShapeUnKnown", "DtypeToEnum", "StringToEnum", "ListToTuple"}
 _OVERLOADS = os.path.join("ops", "functional_overload.py")
 # Kernels of the CPU that are wrong, so that they prove nothing: Scatter leaves out elements at times (2.10).

@@ -101,7 +101,7 @@ def unseen() -> values_set_to:
     return values_set_to(state, dispatchers=[])
 
 
-def _taken(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of the innermost mode, or of the first tensor that handles the call."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
@@ -110,11 +110,11 @@ def _taken(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             with without_innermost() as mode:
                 result = mode.__torch_dispatch__(operator, kinds, args, kwargs)
             if result is not NotImplemented:
-                return _itself(operator, args, result)
+                return _written_argument(operator, args, result)
         for value in found:
             result = type(value).__torch_dispatch__(operator, kinds, args, kwargs)
             if result is not NotImplemented:
-                return _itself(operator, args, result)
+                return _written_argument(operator, args, result)
     listed = "".join(f"\n  - tensor subclass {kind}" for kind in kinds)
     raise TypeError(
         f"Multiple dispatch failed for '{operator.name()}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
@@ -122,8 +122,9 @@ def _taken(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     )
 
 
-def _itself(operator: OpOverload, args: tuple[Any, ...], result: Any) -> Any:
-    """Return the tensor that was written to, whatever a handler gives for an in-place operator; other results as they are."""
+def _written_argument(operator: OpOverload, args: tuple[Any, ...], result: Any) -> Any:
+    """Return the first argument, which was written to, for an in-place operator whatever its handler returned; the result of any other
+    operator unchanged."""
     return args[0] if operator._is_in_place and isinstance(result, TensorBase) and isinstance(args[0], TensorBase) else result
 
 
@@ -184,7 +185,7 @@ class Derived(Node):
             found = _by_itself(self.operator, self, *given)
         found = found if isinstance(found, (tuple, list)) else (found,)
         return [
-            None if edge is None or gradient is None else _passed(_fitted(gradient, self.shapes[i], self.kinds[i]), recorded)
+            None if edge is None or gradient is None else _gradient_to_pass(_fitted(gradient, self.shapes[i], self.kinds[i]), recorded)
             for i, (edge, gradient) in enumerate(zip(self.edges, found))
         ]
 
@@ -202,7 +203,7 @@ def _filled(value: Any, node: Derived) -> Any:
     return [_filled(item, node) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _passed(gradient: Tensor, recorded: bool) -> Any:
+def _gradient_to_pass(gradient: Tensor, recorded: bool) -> Any:
     return gradient if MODES and state.dispatchers else bare_of(gradient, recorded)
 
 
@@ -350,7 +351,7 @@ def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
         if not _same_items(result, found[1]):
             _take_over(operator, found[0], result)
     if seen is not None and (known or before == default_generator.engine.get_state()):
-        return _see(seen, found[0], edges)
+        return _replace_node(seen, found[0], edges)
     return found[0]
 
 
@@ -420,7 +421,7 @@ def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tu
             array_of(own)[...] = array_of(other)
 
 
-def _see(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
+def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: list[Any]) -> Any:
     """Make backward run ``node`` instead of the result's own node while a mode is active, and return the result. If several nodes made the
     results, ``node`` replaces them permanently."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -445,7 +446,7 @@ def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], 
     below.pending.append(pending)
     before, modes.grad = modes.grad, False
     try:
-        return _taken(operator, args, kwargs), pending.found
+        return _handler_result(operator, args, kwargs), pending.found
     finally:
         modes.grad = before
         below.pending.pop()

@@ -61,7 +61,7 @@ def _sizes(size: tuple[Any, ...]) -> list[int]:
     return [int(n) for n in (size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)]
 
 
-def _whole(shape: Sequence[int], count: int) -> list[int]:
+def _inferred_shape(shape: Sequence[int], count: int) -> list[int]:
     """Replace -1 in a shape by the inferred length."""
     known = math.prod(n for n in shape if n != -1)
     return [count // known if n == -1 else n for n in shape]
@@ -74,7 +74,7 @@ def _in_rows(x: Tensor) -> bool:
 
 def _viewed(x: Tensor, shape: list[int]) -> Tensor:
     """Reshape the tensor, as a view if its strides allow."""
-    shape = _whole(shape, math.prod(x._ms_shape))
+    shape = _inferred_shape(shape, math.prod(x._ms_shape))
     if _in_rows(x) or view_strides(x._ms_shape, strides_of(x), shape) is not None:
         return aten("view", x, shape)
     return aten("_unsafe_view", aten("clone", x, memory_format=contiguous_format), shape)
@@ -141,7 +141,7 @@ def _ravel(input: Any) -> Any:
 def _unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = list(input.shape)
     dim %= len(shape)
-    return aten("view", input, [*shape[:dim], *_whole(list(sizes), shape[dim]), *shape[dim + 1 :]])
+    return aten("view", input, [*shape[:dim], *_inferred_shape(list(sizes), shape[dim]), *shape[dim + 1 :]])
 
 
 @composite("contiguous")

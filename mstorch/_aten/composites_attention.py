@@ -52,7 +52,7 @@ def _attention_layer(
     if add_zero_attn:
         k, v = (aten("cat", [x, aten("zeros", [len(x), 1, head], dtype=x.dtype, device=x.device)], 1) for x in (k, v))
         masks = [_longer(mask) for mask in masks]
-    mask = _both(masks, batch, num_heads, k.shape[1])
+    mask = _combined_masks(masks, batch, num_heads, k.shape[1])
     dropped = dropout_p if training else 0.0
     if need_weights:
         result, weights = _weighted(q, k, v, mask, dropped)
@@ -82,7 +82,7 @@ def _longer(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else functional.pad(mask, (0, 1))
 
 
-def _both(masks: list[Any], batch: int, heads: int, keys: int) -> Tensor | None:
+def _combined_masks(masks: list[Any], batch: int, heads: int, keys: int) -> Tensor | None:
     """Combine the attention mask and the key padding mask for all heads of all samples."""
     mask, of_keys = masks
     if of_keys is None:

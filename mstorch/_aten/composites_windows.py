@@ -15,7 +15,7 @@ def _one(value: int | Sequence[int]) -> int:
     return int(numbers(value, 1)[0])
 
 
-# Pooling of rows: that of images of one line
+# 1-d pooling, computed as 2-d pooling of images of height 1
 
 
 @composite("avg_pool1d")

@@ -17,14 +17,14 @@ def _in_columns(matrix: Tensor) -> bool:
     return rows == 1 and columns == matrix.shape[0] and matrix.layout is strided
 
 
-def _left(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
+def _gradient_of_left(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return the gradient of a matrix product for its first factor, in that factor's memory order."""
     if _in_columns(first):
         return aten("t", aten("mm", second.conj(), aten("t", grad)))
     return aten("mm", grad, aten("t", second))
 
 
-def _right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
+def _gradient_of_right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return the gradient of a matrix product for its second factor."""
     if _in_columns(second):
         return aten("t", aten("mm", aten("t", grad), first.conj()))
@@ -33,8 +33,8 @@ def _right(grad: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 @derivative("mm.default", label="MmBackward0")
 def _mm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
-    second = _right(grad, node.arg(0), node.arg(1)) if node.needs(1) else None
-    return _left(grad, node.arg(0), node.arg(1)) if node.needs(0) else None, second
+    second = _gradient_of_right(grad, node.arg(0), node.arg(1)) if node.needs(1) else None
+    return _gradient_of_left(grad, node.arg(0), node.arg(1)) if node.needs(0) else None, second
 
 
 @derivative("bmm.default", label="BmmBackward0")
@@ -47,8 +47,8 @@ def _bmm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
 def _addmm(node: Derived, grad: Tensor) -> tuple[Tensor | None, ...]:
     alpha, beta = node.options.get("alpha", 1), node.options.get("beta", 1)
     scaled = grad if alpha == 1 else grad * alpha
-    first = _left(scaled, node.arg(1), node.arg(2)) if node.needs(1) else None
-    second = _right(scaled, node.arg(1), node.arg(2)) if node.needs(2) else None
+    first = _gradient_of_left(scaled, node.arg(1), node.arg(2)) if node.needs(1) else None
+    second = _gradient_of_right(scaled, node.arg(1), node.arg(2)) if node.needs(2) else None
     return grad if beta == 1 else grad * beta, first, second
 
 

@@ -35,7 +35,7 @@ def _computes(*args: Any, **kwargs: Any) -> Any:
     raise NotInParts
 
 
-def _itself(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _unchanged(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return tensor
 
 
@@ -45,7 +45,7 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
     return result
 
 
-def _unread(tensor: Tensor) -> None:
+def _no_check(tensor: Tensor) -> None:
     """Do nothing. Replaces functions that read memory to check values: the operations of which the composite consists check them
     themselves."""
 
@@ -81,7 +81,7 @@ def _in_place(tensor: Tensor, function: Function, *args: Any) -> Tensor:
 
 # Replacements, by name, for helper functions that are not public operations.
 _STANDING: dict[str, Function] = {
-    "no_view": _itself, "view_of_hidden": _itself, "watch": _itself, "readable": _unread, "slice_dim": _sliced,
+    "no_view": _unchanged, "view_of_hidden": _unchanged, "watch": _unchanged, "readable": _no_check, "slice_dim": _sliced,
     "unsafe_view": _unsafe_view, "p_norm": _p_norm, "unkept": _times, "to_dtype": _to_dtype, "in_place": _in_place,
     **dict.fromkeys(("finish", "deliver", "finish_exactly", "finish_safely", "finish_recorded"), _finish),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from .raw import uploads
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-def _asked() -> str:
+def _source_lines() -> str:
     """Return the user's source line as text and, in parentheses, the innermost line of mstorch that is not part of the common dispatch."""
     own = ""
     frame: Any = sys._getframe(1)
@@ -63,7 +63,7 @@ class Cost:
     @property
     def host(self) -> float:
         """Return the host seconds outside of kernels, copies and reads, minus the time that measuring them took."""
-        return self.seconds - self.in_kernels - self.timed * _of_the_clock()
+        return self.seconds - self.in_kernels - self.timed * _timing_overhead()
 
     def end(self) -> Cost:
         """Stop the clock; return self."""
@@ -104,18 +104,18 @@ class _Meter:
     def cast(self) -> None:
         if not fake.quiet():
             for cost in self.open:
-                cost.casts[_asked()] += 1
+                cost.casts[_source_lines()] += 1
 
     def copy(self, size: int) -> None:
         if self.open and not fake.quiet():
-            asked = _asked()
+            asked = _source_lines()
             for cost in self.open:
                 cost.copies[asked] += 1
                 cost.copied[asked] += size
 
     def read(self) -> None:
         if self.open:
-            asked = _asked()
+            asked = _source_lines()
             for cost in self.open:
                 cost.reads[asked] += 1
 
@@ -126,9 +126,9 @@ class _Meter:
 
 
 @cache
-def _of_the_clock() -> float:
+def _timing_overhead() -> float:
     """Return the overhead in seconds of timing a kernel: the minimum over ten rounds of timing a kernel without work."""
-    row, count, rounds = fake.played("", _nothing, lambda: _nothing, lambda: _nothing), 200, []
+    row, count, rounds = fake.played("", _empty_kernel, lambda: _empty_kernel, lambda: _empty_kernel), 200, []
     for _ in range(10):
         cost = Cost()
         _meter.open.append(cost)
@@ -138,13 +138,13 @@ def _of_the_clock() -> float:
         cost.end()
         began = time.thread_time()
         for _ in range(count):
-            _nothing()
+            _empty_kernel()
         rounds.append((cost.seconds - cost.in_kernels - (time.thread_time() - began)) / count)
     del fake.computed[""]
     return max(min(rounds), 0.0)
 
 
-def _nothing() -> None:
+def _empty_kernel() -> None:
     """Do nothing: a kernel without work, by which the overhead of timing is measured."""
 
 

@@ -82,7 +82,7 @@ def shows_others(raw: Raw) -> bool:
 _APART = 128
 
 
-def _starts(shapes: Sequence[Sizes]) -> list[int]:
+def _aligned_offsets(shapes: Sequence[Sizes]) -> list[int]:
     """Return the aligned offsets of several tensors placed consecutively, and the end of the last."""
     found = [0]
     for shape in shapes:
@@ -97,7 +97,7 @@ def _gap(length: int, name: str) -> Raw:
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
     """Return tensors packed into one flat tensor: the tensor that all of them are ``parts`` of, else a copy by one kernel."""
-    starts = _starts([tuple(raw.shape) for raw in raws])
+    starts = _aligned_offsets([tuple(raw.shape) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
         places = [getattr(raw, "_part", (None, 0)) for raw in raws]
@@ -114,7 +114,7 @@ def laid_out(raws: Sequence[Raw]) -> Raw:
 def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
     """Return tensors of these shapes as consecutive views of ``flat``."""
     found = []
-    for shape, start in zip(shapes, _starts(shapes)):
+    for shape, start in zip(shapes, _aligned_offsets(shapes)):
         part = primitive_window(flat, shape, contiguous_strides(shape), start)
         part._part = (flat, start)
         found.append(part)
@@ -147,16 +147,16 @@ def full(shape: Sizes, value: Number, name: str) -> Raw:
     if ON_CPU or value.__class__ is complex:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar does not support it
     if value == 0 and str(value)[0] != "-":
-        return _made("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
-    return _made("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
+        return _allocated("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
+    return _allocated("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
 
 
 def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], Array]) -> Raw:
     """Return the range from ``start`` to ``end`` in new memory; ``host`` computes it if the stand-in device has no kernel."""
-    return _made("Arange", (start, end, step, MS_DTYPE[name]), host)
+    return _allocated("Arange", (start, end, step, MS_DTYPE[name]), host)
 
 
-def _made(name: str, args: tuple[Any, ...], host: Callable[[], Array]) -> Raw:
+def _allocated(name: str, args: tuple[Any, ...], host: Callable[[], Array]) -> Raw:
     if not HAS_WINDOWS:
         return from_numpy(host())
     return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)
@@ -184,10 +184,10 @@ def writes_reach_base() -> bool:
     return _reaches_base[0]
 
 
-def _apart(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
+def _without_overlap(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Any:
     """Return an operand for a kernel that writes to a strided view: a copy if the two overlap in memory."""
     if isinstance(value, (tuple, list)):
-        return type(value)(_apart(item, base, shape, strides, offset) for item in value)
+        return type(value)(_without_overlap(item, base, shape, strides, offset) for item in value)
     if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
         return value
     first, begin = base.storage_offset() + offset, value.storage_offset()
@@ -213,7 +213,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     """
     if 0 in shape:
         return base
-    new = _apart(new, base, shape, strides, offset)
+    new = _without_overlap(new, base, shape, strides, offset)
     if stand_in:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
     whole = not offset and new.size == base.size and strides == contiguous_strides(shape)
@@ -249,7 +249,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
     """Run an operation in place on a strided view, its first operand; return the base, or its replacement."""
     if 0 in shape:
         return base
-    args = tuple(_apart(arg, base, shape, strides, offset) for arg in args)
+    args = tuple(_without_overlap(arg, base, shape, strides, offset) for arg in args)
     if stand_in:
         return stand_in[0].change(base, shape, strides, offset, op, args)
     if writes_reach_base():

@@ -121,7 +121,7 @@ def played(
             found = row(*args)
         except Lacking:
             replaced[op] += 1
-            _tell([f"({op})"])
+            _report_kernels([f"({op})"])
             if is_recording():
                 found = of_cpu()(*args)
             else:
@@ -129,18 +129,18 @@ def played(
                     found = from_arrays(host()(*map(to_arrays, args)))
         else:
             computed[op] += 1
-            _tell(_seen[before:])
+            _report_kernels(_seen[before:])
             for observer in observers:
                 observer(op, found, host, args)
         finally:
             _rows[0] -= 1
-            _passed(began)
+            _report_time(began)
         return found
 
     return call
 
 
-def _tell(names: list[str]) -> None:
+def _report_kernels(names: list[str]) -> None:
     _seen.clear()
     for name in names:
         if name not in VIEWS:
@@ -148,7 +148,7 @@ def _tell(names: list[str]) -> None:
                 told(name)
 
 
-def _passed(began: float) -> None:
+def _report_time(began: float) -> None:
     """Report a kernel's time since ``began`` to the callbacks in ``on_time``. It includes the overhead of the stand-in device."""
     if on_time:
         passed = time.thread_time() - began
@@ -161,7 +161,7 @@ def _timed(function: Callable[[], Any]) -> Raw:
     try:
         return function()
     finally:
-        _passed(began)
+        _report_time(began)
 
 
 class StandIn:
@@ -176,8 +176,8 @@ class StandIn:
         except Lacking:
             with uncounted():
                 found = from_numpy(host())
-        _tell([name])
-        _passed(began)
+        _report_kernels([name])
+        _report_time(began)
         return found
 
     @staticmethod
@@ -192,8 +192,8 @@ class StandIn:
             target[...] = new.asnumpy() if isinstance(new, Raw) else new
         written["bytes"] += target.nbytes
         written[name] += 1
-        _tell([name])
-        _passed(began)
+        _report_kernels([name])
+        _report_time(began)
         return base
 
     @staticmethod
@@ -206,8 +206,8 @@ class StandIn:
             target[...] = changed(op, np.array(target, order="C"), NAME_OF[base.dtype], args)
         written["bytes"] += args[0].nbytes
         written[op] += 1
-        _tell([f"({op} in place)"])
-        _passed(began)
+        _report_kernels([f"({op} in place)"])
+        _report_time(began)
         return base
 
 

@@ -220,7 +220,9 @@ def cast_stored(array: Array, target: np.dtype[Any], cast: Callable[..., Array])
     return encoded(cast(array, np.dtype(np.float32)) if source is None else decoded(array, source), name)
 
 
-def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..., Any], write: Callable[..., Any]) -> Callable[..., Any]:
+def _with_conversions(
+    function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..., Any], write: Callable[..., Any]
+) -> Callable[..., Any]:
     """Wrap a kernel: ``read`` converts each argument of the NumPy dtype ``kind``, ``write`` converts the results."""
 
     def shown(value: Any) -> Any:
@@ -239,7 +241,7 @@ def _around(function: Callable[..., Any], kind: np.dtype[Any], read: Callable[..
 def through_bytes(function: Callable[..., Any], op: str, name: str) -> Callable[..., Any]:
     """Wrap a uint8 kernel that only moves data for use on a dtype that is stored as bytes."""
     kind = NP_STORED[name]
-    moved = _around(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == kind[0] else value)
+    moved = _with_conversions(function, kind, as_bytes, lambda value: value.view(kind) if value.dtype == kind[0] else value)
     if op not in _FILLS:
         return moved
 
@@ -287,4 +289,4 @@ def through_numbers(function: Callable[..., Any], op: str, name: str) -> Callabl
                 return value.astype(np.float16) if value.dtype == np.float32 else encoded(value, name) if value.dtype.kind == "c" else value
         return encoded(value, name) if value.dtype == np.float32 else value
 
-    return _around(function, NP_STORED[name], lambda array: decoded(array, name), rounded)
+    return _with_conversions(function, NP_STORED[name], lambda array: decoded(array, name), rounded)

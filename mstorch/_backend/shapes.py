@@ -68,7 +68,7 @@ def told(op: str, kernel: Function, inputs: Sequence[Any], args: Sequence[Any]) 
         return _by_small(kernel, (*inputs, *args))
     if op in WITHOUT_BATCH and inputs[0].ndim > 2 and inputs[0].shape[0]:
         batch = inputs[0].shape[0]
-        return _changed(kernel(inputs[0][:0], *inputs[1:], *args), lambda shape: (batch, *shape[1:]))
+        return _with_shapes(kernel(inputs[0][:0], *inputs[1:], *args), lambda shape: (batch, *shape[1:]))
     return kernel(*inputs, *args)
 
 
@@ -98,11 +98,11 @@ def _by_small(kernel: Function, given: Sequence[Any]) -> Any:
     own = {length: number for number, length in small.items()}
     with quiet():
         found = kernel(*[_exchanged(value, small) for value in given])
-    return _changed(found, lambda shape: tuple(own[length] for length in shape))
+    return _with_shapes(found, lambda shape: tuple(own[length] for length in shape))
 
 
-def _changed(found: Array | tuple[Array, ...], change: Callable[[Sizes], Sizes]) -> Array | tuple[Array, ...]:
+def _with_shapes(found: Array | tuple[Array, ...], change: Callable[[Sizes], Sizes]) -> Array | tuple[Array, ...]:
     """Return results with changed shapes; numbers and None unchanged."""
     if found.__class__ is tuple:
-        return tuple(_changed(item, change) for item in found)
+        return tuple(_with_shapes(item, change) for item in found)
     return _empty(change(found.shape), found.dtype) if found.__class__ is np.ndarray else found

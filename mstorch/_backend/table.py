@@ -115,7 +115,7 @@ def _row_without(device: str, op: str) -> Row:
     return row
 
 
-def _through(function: Function, name: str, compute: str) -> Function:
+def _computed_via(function: Function, name: str, compute: str) -> Function:
     """Wrap ``function`` to compute in the dtype ``via`` instead of the requested one, with casts before and after."""
     asked, computing = MS_DTYPE[name], MS_DTYPE[compute]
 
@@ -216,7 +216,7 @@ def define_direct(op: str, name: str, function: Function, least: int = 0) -> Non
     DIRECT[op, name] = function, least
 
 
-def _else(direct: Function, least: int, spare: Function) -> Function:
+def _with_fallback(direct: Function, least: int, spare: Function) -> Function:
     """Return a kernel that calls ``direct``, and ``spare`` if that returns None; small arrays go to ``spare`` at once (see
     ``define_direct``)."""
 
@@ -230,7 +230,7 @@ def _else(direct: Function, least: int, spare: Function) -> Function:
     return call_unless_few if least else call
 
 
-def _host_through(function: Function, asked: np.dtype[Any], computing: np.dtype[Any], wide: tuple[int, ...]) -> Function:
+def _host_computed_via(function: Function, asked: np.dtype[Any], computing: np.dtype[Any], wide: tuple[int, ...]) -> Function:
     """Wrap a NumPy kernel to compute in another dtype than requested."""
     wider: Function = widened if computing == np.float32 else lambda array: array.astype(computing)
 
@@ -307,7 +307,7 @@ class HostKernel(dict[Any, Any]):
         if row is not None and name in row.dtypes:
             function = row.function
         elif row is not None and name in row.via:
-            function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]], row.wide)
+            function = _host_computed_via(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]], row.wide)
         else:
             function = through_mindspore(self.device.beside_host(name))
             for lend in lenders if op not in ROWS or not ROWS[op].numpy_reason else ():
@@ -316,7 +316,7 @@ class HostKernel(dict[Any, Any]):
             return function
         direct = DIRECT.get((op, name))
         if direct is not None:
-            function = _else(*direct, function)
+            function = _with_fallback(*direct, function)
         for trace in tracers:
             function = trace(op, name, "on host memory", function)
         self[name] = function
@@ -410,7 +410,7 @@ class Kernel(dict[Any, Any]):
             compute = row.via[device].get(name)
             if compute is None:
                 raise not_for(self.op, name, f" (mstorch, {device})")
-            function = _through(function, name, compute)
+            function = _computed_via(function, name, compute)
         if players and device != "CPU":
             function = players[0](self.op, function, lambda: self.host[name], lambda: self._resolved(name, "CPU"))
         for trace in tracers:

@@ -76,7 +76,7 @@ _OF_VALUES = frozenset(
 )
 
 
-def _asked() -> str:
+def _called_function() -> str:
     """Return the name of the mstorch function that the user's innermost stack frame called."""
     frame, name = sys._getframe(1), ""
     while frame is not None:
@@ -224,7 +224,7 @@ class Capture(_jit.TraceJitContext):
         if name.endswith("View") or name.startswith(("Inplace", "Assign")):
             self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
         if tape.grad_mode.enabled and self.uncut:
-            args = self._cut(args)
+            args = self._detach_without_grad(args)
         bits = 0
         for raw in instances(args, Raw):
             key = id(raw)
@@ -241,7 +241,7 @@ class Capture(_jit.TraceJitContext):
                     self.uncut.add(id(raw))
         return tuple(_jit._convert_arg_for_operators(arg, name) for arg in args)
 
-    def _cut(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _detach_without_grad(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Detach arguments made under ``no_grad``, because the graph is differentiated as a whole."""
 
         def cut(value: Any) -> Any:
@@ -277,7 +277,7 @@ class Capture(_jit.TraceJitContext):
         if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
             return
         if self.raise_at_reads:
-            name = _asked()
+            name = _called_function()
             if name and name.strip("_") not in _OF_VALUES:
                 self.stop(KernelBreak(f"the values of a tensor are read on the host by the kernel of {name}"))
             self.stop(HostRoundTrip(f"the values of a tensor are read on the host ({how})"))
@@ -394,7 +394,7 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
     return phase
 
 
-def _nothing() -> Raw:
+def _dummy_input() -> Raw:
     """Return the dummy input of a graph that has none, because MindSpore requires an input."""
     return mindspore.Tensor(0)
 
@@ -412,7 +412,7 @@ def capture(
         raise GraphBreak("a capture inside of a capture")
     context = Capture([*inputs, *given])
     context.given = list(given)
-    every = [*inputs, *given] or [_nothing()]
+    every = [*inputs, *given] or [_dummy_input()]
     finished = False
     phase = ""
     tape.start_recording()
@@ -443,7 +443,7 @@ def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str
     """Return a text for each place where a function reads values of tensors that depend on its inputs; an empty list if it reads none."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
-    every = fresh or [_nothing()]
+    every = fresh or [_dummy_input()]
     phase = ""
     try:
         phase = _begin(context, "round_trips", every)

@@ -126,7 +126,7 @@ def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str
     if found is None:
         lines.append("  all modules, gradients and steps agree" if alignment.steps else "  nothing to compare")
     else:
-        lines += _told(found)
+        lines += _difference_lines(found)
         if below:
             lines.append("  operation    " + below.replace("\n", "\n               "))
     ends = [losses[-1] for losses in alignment.losses if losses]
@@ -135,7 +135,7 @@ def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str
     return lines
 
 
-def _told(found: Found) -> list[str]:
+def _difference_lines(found: Found) -> list[str]:
     apart = "other values, or another form" if math.isinf(found.deviation) else f"{found.deviation:.2g} of the largest element"
     return [
         f"  first        {found.where}, {found.phase}, step {found.step}",

@@ -70,7 +70,7 @@ def _finite(value: float) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _furthest(want: Iterable[Any], have: Iterable[Any]) -> float:
+def _largest_deviation(want: Iterable[Any], have: Iterable[Any]) -> float:
     first, second = list(want), list(have)
     if len(first) != len(second):
         return math.inf
@@ -96,7 +96,7 @@ class Alignment:
 
     def _compare(self, want: list[Event], have: list[Event]) -> Found | None:
         first = None
-        pairs = list(zip(_parts(want), _parts(have)))
+        pairs = list(zip(_split_steps(want), _split_steps(have)))
         for number, (one, two) in enumerate(pairs if self._ended else pairs[:-1]):
             self.steps = number + 1
             found = self._part(number, one, two)
@@ -154,7 +154,7 @@ class Alignment:
             if one["module"] != two["module"] or one["class"] != two["class"]:
                 text = f"{self.names[0]} calls {one['module']} ({one['class']}), {self.names[1]} {two['module']} ({two['class']})"
                 return first or (Found("forward", step, two["module"], text, math.inf, 0.0), one["call"])
-            given, result = _furthest(one["in"], two["in"]), _furthest(one["out"], two["out"])
+            given, result = _largest_deviation(one["in"], two["in"]), _largest_deviation(one["out"], two["out"])
             own = self._own(one, two)
             worst_own = max((value for _, value, _ in own), default=0.0)
             self.layers.append(Layer(step, one["module"], result, 0.0))
@@ -178,13 +178,13 @@ class Alignment:
         before = max(given, *(value for _, value, _ in own), 0.0)
         if given > max(self.tolerance, _GROWTH * self._drift):
             inner, around = name, _caller(one, pairs)
-            while around is not None and _furthest(around[0]["in"], around[1]["in"]) > self.tolerance:
+            while around is not None and _largest_deviation(around[0]["in"], around[1]["in"]) > self.tolerance:
                 inner, around = around[0]["module"], _caller(around[0], pairs)
             if around is None:
                 return inner, f"what the script gives to {inner} differs: the data, or what is done with it", given
             where = around[0]["module"]
             return where, f"what {where} computes itself, outside of modules, before it calls {inner}", self._drift
-        if result > self.tolerance and _within(one["call"], [pair[0] for pair in pairs]):
+        if result > self.tolerance and _nested_calls(one["call"], [pair[0] for pair in pairs]):
             before = max(before, self._drift)  # the results of inner modules, none of which was faulty
         if result > max(self.tolerance, _GROWTH * before):
             if one["training"] != two["training"]:
@@ -213,7 +213,7 @@ class Alignment:
 
     def _loss(self, step: int, want: list[Event], have: list[Event]) -> Found | None:
         losses = [[event["value"] for event in events if event["kind"] == "loss"] for events in (want, have)]
-        apart = _furthest(*losses)
+        apart = _largest_deviation(*losses)
         if apart > max(10 * self.tolerance, _GROWTH * self._drift):
             text = "the loss that backward starts from, computed outside of the modules"
             return Found("forward", step, "the loss", text, apart, self._drift)
@@ -247,7 +247,7 @@ class Alignment:
         if not wrong:
             return None
         *_, call, found = min(wrong, key=lambda item: item[:2])
-        while call in own_fault and (inner := [other for other in _within(call, calls[0]) if other in own_fault]):
+        while call in own_fault and (inner := [other for other in _nested_calls(call, calls[0]) if other in own_fault]):
             call = max(inner)  # backward reaches the last one first
             found = own_fault[call]
         return found
@@ -315,7 +315,7 @@ def _caller(one: Event, pairs: list[tuple[Event, Event]]) -> tuple[Event, Event]
     return max(above, key=lambda pair: pair[0]["call"]) if above else None
 
 
-def _within(call: int, events: list[Event]) -> list[int]:
+def _nested_calls(call: int, events: list[Event]) -> list[int]:
     """Return the numbers of the calls that were made during the given call."""
     depths = {event["call"]: event["depth"] for event in events}
     after = [other for other in sorted(depths) if other > call]
@@ -327,7 +327,7 @@ def _losses(events: list[Event]) -> list[float]:
     return [float(value[0]) for value in values if value.size == 1]
 
 
-def _parts(events: list[Event]) -> list[list[Event]]:
+def _split_steps(events: list[Event]) -> list[list[Event]]:
     """Split the events into steps: each ends with the last optimizer step before the next module call."""
     parts: list[list[Event]] = [[]]
     for event in events:

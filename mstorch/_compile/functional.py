@@ -75,7 +75,9 @@ class copied_memory(Block):
 
     def __enter__(self) -> None:
         copies = [storage.copied().base if storage.__class__ is DeviceMemory else storage.memory.copy() for storage in self._storages]
-        again = each(*[functools.partial(setattr, storage, name, value) for storage in self._storages for name, value in _now(storage)])
+        again = each(*[
+            functools.partial(setattr, storage, name, value) for storage in self._storages for name, value in _storage_state(storage)
+        ])
         self.at_end(again)
         try:
             for storage, copy in zip(self._storages, copies):
@@ -91,7 +93,7 @@ _OF_DEVICES = ("base", "lent", "shadow", "parameter", "version")
 _MANY = 1 << 32  # larger than any number of exchanges in a function: no cached window of a copy is taken for one of the original
 
 
-def _now(storage: Any) -> list[tuple[str, Any]]:
+def _storage_state(storage: Any) -> list[tuple[str, Any]]:
     """Return the attributes of a storage with their values, from which it is restored after a run on a copy of its memory."""
     if storage.__class__ is DeviceMemory:
         return [("exchanges", storage.exchanges + _MANY), *[(name, getattr(storage, name)) for name in _OF_DEVICES]]

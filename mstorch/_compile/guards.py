@@ -300,7 +300,7 @@ class Guards:
         known.append((function, path))
         self._seen[id(function)] = function
         if not users:
-            self._bound(function, path)
+            self._guard_bindings(function, path)
             return
         self._probe(functools.partial(_of_function, function), path)
         self._members(function.__dict__, path)
@@ -308,7 +308,7 @@ class Guards:
             self._entered[id(code)] = code
             self._enter(function, path)
 
-    def _bound(self, function: types.FunctionType, path: str) -> None:
+    def _guard_bindings(self, function: types.FunctionType, path: str) -> None:
         """Add guards for the values in a function's closure and for its default values."""
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             try:
@@ -333,7 +333,7 @@ class Guards:
         return True
 
     def _enter(self, function: types.FunctionType, path: str) -> None:
-        self._bound(function, path)
+        self._guard_bindings(function, path)
         if function.__kwdefaults__:
             self._dict(function.__kwdefaults__, path, lambda key: f"{path}.{key}")
         known = function.__globals__

@@ -82,7 +82,7 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
                 pairs.append((number, tensor))
                 if isinstance(number, int):
                     made.tracked[number] = made.tracked[number] or recipe.tracked
-        values = [(number, np.array(array_of(_whole(tensor)))) for number, tensor in pairs]
+        values = [(number, np.array(array_of(_whole_storage(tensor)))) for number, tensor in pairs]
         values += [(number, np.array(array_of(whole_storage(tensor)))) for tensor, number in made.states]
         for i, number in made.arguments:
             tensor = stand_ins[i]
@@ -96,7 +96,7 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
         _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
 
 
-def _whole(tensor: Tensor) -> Any:
+def _whole_storage(tensor: Tensor) -> Any:
     """Return an output's whole storage, which is what the graph returns."""
     whole = whole_storage(tensor)
     return tensor if tensor._ms_stride is None and tensor.numel() == whole.numel() else whole

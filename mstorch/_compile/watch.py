@@ -171,7 +171,7 @@ class Watch:
                 self.stop(GraphBreak(f"{place} gives what no guard knows, and may give another value each time"))
 
 
-def _asking(frame: Any) -> Any:
+def _calling_frame(frame: Any) -> Any:
     """Return the innermost frame outside of Python's standard library, from ``frame`` outwards."""
     while frame is not None and origin_of_code(frame.f_code, frame.f_globals) is PYTHON:
         frame = frame.f_back
@@ -180,12 +180,12 @@ def _asking(frame: Any) -> Any:
 
 def _is_users(frame: Any) -> bool:
     """Return whether a frame belongs to the user's code, or to standard library code that the user's code called."""
-    frame = _asking(frame)
+    frame = _calling_frame(frame)
     return frame is not None and origin_of_code(frame.f_code, frame.f_globals) is USER
 
 
 def _asker(frame: Any) -> str:
-    frame = _asking(frame)
+    frame = _calling_frame(frame)
     return "" if frame is None else str(frame.f_globals.get("__name__"))
 
 

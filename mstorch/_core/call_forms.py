@@ -287,7 +287,7 @@ def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: 
 
 def _gathered(form: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the positional arguments, with integers passed separately collected into a list."""
-    return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _is(args[0], _INT) else args
+    return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _has_kind(args[0], _INT) else args
 
 
 _INT = frozenset(("Int",))
@@ -330,7 +330,7 @@ def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) 
             continue
         else:
             return _missing(name, parameters[place:])
-        if (value is None and parameter.empty) or _is(value, parameter.kinds):
+        if (value is None and parameter.empty) or _has_kind(value, parameter.kinds):
             continue
         return _mismatch(name, parameter, value, where, place)
     if used < len(named):
@@ -381,7 +381,7 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
     return f"{name}(): argument '{parameter.name}'{where} must be {wanted}, {kind}"
 
 
-def _is(value: TensorBase | float, kinds: frozenset[str]) -> bool:
+def _has_kind(value: TensorBase | float, kinds: frozenset[str]) -> bool:
     """Return whether a value has one of the types that a parameter accepts."""
     return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
 

@@ -55,10 +55,10 @@ class Generator:
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         with self._engine.lock:
             self._engine.manual_seed(seed)
-            self._settle()
+            self._mark_seeded()
         return self
 
-    def _settle(self) -> None:
+    def _mark_seeded(self) -> None:
         """Mark the stream as seeded through torch's interface, so that an earlier ``mindspore.set_seed`` no longer applies."""
         if self is default_generator:
             seeds.note_seed()
@@ -67,7 +67,7 @@ class Generator:
         """Seed the stream from the operating system; return the seed."""
         with self._engine.lock:
             drawn = self._engine.seed()
-            self._settle()
+            self._mark_seeded()
         return drawn
 
     def initial_seed(self) -> int:
@@ -88,7 +88,7 @@ class Generator:
             raise TypeError("RNG state must be a torch.ByteTensor")
         with self._engine.lock:
             self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
-            self._settle()
+            self._mark_seeded()
         return self
 
     def clone_state(self) -> Generator:

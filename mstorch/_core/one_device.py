@@ -50,10 +50,10 @@ def found_two(first: TensorBase, name: str, other: TensorBase) -> str:
 
 def _of_method(first: TensorBase, name: str, other: TensorBase, method: str) -> str:
     kind = (first if first._ms_storage.__class__ is DeviceMemory else other).device.type.upper()
-    return _got(name, other, first) + f" (when checking argument in method wrapper_{kind}_{method})"
+    return _devices_differ(name, other, first) + f" (when checking argument in method wrapper_{kind}_{method})"
 
 
-def _got(name: str, other: TensorBase, first: TensorBase) -> str:
+def _devices_differ(name: str, other: TensorBase, first: TensorBase) -> str:
     text = f"Expected all tensors to be on the same device, but got {name} is on {other.device}"
     return f"{text}, different from other tensors on {first.device}"
 
@@ -155,7 +155,7 @@ def check_one_device(result: TensorBase, target: TensorBase, name: str = "") -> 
     here, there = result._ms_storage.__class__, target._ms_storage.__class__
     if here is not there and modes.native is None and {here, there} == {DeviceMemory, Storage}:
         if name:
-            raise RuntimeError(_got(name, target, result))
+            raise RuntimeError(_devices_differ(name, target, result))
         raise RuntimeError(found_two(result, "", target))
 
 

@@ -408,7 +408,7 @@ def entry(
                 raise
             raise foreign or refused from None  # one of the two is not None
 
-    known = _known(entered, function, module, name)
+    known = _as_torchs_kind(entered, function, module, name)
     return known
 
 
@@ -449,7 +449,7 @@ def entry_of_operator(
             raise told from None
         return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
 
-    return _named(entered, module, name)
+    return _with_public_name(entered, module, name)
 
 
 def _watched(function: Function, module: str, name: str) -> Function:
@@ -476,10 +476,10 @@ def entry_of_one(function: Function, module: str, name: str) -> Function:
                 raise TypeError(_refused(entered, found))
         return told(self, *args, **named)
 
-    return _named(entered, module, name)
+    return _with_public_name(entered, module, name)
 
 
-def _named(entered: Function, module: str, name: str) -> Function:
+def _with_public_name(entered: Function, module: str, name: str) -> Function:
     home, entered.__qualname__ = homes.home(module, name)
     entered.__module__ = _shown(home)
     entered.__name__ = entered.__qualname__.rpartition(".")[2]
@@ -496,11 +496,11 @@ def _with_link(doc: str | None, module: str, name: str) -> str | None:
     return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{module.removeprefix(_HOME)}.{name}"
 
 
-def _known(entered: Function, function: Function, module: str, name: str) -> Function:
+def _as_torchs_kind(entered: Function, function: Function, module: str, name: str) -> Function:
     """Return a public function as the kind of object that torch has: a built-in function, or a Python function if torch writes it in
     Python."""
     face, _, last = (module.removeprefix(_HOME).removeprefix(".") + f".{name}").strip(".").rpartition(".")
-    known = _named(entered, module, name)
+    known = _with_public_name(entered, module, name)
     if face != "Tensor":
         if not written_in_python(face, last):
             _entries.pop()

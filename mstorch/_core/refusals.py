@@ -32,9 +32,9 @@ def in_numbers(
     A call that was ``refused`` in torch's words is retried only if the tensors are in lists.
     """
     given = (*args, *named.values())
-    if not any(_alone(item) for item in given if not refused or not isinstance(item, TensorBase)):
+    if not any(_has_0d_tensor(item) for item in given if not refused or not isinstance(item, TensorBase)):
         return None
-    if refused and any(_alone(item) for item in given if isinstance(item, TensorBase)):
+    if refused and any(_has_0d_tensor(item) for item in given if isinstance(item, TensorBase)):
         return None
     room, last = heard(spoken)
     method = room == "Tensor"
@@ -42,9 +42,9 @@ def in_numbers(
     return None if found is None else ((*args[:method], *found[0]), found[1])
 
 
-def _alone(value: Any, depth: int = 0) -> bool:
+def _has_0d_tensor(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (tuple, list)):
-        return depth < 4 and any(_alone(item, depth + 1) for item in value)
+        return depth < 4 and any(_has_0d_tensor(item, depth + 1) for item in value)
     return isinstance(value, TensorBase) and not value._ms_sparse and not value._ms_shape
 
 
@@ -127,7 +127,7 @@ def explained(
 ) -> TypeError | None:
     """Return torch's error for a call with wrong types that ended in ``error``; None if the types do not explain it."""
     room, last = heard(spoken)
-    unread = _unread(room, last, args, named)
+    unread = _no_matching_form(room, last, args, named)
     if unread is not None:
         return TypeError(unread)
     if isinstance(error, RuntimeError) or last.startswith("__"):
@@ -138,7 +138,7 @@ def explained(
         signature = inspect.signature(function)
     except ValueError:
         return None
-    given = _bound(signature, args, named)
+    given = _bound_arguments(signature, args, named)
     if room == "Tensor" and in_python(room, last) and given is None and inspect.unwrap(function).__qualname__ == last:
         return TypeError(f"Tensor.{error}")
     if about(error) is NAMELESS:
@@ -155,7 +155,7 @@ def explained(
     return None if below is None else TypeError(below)
 
 
-def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
+def _bound_arguments(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
     """Return the arguments by name, each with its parameter's default; None if they do not fit the signature."""
     try:
         given = signature.bind(*args, **named).arguments
@@ -164,7 +164,7 @@ def _bound(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str,
     return {key: (value, signature.parameters[key].default) for key, value in given.items()}
 
 
-def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+def _no_matching_form(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
     """Return torch's message for arguments that match no signature of its compiled function; torch checks signatures before anything else.
     """
     if in_python(room, name) or name.startswith("__"):

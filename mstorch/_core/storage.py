@@ -42,7 +42,7 @@ _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
 
 
-def _never(self: Storage, *args: Any) -> bool:
+def _false(self: Storage, *args: Any) -> bool:
     """Return False."""
     return False
 
@@ -58,7 +58,7 @@ class Storage:
 
     kind = "host"
     reads_are_free = has_elements = grows = True
-    fuses = is_free = _never
+    fuses = is_free = _false
 
     def __init__(self, source: Array) -> None:
         self._source: Array | None = source  # C-contiguous, of any dtype
@@ -147,7 +147,7 @@ class Absent:
 
     kind = "absent"
     reads_are_free = has_elements = grows = False
-    fuses = is_free = _never
+    fuses = is_free = _false
     moved = False
     shared = None
     parameter = None
@@ -188,7 +188,7 @@ class Absent:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-def _given(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
+def _full_strides(strides: Strides | None, shape: tuple[int, ...]) -> Strides:
     """Return the strides; None means row-major strides."""
     return contiguous_strides(shape) if strides is None else strides
 
@@ -276,7 +276,7 @@ class DeviceMemory(_Native):
                 return base
         if not base.size and 0 not in shape:
             raise RuntimeError(f"a tensor of {list(shape)} is out of bounds for storage of size 0")
-        return device_memory.window(base, shape, _given(strides, shape), offset)
+        return device_memory.window(base, shape, _full_strides(strides, shape), offset)
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
         """Write ``new`` into a strided view of its shape and dtype; return whether ``new`` has become the base.
@@ -293,10 +293,10 @@ class DeviceMemory(_Native):
             if whole and own is not False and device_memory.is_dense(new) and (own or not device_memory.shows_others(new)):
                 self.exchange(new)
                 return True
-            self._keep(device_memory.put(self.base, shape, _given(strides, shape), offset, new))
+            self._keep(device_memory.put(self.base, shape, _full_strides(strides, shape), offset, new))
             return False
         seen = device_memory.dense(_reinterpret[name](self.base, name))
-        turned = device_memory.put(seen, shape, _given(strides, shape), offset, new)
+        turned = device_memory.put(seen, shape, _full_strides(strides, shape), offset, new)
         self.exchange(_reinterpret[held](turned, held))
         return False
 
@@ -317,7 +317,7 @@ class DeviceMemory(_Native):
         if NAME_OF[self.base.dtype] != kind:
             return False
         self.shadow = None
-        self._keep(device_memory.fill(self.base, shape, _given(strides, shape), offset, value))
+        self._keep(device_memory.fill(self.base, shape, _full_strides(strides, shape), offset, value))
         return True
 
     def change(self, op: str, args: tuple[Any, ...], kind: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
@@ -325,7 +325,7 @@ class DeviceMemory(_Native):
         if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
             return False
         self.shadow = None
-        self._keep(device_memory.change(self.base, shape, _given(strides, shape), offset, op, args))
+        self._keep(device_memory.change(self.base, shape, _full_strides(strides, shape), offset, op, args))
         return True
 
     def _keep(self, base: Raw) -> None:
@@ -406,7 +406,7 @@ class Value(_Native):
 
     kind = "captured"
     reads_are_free, has_elements, grows = False, True, False
-    fuses = is_free = _never
+    fuses = is_free = _false
     shadow = None
 
     def __init__(self, raw: Raw) -> None:
@@ -422,7 +422,7 @@ class Value(_Native):
         if strides is None:
             if not offset and raw.size == math.prod(shape):
                 return raw if tuple(raw.shape) == shape else _reshape[name](raw, shape)
-        return _gather[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)))
+        return _gather[name](raw, from_numpy(flat_index(shape, _full_strides(strides, shape), offset)))
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
         """Replace the value of the storage by one in which a strided view holds the elements of ``new``."""
@@ -431,7 +431,7 @@ class Value(_Native):
             self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
         else:
             raw = self.raw if name == held else _reinterpret[name](self.raw, name)
-            raw = _scatter[name](raw, from_numpy(flat_index(shape, _given(strides, shape), offset)), new)
+            raw = _scatter[name](raw, from_numpy(flat_index(shape, _full_strides(strides, shape), offset)), new)
             self.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), own)
         self.writes += 1
 
@@ -480,7 +480,7 @@ class Mirror:
     kind = "mirrored"
     reads_are_free = has_elements = True
     grows = False
-    fuses = is_free = _never
+    fuses = is_free = _false
     moved = True  # windows of it are computed anew each time
     shared = None
     parameter = None
@@ -510,7 +510,7 @@ class Mirror:
         """Return a copy of the memory, without the conjugate and negative bits."""
         return self.inner.copied()
 
-    is_shown_by = _never  # so that a parameter gets plain memory
+    is_shown_by = _false  # so that a parameter gets plain memory
 
     def turned(self, array: Array) -> Any:
         """Apply the conjugate and negative bits to elements. The same function removes them again."""
@@ -543,7 +543,7 @@ class NativeBlock(Block):
 
     kind = "captured"
     grows = False
-    fuses = is_free = _never
+    fuses = is_free = _false
 
     def __init__(self, captured: bool = False) -> None:
         self.captured = captured

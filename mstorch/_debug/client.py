@@ -97,7 +97,7 @@ class Client:
                 raise
             except BaseException:
                 if not found:
-                    self._again()
+                    self._restart()
                 raise
             answer()
 
@@ -122,10 +122,10 @@ class Client:
                 "a negative status is the signal that killed it"
             ) from None
         except BaseException:  # Ctrl-C in the middle of a message
-            self._again()
+            self._restart()
             raise
 
-    def _again(self) -> None:
+    def _restart(self) -> None:
         """Kill the server process, which may be in the middle of a message, and start a new one."""
         self._process.kill()
         self._begin()

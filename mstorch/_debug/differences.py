@@ -120,7 +120,7 @@ def _tensor_difference(want: Message, got: Message, what: str, scale: Scale, val
     for name in ("dtype", "shape"):
         if want[name] != got[name]:
             return f"{what}: {name} {_shown(got[name])} where torch gives {_shown(want[name])}"
-    if layout and _steps(want) != _steps(got):
+    if layout and _relevant_strides(want) != _relevant_strides(got):
         return f"{what}: strides {tuple(got['strides'])} where torch gives {tuple(want['strides'])}"
     if layout and want["grad"] != got["grad"]:
         return f"{what}: requires_grad={got['grad']} where torch gives {want['grad']}"
@@ -144,7 +144,7 @@ def _shown(value: Any) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
-def _steps(message: Message) -> Any:
+def _relevant_strides(message: Message) -> Any:
     """Return the strides that matter: those of dimensions with more than one element, in tensors that are not empty."""
     if 0 in message["shape"]:
         return None

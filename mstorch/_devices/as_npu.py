@@ -25,7 +25,7 @@ def _no_capability(device: int | str | device | None = None) -> tuple[int, int]:
 _OWN = {"get_device_capability": _no_capability}
 
 
-def _there(name: str) -> Any:
+def _counterpart(name: str) -> Any:
     found = _OWN.get(name) or _twin(name)
     if found is None:
         raise NotImplementedError(f"mstorch: torch.cuda.{name} has no counterpart on an Ascend device")
@@ -38,7 +38,7 @@ def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
-        return (_there(name) if is_on() else function)(*args, **kwargs)
+        return (_counterpart(name) if is_on() else function)(*args, **kwargs)
 
     return either
 
@@ -47,7 +47,7 @@ class AsNpu(type):
     """Metaclass of classes that instantiate torch.npu's class of the same name while "cuda" is an alias of it."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _there(cls.__name__)(*args, **kwargs) if is_on() else super().__call__(*args, **kwargs)
+        return _counterpart(cls.__name__)(*args, **kwargs) if is_on() else super().__call__(*args, **kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         twin = _twin(cls.__name__)

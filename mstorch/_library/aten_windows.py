@@ -94,7 +94,7 @@ def _nearest(mode: str) -> Function:
     return upsample
 
 
-def _between(mode: str) -> Function:
+def _interpolating(mode: str) -> Function:
     def upsample(self: Tensor, output_size: Sequence[int], align_corners: bool, *scales: Any) -> Tensor:
         """Resample the tensor to ``output_size`` by interpolation."""
         return _resampled(self, mode, output_size, align_corners, scales)
@@ -104,5 +104,5 @@ def _between(mode: str) -> Function:
 
 upsample_nearest1d = upsample_nearest2d = upsample_nearest3d = _nearest("nearest")
 _upsample_nearest_exact1d = _upsample_nearest_exact2d = _upsample_nearest_exact3d = _nearest("nearest-exact")
-upsample_linear1d, upsample_bilinear2d = _between("linear"), _between("bilinear")
-upsample_trilinear3d, upsample_bicubic2d = _between("trilinear"), _between("bicubic")
+upsample_linear1d, upsample_bilinear2d = _interpolating("linear"), _interpolating("bilinear")
+upsample_trilinear3d, upsample_bicubic2d = _interpolating("trilinear"), _interpolating("bicubic")

@@ -42,7 +42,7 @@ class Argument(NamedTuple):
         return (
             self.name == old.name and self.alias_info == old.alias_info and old.type.isSubtypeOf(self.type)
             and (old.kwarg_only or not self.kwarg_only)
-            and (not old.has_default or (self.has_default and _same(self.default_value, old.default_value)))
+            and (not old.has_default or (self.has_default and _same_default(self.default_value, old.default_value)))
         )  # fmt: skip
 
     def gives(self, old: Argument) -> bool:
@@ -50,7 +50,7 @@ class Argument(NamedTuple):
         return self.name == old.name and self.alias_info == old.alias_info and self.type.isSubtypeOf(old.type)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same_default(one: Any, other: Any) -> bool:
     """Return whether two defaults have the same type and value."""
     return type(one) is type(other) and one == other
 

@@ -84,7 +84,7 @@ def _remainder(words: NDArray[Any], divisor: int) -> NDArray[Any]:
     return words
 
 
-def _below(engine: Engine, shape: tuple[int, ...], count: int, low: int, dtype: str) -> NDArray[Any]:
+def _integers_below(engine: Engine, shape: tuple[int, ...], count: int, low: int, dtype: str) -> NDArray[Any]:
     """Return samples low + word % count: one word per sample, two if count is 2^28 or more."""
     if count >= _WIDE_RANGE:
         offset = np.uint64(low & _WORD_MASK)
@@ -130,7 +130,7 @@ def random_between(
             )
     last = _last_integer(dtype) if high is None else high - 1
     _check_bounds(low, last, dtype)
-    return _below(engine, shape, (last - low + 1) & _WORD_MASK, low, dtype)
+    return _integers_below(engine, shape, (last - low + 1) & _WORD_MASK, low, dtype)
 
 
 def _last_integer(dtype: str) -> int:

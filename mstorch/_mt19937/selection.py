@@ -78,7 +78,7 @@ def _partial_sort(a: list[Item], first: int, middle: int, last: int) -> None:
         _sift(a, first, 0, end - first, value)
 
 
-def _cut(a: list[Item], first: int, last: int) -> int:
+def _partition(a: list[Item], first: int, last: int) -> int:
     """Partition around the median of three, which is swapped to the front; return the start of the second part."""
     one, two, three = first + 1, first + (last - first) // 2, last - 1
     if _before(a[one], a[two]):
@@ -121,7 +121,7 @@ def _nth_element(a: list[Item], nth: int) -> None:
             a[first], a[nth] = a[nth], a[first]
             return
         depth -= 1
-        cut = _cut(a, first, last)
+        cut = _partition(a, first, last)
         if cut <= nth:
             first = cut
         else:
@@ -136,7 +136,7 @@ def _sort(a: list[Item], first: int, last: int) -> None:
                 _partial_sort(a, first, last, last)
                 return
             depth -= 1
-            cut = _cut(a, first, last)
+            cut = _partition(a, first, last)
             loop(cut, last, depth)
             last = cut
 

@@ -105,7 +105,7 @@ def uniform(
     elif -low == high and high > 1e-30:
         single = _symmetric(engine, n, np.float32(high))
     else:
-        single = _between(engine, n, np.float32(low), np.float32(high))
+        single = _in_range(engine, n, np.float32(low), np.float32(high))
     if dtype == "float32":
         return single.reshape(shape)
     narrow = cast(single, dtype)
@@ -149,7 +149,7 @@ def _symmetric(engine: Engine, n: int, bound: np.float32) -> NDArray[np.float32]
     return _fill32(engine, n, from_words)
 
 
-def _between(engine: Engine, n: int, low: np.float32, high: np.float32) -> NDArray[np.float32]:
+def _in_range(engine: Engine, n: int, low: np.float32, high: np.float32) -> NDArray[np.float32]:
     """Return samples in [low, high): fma(unit, high - low, low), with high itself replaced by low."""
     step = np.float64(np.float32(high - low)) * 2.0**-24
 

@@ -39,7 +39,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple))
 
 
-def _each(value: Any, count: int) -> Sequence[Any]:
+def _one_per_tensor(value: Any, count: int) -> Sequence[Any]:
     """Return a list with one value per tensor; a single value is repeated."""
     return value if _is_list(value) else [value] * count
 
@@ -73,7 +73,7 @@ def _binary(name: str) -> Callable[..., Any]:
         if not _is_list(self):  # _foreach_pow(2, exponents)
             return tuple(operation(self, exponent) for exponent in other)
         _lists(self, other)
-        return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _each(other, len(self))))
+        return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _one_per_tensor(other, len(self))))
 
     plain.__doc__ = f"Apply ``{name}`` to each tensor and a number, a tensor, or an item of a list."
     return plain
@@ -94,7 +94,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
                 )
             factors = factors.tolist()
         _lists(self, tensor1, tensor2, factors)
-        rows = zip(self, tensor1, tensor2, _each(factors, len(self)))
+        rows = zip(self, tensor1, tensor2, _one_per_tensor(factors, len(self)))
         return tuple(operation(tensor, one, two, value=factor) for tensor, one, two, factor in rows)
 
     plain.__doc__ = f"Apply ``{name}`` to the tensors of three lists, with a number or an item of a list as ``value``."
@@ -107,7 +107,7 @@ def _foreach_lerp(
     """Return ``lerp`` of the tensors of two lists, by one weight or by one per tensor."""
     given = weight if weights is None else weights
     _lists(self, tensors1, given)
-    return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _each(given, len(self))))
+    return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _one_per_tensor(given, len(self))))
 
 
 def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> Any:

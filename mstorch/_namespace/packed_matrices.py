@@ -14,7 +14,7 @@ from .._quantized.params import choose_one
 from .._tensor import Tensor
 
 
-def _told(name: str) -> None:
+def _warn_deprecated(name: str) -> None:
     warn_once(f"{name} is deprecated and will be removed in a future PyTorch release.")
 
 
@@ -26,7 +26,7 @@ def _check(*tensors: Tensor) -> None:
 
 def fbgemm_linear_quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float, int]:
     """Return the weight quantized to int8, the sum of each row's integers minus their zero points (int32), the scale and the zero point."""
-    _told("fbgemm_linear_quantize_weight")
+    _warn_deprecated("fbgemm_linear_quantize_weight")
     _check(input)
     rows, columns = input.shape[0], input.size(1)
     low, high = input.min().item(), input.max().item()
@@ -38,7 +38,7 @@ def fbgemm_linear_quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float,
 
 def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
     """Return the weight rounded to float16, packed for ``fbgemm_linear_fp16_weight``; its elements cannot be read."""
-    _told("fbgemm_pack_gemm_matrix_fp16")
+    _warn_deprecated("fbgemm_pack_gemm_matrix_fp16")
     input.size(1)
     _check(input)
     packed: Any = zeros(8, dtype=uint8)
@@ -47,7 +47,7 @@ def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
 
 
 def _linear(name: str, input: Tensor, packed: Any, bias: Tensor, output: Tensor | None) -> Tensor:
-    _told(name)
+    _warn_deprecated(name)
     weight = getattr(packed, "_packed", None)
     if weight is None:
         raise RuntimeError("Expected temp.valid() to be true, but got false.")

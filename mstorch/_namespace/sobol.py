@@ -55,7 +55,7 @@ def directions(dimension: int) -> Array:
     return numbers << np.arange(BITS - 1, -1, -1)
 
 
-def _whole(name: str, tensor: Any) -> Array:
+def _int64_array(name: str, tensor: Any) -> Array:
     if tensor.dtype != torch.int64:
         raise RuntimeError(f"{name} needs to be of type {torch.int64}")
     values: Array = tensor.numpy()
@@ -77,7 +77,7 @@ def _parity(bits: Array) -> Array:
 
 def _sobol_engine_scramble_(input: Any, ltm: Any, dimension: int) -> Any:
     """Multiply the direction numbers, as bit vectors, by lower triangular bit matrices, (dimension, 30, 30), modulo 2."""
-    numbers, matrices = _whole("sobolstate", input), np.array(_whole("ltm", ltm))
+    numbers, matrices = _int64_array("sobolstate", input), np.array(_int64_array("ltm", ltm))
     matrices[:, np.arange(BITS), np.arange(BITS)] = 1
     lines = matrices @ (np.int64(1) << np.arange(BITS - 1, -1, -1))
     mixed = np.zeros((dimension, BITS), np.int64)
@@ -90,10 +90,10 @@ def _sobol_engine_ff_(input: Any, n: int, sobolstate: Any, dimension: int, num_g
     """Advance the integers of a point, (dimension,), by ``n`` points."""
     if n <= 0:
         return input
-    point = np.array(_whole("quasi", input))
+    point = np.array(_int64_array("quasi", input))
     start, end = num_generated, num_generated + n
     changed = (start ^ (start >> 1)) ^ (end ^ (end >> 1))
-    state = _whole("sobolstate", sobolstate)
+    state = _int64_array("sobolstate", sobolstate)
     for bit in range(changed.bit_length()):
         if changed >> bit & 1:
             point ^= state[:, bit]
@@ -117,12 +117,12 @@ def _sobol_engine_draw(
         names = {"float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "complex64": "ComplexFloat"}
         short = str(kind).split(".")[-1]
         raise NotImplementedError(f'"_sobol_engine_draw" not implemented for \'{names.get(short, short)}\'')
-    point = np.array(_whole("quasi", quasi))
+    point = np.array(_int64_array("quasi", quasi))
     counts = np.arange(num_generated + 1, num_generated + 1 + n)
     places = np.frexp((counts & -counts).astype(np.float64))[1] - 1  # the lowest bit that changes from a count to the next
     integers = np.empty((n + 1, dimension), np.int64)
     integers[0] = point
-    integers[1:] = _whole("sobolstate", sobolstate)[:dimension].T[places]
+    integers[1:] = _int64_array("sobolstate", sobolstate)[:dimension].T[places]
     np.bitwise_xor.accumulate(integers, axis=0, out=integers)
     points = torch.from_numpy(integers[1:].astype(kind_of(kind))) * 2.0**-BITS
     return points, torch.from_numpy(integers[-1].copy())

@@ -97,7 +97,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if any(type(value) in FORMED for value in (*args, *kwargs.values())):
         return public(*all_resolved(args), **named)  # dispatches to the implementation of the other class
     if type(first) is not Unresolved:
-        return _called(function, all_resolved(args), named, kwargs)
+        return _call_resolved(function, all_resolved(args), named, kwargs)
     if name in _SAYINGS:
         found = function(first, *rest, **named)
         return with_signs(found, *signs_of(found)) if type(found) is Tensor and found._ms_storage.__class__ is Mirror else found
@@ -111,14 +111,14 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         copy = resolved(first)
         copy._ms_counter = Counter()
         function(copy, *rest, **named)
-        _put(first, copy)
+        _write_unresolved(first, copy)
         return None if name == "__setitem__" else first
     plain = resolved(first)
-    found = _called(function, (plain, *rest), named, kwargs)
+    found = _call_resolved(function, (plain, *rest), named, kwargs)
     return first if found is plain else found
 
 
-def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
+def _call_resolved(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
     """Call a function with plain operands (``args``, ``named``). If ``out`` is lazily conjugated or negated, write the result into its
     memory with these bits undone."""
     out = given.get("out")
@@ -130,11 +130,11 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
         lying = as_it_lies(out)
         resize(lying, named["out"]._ms_shape)
         out._ms_shape, out._ms_stride = lying._ms_shape, lying._ms_stride
-    _put(out, named["out"])
+    _write_unresolved(out, named["out"])
     return out
 
 
-def _put(target: Tensor, values: Tensor) -> None:
+def _write_unresolved(target: Tensor, values: Tensor) -> None:
     """Write values into the memory of a lazy tensor, after applying the tensor's conjugate and negative bits to them."""
     conj, neg = signs_of(target)
     plain = turned(target, conj=True) if conj else target

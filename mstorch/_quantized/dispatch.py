@@ -116,7 +116,7 @@ def _moved(name: str, function: Callable[..., Any], first: Any, args: tuple[Any,
     named = {key: _integers_beside(first, item) for key, item in kwargs.items()}
     if own.axis is not None:
         return _moved_channels(name, function, first, others, named)
-    return _again(function(integers_of(first), *others, **named), first, own)
+    return _requantized_results(function(integers_of(first), *others, **named), first, own)
 
 
 def _integers_beside(first: Any, item: Any) -> Any:
@@ -127,22 +127,22 @@ def _integers_beside(first: Any, item: Any) -> Any:
     return integers_of(item)
 
 
-def _again(found: Any, first: Tensor, own: Quantizer) -> Any:
+def _requantized_results(found: Any, first: Tensor, own: Quantizer) -> Any:
     """Return the results with tensors of the quantized integer dtype converted to quantized tensors, by the quantizer ``own``. Tensors of
     other dtypes, such as indices, are unchanged."""
     if isinstance(found, TensorBase):
         if found._ms_dtype is not INTEGERS[first._ms_dtype]:
             return found
         same = found._ms_storage is first._ms_storage and found._ms_shape == first._ms_shape and found._ms_stride == first._ms_stride
-        return first if same and found._ms_offset == first._ms_offset else _shown(quantized(found, own), first)
+        return first if same and found._ms_offset == first._ms_offset else _as_view(quantized(found, own), first)
     if hasattr(found, "_fields"):
-        return type(found)(*[_again(item, first, own) for item in found])
+        return type(found)(*[_requantized_results(item, first, own) for item in found])
     if hasattr(found, "n_sequence_fields"):  # a result with named fields, of torch.return_types
-        return type(found)([_again(item, first, own) for item in found])
-    return type(found)(_again(item, first, own) for item in found)
+        return type(found)([_requantized_results(item, first, own) for item in found])
+    return type(found)(_requantized_results(item, first, own) for item in found)
 
 
-def _shown(found: Any, first: Tensor) -> Any:
+def _as_view(found: Any, first: Tensor) -> Any:
     """Return a quantized tensor, marked as a view of ``first`` (or of its base) if it shares the memory."""
     if found._ms_storage is first._ms_storage:
         base = None if first._ms_auto is None else first._ms_auto.base
@@ -172,7 +172,7 @@ def _moved_channels(name: str, function: Callable[..., Any], first: Any, others:
         found = function(integers_of(first), *others, **named)
         channels = first._ms_shape[own.axis]
         if own.axis < len(found._ms_shape) and found._ms_shape[own.axis] == channels:
-            return _again(found, first, own)
+            return _requantized_results(found, first, own)
         if own.axis >= len(found._ms_shape):
             raise RuntimeError(
                 f"Channel axis out of range in per channel affine dequantization. Got:{own.axis} Expected: [0, {len(found._ms_shape)})"
@@ -311,7 +311,7 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     found = copying.to(integers_of(self), *rest, **named) if rest or named else integers_of(self)
     if own.axis is not None and found.device != self.device:
         own = own._replace(scale=own.scale.to(found.device), point=own.point.to(found.device))
-    return _again(found, self, own)
+    return _requantized_results(found, self, own)
 
 
 def _conversion(self: Tensor, *args: Any, **kwargs: Any) -> Any:

@@ -38,7 +38,7 @@ def _within(steps: Tensor, low: int, high: int) -> Tensor:
     return bitwise_and(compare.ge(steps, low), compare.le(steps, high))
 
 
-def _wide(input: Tensor) -> Tensor:
+def _in_compute_dtype(input: Tensor) -> Tensor:
     """Return the tensor in the dtype of the computation: float32 for half precision."""
     return copying.to(input, float32) if input._ms_dtype in (float16, bfloat16) else input
 
@@ -52,7 +52,7 @@ def _rounded(input: Tensor, scale: Tensor | float, point: Any, low: int, high: i
 
     With ``by_int64``, steps beyond int64 become the range's minimum, as in torch's per-channel kernel.
     """
-    work = _wide(input)
+    work = _in_compute_dtype(input)
     inverse = elementwise.reciprocal(scale) if isinstance(scale, TensorBase) else float(np.float32(1) / np.float32(scale))
     floating = by_int64 and point._ms_dtype.is_floating_point
     if floating:

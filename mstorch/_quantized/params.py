@@ -10,7 +10,7 @@ SMALL = np.float32(6.1e-5)
 """The smallest scale: products of smaller scales could underflow to zero."""
 
 
-def _cut(value: int) -> int:
+def _halved(value: int) -> int:
     """Return half of an integer, truncated towards zero."""
     return int(value / 2)
 
@@ -26,7 +26,7 @@ def choose(
     if not (low <= high).all():
         raise RuntimeError("In ChooseQuantizationParams, min should be less than or equal to max")
     if reduce_range:
-        least, greatest = _cut(least), _cut(greatest)
+        least, greatest = _halved(least), _halved(greatest)
     with quiet():
         both = (low < 0) & (high > 0) & symmetric
         down, up = -((greatest - least) // 2 + 1), (greatest - least) // 2

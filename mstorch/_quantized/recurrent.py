@@ -55,7 +55,7 @@ CELLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _through(
+def _run_direction(
     gates: Tensor, packed: ScriptObject, reduce_range: bool, states: tuple[Tensor, ...], step: Step, sizes: list[int], backward: bool
 ) -> tuple[Any, Any]:
     """Run one direction of a layer over the gates of all time steps; ``sizes`` are the batch sizes per step."""
@@ -95,7 +95,7 @@ def _layers(
                 number = layer * ways + way
                 w_ih, w_hh, reduce_range = cell_parts(params[number])
                 start = tuple(views.select(part, 0, number) for part in states)
-                out, end = _through(by_any(rows, w_ih, reduce_range), w_hh, reduce_range, start, step, sizes, way == 1)
+                out, end = _run_direction(by_any(rows, w_ih, reduce_range), w_hh, reduce_range, start, step, sizes, way == 1)
                 outs.append(out)
                 ends.append(end)
             rows = outs[0] if ways == 1 else join.cat(outs, 1)

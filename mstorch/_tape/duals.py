@@ -92,7 +92,7 @@ def write_parts(target: TensorBase, source: Any | None, put: Callable[[Any, Any]
         with below(level):
             old, new = tangent_of(target, level), None if source is None else tangent_of(source, level)
             if old is None:
-                whole = _whole(target, level)
+                whole = _tangent_holder(target, level)
                 keep(auto_of(whole), level, zeros_for[0](whole))
                 old = tangent_of(target, level)
             check_history(old)
@@ -101,7 +101,7 @@ def write_parts(target: TensorBase, source: Any | None, put: Callable[[Any, Any]
             put(old, zeros_for[0](target if whole or source is None else source) if new is None else new)
 
 
-def _whole(target: TensorBase, level: int) -> Any:
+def _tangent_holder(target: TensorBase, level: int) -> Any:
     """Return the tensor that holds the tangent: the base of a view, unless the view has a tangent of its own at this level."""
     auto = target._ms_auto
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base

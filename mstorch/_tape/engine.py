@@ -100,7 +100,7 @@ class _Watch(threading.local):
 
 
 watch = _Watch()
-# How nodes run while a mode sees the calls below autograd, and the initial gradient; set by ``_aten``.
+# Functions that run a node, and make the initial gradient, while a mode sees the calls below autograd; set by ``_aten``.
 watchers: list[Callable[[Node, Sequence[Any], bool], Sequence[Any]]] = []
 beginnings: list[Callable[[Any], Any]] = []
 
@@ -178,7 +178,7 @@ def _targets(
     return catching, None if only is None else _needed(first, set(only))
 
 
-def _placed(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, Any]]:
+def _root_gradients(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict[Node, Any]]:
     """Return the root nodes, and by node the gradients of its outputs."""
     first: list[Node] = []
     buffers: dict[Node, Any] = {}
@@ -280,7 +280,7 @@ def run(
     tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on()) or without_values(map(_gradient, roots))
     if tensors and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
-    first, buffers = _placed(roots)
+    first, buffers = _root_gradients(roots)
     catching, needed = _targets(first, wanted, only)
     mode, this = modes.grad, Pass(keep, first, needed)
     inference, hooks, depth = modes.inference, list(modes.saved_hooks), len(running.passes)
@@ -496,7 +496,7 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
         return
     if held is None:
         if gradient.__class__ is np.ndarray:  # the leaf's gradient must not be shared: an array with other references is copied
-            auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
+            auto.grad = tensor_of(gradient if _may_be_adopted(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient is replaced, not modified, when more is added, so that another object over the same parts suffices.
             kept = gradient.clone() if recorded or not gradient._ms_sparse else gradient.detach()
@@ -575,8 +575,9 @@ def _is_dense(leaf: TensorBase) -> bool:
 _PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
 
 
-def _alone(gradient: Array, tensor: TensorBase) -> bool:
-    """Return whether nothing else refers to the array or its memory (the callers' references aside), and it has the leaf's strides."""
+def _may_be_adopted(gradient: Array, tensor: TensorBase) -> bool:
+    """Return whether a leaf may keep this array as its gradient: it has the leaf's strides, and nothing but the callers refers to it or its
+    memory."""
     if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base

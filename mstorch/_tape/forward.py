@@ -171,12 +171,12 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     def tangents_at(level: int) -> Sequence[Any]:
         tangents = [_tangent(item, level, kind) for item in flat]
         if direct is not None:
-            call = Call(op, kind, inputs, args, results, tangents, _plain((*flat, *tangents, *results)))
+            call = Call(op, kind, inputs, args, results, tangents, _on_raw_arrays((*flat, *tangents, *results)))
             found = direct(call)
             if found.__class__ is np.ndarray:
-                return (_apart(found, call.tangents),)
+                return (_unaliased(found, call.tangents),)
             if found is not NotImplemented:
-                return [_apart(item, call.tangents) for item in (found if isinstance(found, (list, tuple)) else (found,))]
+                return [_unaliased(item, call.tangents) for item in (found if isinstance(found, (list, tuple)) else (found,))]
         has = [item is not None for item in tangents]
         if derivative is not None:
             return transposed(applied_node(derivative, kind, flat, args, results, has), tangents, results)
@@ -193,7 +193,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     _give_all(levels, results, tangents_at)
 
 
-def _apart(found: Operand, tangents: list[Any]) -> Operand | None:
+def _unaliased(found: Operand, tangents: list[Any]) -> Operand | None:
     """Return a tangent that shares no memory with the tangents from which it was computed, so that it may be written to."""
     if found.__class__ is np.ndarray:
         shared = found.base is not None or any(found is one for one in tangents)
@@ -317,7 +317,7 @@ def _cast(array: Array, kind: np.dtype[Any]) -> Array:
     return (array.real if kind.kind != "c" else array).astype(kind)
 
 
-def _plain(items: Sequence[Any]) -> bool:
+def _on_raw_arrays(items: Sequence[Any]) -> bool:
     """Return whether tangents can be computed on raw arrays, because neither backward nor an outer forward-mode level tracks them."""
     if on():
         return False
@@ -381,11 +381,11 @@ def _transposed(node: Node, tangents: Sequence[Any], results: Sequence[Any], pro
         elif value is None:
             made.append(zeros_for[0](seed))
         else:
-            made.append(_own(value))
+            made.append(_owned(value))
     return made
 
 
-def _own(value: Operand) -> TensorBase:
+def _owned(value: Operand) -> TensorBase:
     """Return a tangent that owns its memory."""
     if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
         value = np.array(value, order="C")

@@ -73,7 +73,7 @@ def _pulled(
         return native_tape.pull(forward, inner, places, outer)
 
     if recorded:
-        return _found(gradients, [*values, *seeds], len(places), count, places)
+        return _native_gradients(gradients, [*values, *seeds], len(places), count, places)
     with LOCK:
         raws = [_raw(item) for item in (*values, *seeds)]
         found = gradients(*raws)
@@ -91,7 +91,7 @@ def _raw(item: Operand) -> Raw:
     return item if isinstance(item, Raw) else from_numpy(np.ascontiguousarray(item).reshape(item.shape))
 
 
-def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
+def _native_gradients(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
     """Return the gradients that ``function`` computes, one per input; autograd tracks them, and MindSpore's autograd differentiates
     ``function`` in turn."""
     missing: list[int] = []
@@ -108,7 +108,7 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
     if LEVELS:
 
         def again(items: list[Any]) -> list[Any]:
-            found = _found(function, items, results, count, places)
+            found = _native_gradients(function, items, results, count, places)
             return [found[place] for place in places]
 
         pushed_gradient[0](again, whole, list(tensors), places, count, made)

@@ -123,7 +123,7 @@ class Node:
         if self.saved:
             self.saved = None
 
-    # What users see
+    # Attributes for users
 
     def name(self) -> str:
         """Return the name of the node, for example ``AddBackward0``."""

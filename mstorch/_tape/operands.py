@@ -50,7 +50,7 @@ def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arguments with tensors as arrays; a meta tensor is allowed only if the inputs are meta tensors."""
     if all_simple(args):
         return args
-    plain = _plain(args)
+    plain = _host_arrays(args)
     if plain is not None:
         return plain
     if without_memory(args):
@@ -61,7 +61,7 @@ def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(map(as_array, args))
 
 
-def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _host_arrays(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Fast path: return the arguments with host tensors as arrays; None if an argument is neither simple nor a host tensor."""
     found: list[Any] = []
     for arg in args:
@@ -69,7 +69,7 @@ def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if kind in _SIMPLE or kind is np.ndarray:
             found.append(arg)
         elif kind is tuple:
-            inner = _plain(arg)
+            inner = _host_arrays(arg)
             if inner is None:
                 return None
             found.append(inner)

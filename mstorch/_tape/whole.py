@@ -35,12 +35,12 @@ class _Whole(Node):
         if self.result is not None:
             self.result.value(self, False)
         if recorded:
-            found = self._again(g)
+            found = self._recorded_gradients(g)
         else:
             found = self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
         return found
 
-    def _again(self, g: TensorBase) -> Sequence[Any]:
+    def _recorded_gradients(self, g: TensorBase) -> Sequence[Any]:
         if self.direct:
             return self.composed(g, *[item.value(self, True) for item in self.saved])
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]

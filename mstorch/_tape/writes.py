@@ -161,7 +161,8 @@ def snapshot(target: TensorBase) -> TensorBase:
     if modes.grad:
         node_of(target)
     made = twin(target)
-    if target._ms_node is not None and modes.grad and target._ms_auto is not None and target._ms_auto.base is not None and _marked(target):
+    auto = target._ms_auto
+    if target._ms_node is not None and modes.grad and auto is not None and auto.base is not None and _has_hooks(target):
         # The node of a written view is attached to the base's, bypassing the view's own node and the user's hooks on it.
         seen = look_again(target)
         made._ms_node, made._ms_number = seen._ms_node, seen._ms_number
@@ -178,7 +179,7 @@ def snapshot(target: TensorBase) -> TensorBase:
     return made
 
 
-def _marked(view: Any) -> bool:
+def _has_hooks(view: Any) -> bool:
     """Return whether a node between a view and its base has user hooks."""
     node, end = view._ms_node, view._ms_auto.base._ms_node
     while isinstance(node, Linear) and node is not end:

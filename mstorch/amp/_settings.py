@@ -106,7 +106,7 @@ def _deprecated(old: str, new: str, device_type: str, function: Callable[..., An
     return deprecated
 
 
-def _of(device_type: str, short: str) -> tuple[Callable[..., Any], ...]:
+def _deprecated_forms(device_type: str, short: str) -> tuple[Callable[..., Any], ...]:
     return tuple(
         _deprecated(f"{verb}_autocast_{short}_{what}", f"{verb}_autocast_{what}", device_type, function)
         for verb, what, function in (
@@ -116,7 +116,7 @@ def _of(device_type: str, short: str) -> tuple[Callable[..., Any], ...]:
     )  # fmt: skip
 
 
-is_autocast_cpu_enabled, set_autocast_cpu_enabled, get_autocast_cpu_dtype, set_autocast_cpu_dtype = _of("cpu", "cpu")
-is_autocast_ipu_enabled, set_autocast_ipu_enabled, get_autocast_ipu_dtype, set_autocast_ipu_dtype = _of("ipu", "ipu")
-is_autocast_xla_enabled, set_autocast_xla_enabled, get_autocast_xla_dtype, set_autocast_xla_dtype = _of("xla", "xla")
-get_autocast_gpu_dtype, set_autocast_gpu_dtype = _of("cuda", "gpu")[2:]
+is_autocast_cpu_enabled, set_autocast_cpu_enabled, get_autocast_cpu_dtype, set_autocast_cpu_dtype = _deprecated_forms("cpu", "cpu")
+is_autocast_ipu_enabled, set_autocast_ipu_enabled, get_autocast_ipu_dtype, set_autocast_ipu_dtype = _deprecated_forms("ipu", "ipu")
+is_autocast_xla_enabled, set_autocast_xla_enabled, get_autocast_xla_dtype, set_autocast_xla_dtype = _deprecated_forms("xla", "xla")
+get_autocast_gpu_dtype, set_autocast_gpu_dtype = _deprecated_forms("cuda", "gpu")[2:]

@@ -35,14 +35,14 @@ def joined(primal: Any, tangent: Any, level: int) -> Tensor:
     check_sizes(primal, tangent)
     dual = _same(primal)
     here, there = primal._ms_storage, tangent._ms_storage
-    if here.__class__ is there.__class__ is Storage and not _alike(primal, tangent):
+    if here.__class__ is there.__class__ is Storage and not _same_geometry(primal, tangent):
         with below(level):
             tangent = in_storage(tangent, primal)
     give(dual, level, tangent)
     return dual
 
 
-def _alike(primal: Tensor, tangent: Tensor) -> bool:
+def _same_geometry(primal: Tensor, tangent: Tensor) -> bool:
     """Return whether a tangent has the primal's strides and offset, in a storage of as many elements, so that it need not be copied."""
     if 0 in primal._ms_shape:
         return True

@@ -275,7 +275,7 @@ def grad(
         ends.append(_strided_edge(tensor))
     found = engine.run(starts, keep, create_graph, ends)
     with grad_set_to(create_graph):
-        results = [_own(gradient, starts) for gradient in found]
+        results = [_owned_gradient(gradient, starts) for gradient in found]
     missing = [place for place, result in enumerate(results) if result is None]
     if missing and materialize_grads:
         if any(isinstance(wanted[place], GradientEdge) for place in missing):
@@ -297,7 +297,7 @@ def _strided_edge(tensor: Tensor) -> Any:
     return edge_of(tensor) if tensor._ms_shape is not None else None
 
 
-def _own(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
+def _owned_gradient(gradient: Tensor | Array, starts: Sequence[tuple[Any, Any]]) -> Any:
     """Return a gradient as a tensor. It is copied if it shares memory with another result or with a given gradient, unless it is expanded.
     """
     if gradient is None or isinstance(gradient, TensorBase):

@@ -46,10 +46,10 @@ def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> T
     )
 
 
-def _left(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> tuple[Any, ...]:
+def _detached_unless(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> tuple[Any, ...]:
     if create_graph:
         return tensors
-    return tuple(t.detach() if isinstance(t, TensorBase) else _left(t, create_graph) for t in tensors)
+    return tuple(t.detach() if isinstance(t, TensorBase) else _detached_unless(t, create_graph) for t in tensors)
 
 
 def _single(tensors: Tensors, many: bool) -> Any:
@@ -180,7 +180,7 @@ def vjp(
         vector = _vector(v, "vjp", outputs, many, create_graph, _ONE_OUTPUT)
     with grad_set_to(create_graph or outer):
         found = _filled(_gradients(outputs, inputs, vector, create_graph), inputs, strict, create_graph, "back")
-    return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many_inputs)
+    return _single(_detached_unless(outputs, create_graph), many), _single(_detached_unless(found, create_graph), many_inputs)
 
 
 def jvp(
@@ -197,7 +197,7 @@ def jvp(
         _check_dependent(pulled, "grad_inputs", strict)
     with grad_set_to(create_graph or modes.grad):
         found = _filled(_gradients(pulled, seeds, vector, create_graph), outputs, strict, create_graph, "back_trick")
-    return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many)
+    return _single(_detached_unless(outputs, create_graph), many), _single(_detached_unless(found, create_graph), many)
 
 
 def _row(output: Tensor, index: int, inputs: Tensors, create_graph: bool) -> Tensors:
@@ -302,7 +302,7 @@ def jacobian(
             )
         if not vectorize and not all(output.nelement() for output in outputs):
             raise RuntimeError("stack expects a non-empty TensorList")
-        found = _left(_jacobian(outputs, inputs, create_graph, strict), create_graph)
+        found = _detached_unless(_jacobian(outputs, inputs, create_graph, strict), create_graph)
     return _single(tuple(_single(block, many_inputs) for block in found), many)
 
 
@@ -354,7 +354,7 @@ def _hessian_product(
         _check_dependent(first, "jacobian", strict)
     with grad_set_to(create_graph or outer):
         found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, stage)
-    return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
+    return _detached_unless((output,), create_graph)[0], _single(_detached_unless(found, create_graph), many)
 
 
 def vhp(

@@ -520,7 +520,7 @@ def _get_numerical_jacobian(
     return [tuple(beside(made(found), tensor) for found in numerical(fn, given, tensor, eps, is_forward_ad)) for tensor in tensors]
 
 
-def _old(function: Callable[..., Any]) -> Callable[..., Any]:
+def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function to warn that torch deprecates it."""
 
     @functools.wraps(function)
@@ -536,7 +536,7 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
     return warned
 
 
-@_old
+@_deprecated
 def get_numerical_jacobian(
     fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> tuple[Tensor, Tensor]:
@@ -549,7 +549,7 @@ def get_numerical_jacobian(
     return tuple(jacobians[0] for jacobians in found)
 
 
-@_old
+@_deprecated
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[Any, ...]:
     """Return the Jacobians of an output by backward, and whether backward is deterministic and has the right shapes and dtypes."""
     if grad_out != 1.0:

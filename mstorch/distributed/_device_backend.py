@@ -52,7 +52,7 @@ _later: dict[str, tuple[Sequence[int], Any]] = {}
 def carrier_of(group: ProcessGroup) -> Alone | Carrier:
     """Return the Carrier of a group, which transfers device tensors."""
     if group.group_name in _later:
-        _meet(group, *_later[group.group_name])
+        _connect_devices(group, *_later[group.group_name])
         del _later[group.group_name]
     if group.group_name not in _carriers:
         raise RuntimeError(f"the group {group.group_name} was made without HCCL; name the backend hccl, or cpu:gloo,npu:hccl")
@@ -64,7 +64,7 @@ def flat_of_device(tensor: Tensor, kept: bool) -> DeviceFlat:
     return DeviceFlat(tensor, kept)
 
 
-def _meet(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
+def _connect_devices(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
     """Connect all ranks' devices when the first device tensor is sent. Raise DistBackendError on a timeout, which means that some rank
     sends none.
     """

@@ -187,7 +187,7 @@ class Carrier:
             for row in rows:
                 begun.then(partial(row.divide, len(self._ranks)))
 
-    def _cut(self, whole: Raw, start: int, rows: Sequence[_Row]) -> None:
+    def _set_slices(self, whole: Raw, start: int, rows: Sequence[_Row]) -> None:
         """Set each row to its slice of ``whole``, the first one beginning at ``start``."""
         full = [row for row in rows if row.size]
         for row, part in zip(full, collectives.cut(whole, start, [row.size for row in full])):
@@ -229,7 +229,7 @@ class Carrier:
                 whole = collectives.empty(longest * len(into), own)
                 begun.after(self._native.all_gather(self._handle, whole, own))
                 for number, rows in enumerate(taken):
-                    begun.then(partial(self._cut, whole, number * longest, rows))
+                    begun.then(partial(self._set_slices, whole, number * longest, rows))
 
     def reduce_scatter_pieces(self, begun: Begun, into: Sequence[_Row], given: Sequence[Sequence[_Row]], op: ReduceOp) -> None:
         """Reduce-scatter several rows: fill ``into`` with this rank's reduced rows; ranks' shards may differ in size."""
@@ -238,7 +238,7 @@ class Carrier:
             wholes = [collectives.padded([row.raw for row in rows], longest) for rows in self._ordered(given)]
             output = collectives.empty(longest, wholes[0])
             handle = self._native.reduce_scatter(self._handle, output, collectives.joined(wholes), name)
-            begun.after(handle, partial(self._cut, output, 0, into))
+            begun.after(handle, partial(self._set_slices, output, 0, into))
             self._mean(begun, op, [row for row in into if row.size])
 
     def reduce(self, begun: Begun, row: _Row, op: ReduceOp, root: int) -> None:
@@ -285,7 +285,7 @@ class Carrier:
         flat = collectives.joined([row.raw for row in given])
         output = collectives.empty(sum(row.size for row in taken), flat)
         handle = self._native.all_to_all(self._handle, output, flat, [row.size for row in taken], [row.size for row in given])
-        begun.after(handle, partial(self._cut, output, 0, taken))
+        begun.after(handle, partial(self._set_slices, output, 0, taken))
 
     def all_to_all_row(self, begun: Begun, output: _Row, row: _Row, taken: Sequence[int], given: Sequence[int]) -> None:
         """Split ``row`` into chunks of lengths ``given``, one for each rank, and write the received chunks, of lengths ``taken``, to

@@ -152,7 +152,7 @@ class ProcessGroup:
 
     abort = shutdown
 
-    # How operations run
+    # Running operations
 
     def _check(self, what: str, *tensors: Tensor) -> None:
         """Raise NotImplementedError or RuntimeError for tensors that cannot be transferred."""
@@ -181,7 +181,7 @@ class ProcessGroup:
             raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
         return op
 
-    def _by(self, tensors: Sequence[Any]) -> Any:
+    def _backend_for(self, tensors: Sequence[Any]) -> Any:
         """Return the backend for the tensors: ``host`` for arrays, or the group's Carrier for device tensors."""
         return host if not tensors or tensors[0]._ms_storage.__class__ is Storage else carrier_of(self)
 
@@ -219,7 +219,7 @@ class ProcessGroup:
         self._check("all_reduce", *tensors)
         for tensor in tensors:
             op = self._check_op(op, tensor)
-        flats, by = [_Flat(tensor) for tensor in tensors], self._by(tensors)
+        flats, by = [_Flat(tensor) for tensor in tensors], self._backend_for(tensors)
 
         def work(exchange: Begun | host.Exchange) -> None:
             for number, flat in enumerate(flats):
@@ -236,7 +236,7 @@ class ProcessGroup:
         tensors = _listed(tensors)
         source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
         self._check("broadcast", *tensors)
-        flats, by = [_Flat(tensor) for tensor in tensors], self._by(tensors)
+        flats, by = [_Flat(tensor) for tensor in tensors], self._backend_for(tensors)
 
         def work(exchange: Begun | host.Exchange) -> None:
             for number, flat in enumerate(flats):
@@ -265,7 +265,7 @@ class ProcessGroup:
                         f"{_sizes(inputs[number])}, got {_sizes(output)})"
                     )
         given = [_Flat(tensor) for tensor in inputs]
-        taken, by = [[_Flat(tensor) for tensor in outputs] for outputs in output_lists], self._by(inputs)
+        taken, by = [[_Flat(tensor) for tensor in outputs] for outputs in output_lists], self._backend_for(inputs)
 
         def work(exchange: Begun | host.Exchange) -> None:
             for number, (into, flat) in enumerate(zip(taken, given)):
@@ -284,7 +284,7 @@ class ProcessGroup:
         if output.numel() != input.numel() * self.size():
             raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
         self._check("all_gather_single", output, input)
-        taken, given, by = _Flat(output), _Flat(input), self._by([output])
+        taken, given, by = _Flat(output), _Flat(input), self._backend_for([output])
         return self._start(by, lambda exchange: by.all_gather_row(exchange, taken.flat, given.flat), [output], [taken], opts)
 
     all_gather_single = _allgather_base
@@ -293,7 +293,7 @@ class ProcessGroup:
         """Start to gather contiguous tensors from all ranks without one large buffer; shapes may differ between ranks."""
         self._check("all_gather", *inputs, *(tensor for part in outputs for tensor in part))
         into, own = [[_Flat(tensor) for tensor in part] for part in outputs], [_Flat(tensor) for tensor in inputs]
-        by = self._by(inputs)
+        by = self._backend_for(inputs)
         put = [flat for part in into for flat in part]
         return self._start(by, lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
 
@@ -302,7 +302,7 @@ class ProcessGroup:
         if not outputs:
             return self.barrier(_WAIT)
         self._check("reduce_scatter", *outputs)
-        op, by = self._check_op(op, outputs[0]), self._by(outputs)
+        op, by = self._check_op(op, outputs[0]), self._backend_for(outputs)
         into, given = [_Flat(tensor) for tensor in outputs], [[_Flat(tensor) for tensor in part] for part in inputs]
         return self._start(by, lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
 
@@ -312,7 +312,7 @@ class ProcessGroup:
         op, root = op if op is not None else _op_of(opts), getattr(opts, "rootRank", root)
         self._check("reduce", *tensors)
         op = self._check_op(op, tensors[0])
-        flat, by = _Flat(tensors[0], kept=self._me != root), self._by(tensors)
+        flat, by = _Flat(tensors[0], kept=self._me != root), self._backend_for(tensors)
         put = [flat] if self._me == root else []
         return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
 
@@ -329,7 +329,7 @@ class ProcessGroup:
             raise RuntimeError(
                 f"ProcessGroupGloo::reduce_scatter: invalid tensor size at index 0 (expected {_sizes(output)}, got {_sizes(inputs[0])})"
             )
-        taken, given, by = _Flat(output), [_Flat(tensor) for tensor in inputs], self._by([output])
+        taken, given, by = _Flat(output), [_Flat(tensor) for tensor in inputs], self._backend_for([output])
 
         def work(exchange: Begun | host.Exchange) -> None:
             by.reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
@@ -344,7 +344,7 @@ class ProcessGroup:
             raise RuntimeError("input tensor must be the same size as output size times world size")
         self._check("reduce_scatter_single", output, input)
         op = self._check_op(_op_of(opts), output)
-        taken, given, by = _Flat(output), _Flat(input), self._by([output])
+        taken, given, by = _Flat(output), _Flat(input), self._backend_for([output])
         return self._start(by, lambda exchange: by.reduce_scatter_row(exchange, taken.flat, given.flat, op), [output], [taken], opts)
 
     reduce_scatter_single = _reduce_scatter_base
@@ -359,7 +359,7 @@ class ProcessGroup:
         if self._me == root and len(outputs) != self.size():
             raise RuntimeError(f"ProcessGroupGloo::gather: Incorrect output list size {len(outputs)}. Output list size should be {self.size()}, same as size of the process group.")  # fmt: skip  # noqa: E501
         self._check("gather", *outputs, *inputs)
-        given, taken, by = _Flat(inputs[0]), [_Flat(tensor) for tensor in outputs], self._by(inputs)
+        given, taken, by = _Flat(inputs[0]), [_Flat(tensor) for tensor in outputs], self._backend_for(inputs)
         if any(flat.flat.size != given.flat.size for flat in taken):
             raise RuntimeError(_wrong_size("gather", inputs[0], outputs[0]))
 
@@ -378,7 +378,7 @@ class ProcessGroup:
         if self._me == root and len(inputs) != self.size():
             raise RuntimeError(f"ProcessGroupGloo::scatter: Incorrect input list size {len(inputs)}. Input list size should be {self.size()}, same as size of the process group.")  # fmt: skip  # noqa: E501
         self._check("scatter", *outputs, *inputs)
-        taken, given, by = _Flat(outputs[0]), [_Flat(tensor) for tensor in inputs], self._by(outputs)
+        taken, given, by = _Flat(outputs[0]), [_Flat(tensor) for tensor in inputs], self._backend_for(outputs)
         if any(flat.flat.size != taken.flat.size for flat in given):
             raise RuntimeError(_wrong_size("scatter", outputs[0], inputs[0]))
 
@@ -392,7 +392,7 @@ class ProcessGroup:
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise RuntimeError(f"Tensor list input to scatter/gather must match number of collective participants but got {len(inputs)} inputs with number of participants {self.size()}")  # fmt: skip  # noqa: E501
         self._check("all_to_all", *outputs, *inputs)
-        taken, given, by = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs], self._by(outputs)
+        taken, given, by = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs], self._backend_for(outputs)
 
         def work(exchange: Begun | host.Exchange) -> None:
             by.all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
@@ -405,7 +405,7 @@ class ProcessGroup:
         """Split ``input`` along dimension 0, send one chunk to each rank, and concatenate the received chunks in ``output``."""
         self._check("all_to_all_single", output, input)
         lengths = [_lengths(tensor, sizes, self.size()) for tensor, sizes in ((output, output_sizes), (input, input_sizes))]
-        taken, given, by = _Flat(output), _Flat(input), self._by([output])
+        taken, given, by = _Flat(output), _Flat(input), self._backend_for([output])
         return self._start(by, lambda exchange: by.all_to_all_row(exchange, taken.flat, given.flat, *lengths), [output], [taken], opts)
 
     all_to_all_single = alltoall_base
@@ -456,7 +456,7 @@ class ProcessGroup:
         """Send a tensor to a rank; the work completes when the tensor has been read."""
         tensor = _listed(tensors)[0]
         self._check("send", tensor)
-        by = self._by([tensor])
+        by = self._backend_for([tensor])
         if by is not host:
             row = _Flat(tensor)
             return by.begin(lambda begun: by.send(begun, row, dst), [], [], False)
@@ -468,7 +468,7 @@ class ProcessGroup:
         """Receive a tensor from a rank, or from any (None)."""
         tensor = _listed(tensors)[0]
         self._check("recv", tensor)
-        by = self._by([tensor])
+        by = self._backend_for([tensor])
         if by is not host:
             if src is None:
                 raise RuntimeError("HCCL receives from a named process: give src")
@@ -480,7 +480,7 @@ class ProcessGroup:
     def send_and_recv(self, calls: Sequence[tuple[str, Any, int]]) -> list[Work] | None:
         """Start a batch of sends and receives ("isend", "irecv") of device tensors; return None for host tensors."""
         self._check("batch_isend_irecv", *(tensor for _, tensor, _ in calls))
-        by = self._by([calls[0][1]])
+        by = self._backend_for([calls[0][1]])
         return None if by is host else [by.together(calls)]
 
     def recv_anysource(self, tensors: Sequence[Tensor], tag: int) -> Work:

@@ -197,7 +197,7 @@ class Mesh:
     def _receive(self, other: int, peer: _Peer) -> None:
         """Receive messages from another rank until the connection ends; a thread runs this for each peer."""
         try:
-            while self._take(other, peer):
+            while self._process_message(other, peer):
                 pass
         except (_NoMessage, MemoryError, RuntimeError) as error:  # RuntimeError: a block could not be mapped
             _log.warning("closed the connection of rank %d [%s]: %s", other, peer.address, error or "out of memory")
@@ -216,7 +216,7 @@ class Mesh:
         for posting in orphans:
             posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
 
-    def _take(self, other: int, peer: _Peer) -> bool:
+    def _process_message(self, other: int, peer: _Peer) -> bool:
         """Receive and process a peer's next message, and return False if it was the last. Raise _NoMessage for bytes that are not a
         message."""
         connection = peer.connection
@@ -229,7 +229,7 @@ class Mesh:
             _read_into(connection, data)
             self._put(other, key, Message(data))
         elif kind == _SHARED:
-            number, used, block = _placed(peer, read_exactly(connection, size))
+            number, used, block = _block_at(peer, read_exactly(connection, size))
             self._put(other, key, Message(block.memory[:used], self, other, number))
         elif kind == _RELEASE:
             self._released(read_exactly(connection, size))
@@ -419,7 +419,7 @@ class Mesh:
         _open.discard(self)
 
 
-def _placed(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
+def _block_at(peer: _Peer, place: bytes) -> tuple[int, int, Block]:
     """Return the number, the used bytes and the memory of another rank's block. Raise _NoMessage for an invalid location."""
     descriptor, number, length, used = _PLACE.unpack(place)
     block = peer.blocks.get(number)
@@ -465,7 +465,7 @@ def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: f
                     if len(said) > _STRANGERS + len(awaited):
                         _dismiss(said, next(iter(said)))
                 elif one in said:
-                    _hear(one, word, awaited, said, found)
+                    _read_greeting(one, word, awaited, said, found)
     finally:
         for connection in list(said):
             _dismiss(said, connection)
@@ -480,7 +480,7 @@ def _readable(connections: list[socket.socket], seconds: float) -> list[Any]:
         return [key.fileobj for key, _ in selector.select(seconds)]
 
 
-def _hear(
+def _read_greeting(
     connection: socket.socket, word: bytes, awaited: set[int], said: dict[socket.socket, bytes], found: dict[int, socket.socket]
 ) -> None:  # fmt: skip
     """Read from a new connection: a peer that sends the password is added to ``found``, any other connection is closed."""

@@ -128,7 +128,7 @@ class PlayedHccl:
             raise RuntimeError(f"{what}: this process is in no group {name!r}")
         return self._groups[name]
 
-    # How operations run
+    # Running operations
 
     def _run(
         self, members: _Members, what: str, words: str, function: Callable[[host.Exchange], None], async_op: bool

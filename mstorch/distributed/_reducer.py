@@ -271,7 +271,7 @@ class Reducer:
         return self.used
 
     def _collect(self, bucket: GradBucket) -> None:
-        self._bring()
+        self._wait_for_hooks()
         found = bucket.launched.wait()
         if isinstance(bucket.launched, Future):
             value = found[0] if isinstance(found, (list, tuple)) else found
@@ -279,7 +279,7 @@ class Reducer:
                 with torch.no_grad():
                     bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
 
-    def _bring(self) -> None:
+    def _wait_for_hooks(self) -> None:
         """Wait for device work that communication hooks started."""
         deferred.pending = self.deferred
         try:
@@ -320,7 +320,7 @@ class Reducer:
             self._launch(bucket)
         if self.used is None and self.static or self.find_unused and not self.static:
             self.group.allreduce([torch.zeros(len(self.parameters), dtype=torch.int32, device="cpu")], ReduceOp.SUM).wait()
-        self._bring()
+        self._wait_for_hooks()
         for bucket in self.buckets:
             bucket.launched.wait()
 

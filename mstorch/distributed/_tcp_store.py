@@ -113,14 +113,14 @@ def _serving(host: str, port: int, shared: bool, descriptor: int | None) -> _Ser
     if descriptor is not None:
         listener = socket.socket(fileno=descriptor)
     else:
-        listener = _bound(host, port)
+        listener = _listening_socket(host, port)
     listener.listen(2048)
     server = _Server(listener)
     _servers[server.port] = server
     return server
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listening_socket(host: str, port: int) -> socket.socket:
     """Return a listening socket bound to the host name's address, or to all addresses if that is another machine's."""
     failure: OSError | None = None
     for family, address in [*_addresses(host, port), (socket.AF_INET, ("", port))]:

@@ -124,7 +124,7 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
     return str(found._config)
 
 
-def _known(group: int | ProcessGroup | _OutsideGroup) -> Any:
+def _registered(group: int | ProcessGroup | _OutsideGroup) -> Any:
     if not isinstance(group, (ProcessGroup, _OutsideGroup)):
         raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
     return group
@@ -134,7 +134,7 @@ def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
     """Return the global rank of a group rank. Raise ValueError if the group or the rank does not exist."""
     if group is None or group is world.default:
         return group_rank
-    ranks = _known(group)._ranks
+    ranks = _registered(group)._ranks
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return int(ranks[group_rank])
@@ -144,7 +144,7 @@ def get_group_rank(group: ProcessGroup | None, global_rank: int) -> int:
     """Return the group rank of a global rank. Raise ValueError if the group or the rank does not exist."""
     if group is None or group is world.default:
         return global_rank
-    ranks = _known(group)._ranks
+    ranks = _registered(group)._ranks
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return int(ranks.index(global_rank))

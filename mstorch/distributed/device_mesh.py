@@ -52,7 +52,7 @@ class DeviceMesh:
         return mine
 
     @classmethod
-    def _part(cls, parent: DeviceMesh, dims: tuple[int, ...]) -> DeviceMesh:
+    def _submesh(cls, parent: DeviceMesh, dims: tuple[int, ...]) -> DeviceMesh:
         """Return the submesh of ``parent`` along ``dims`` that contains this rank; the first submesh, if the mesh does not contain the
         rank."""
         made = object.__new__(cls)
@@ -146,7 +146,7 @@ class DeviceMesh:
             raise KeyError(f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {list(self.mesh_dim_names)}.")
         if names == self.mesh_dim_names:
             return self
-        return DeviceMesh._part(self, tuple(self.mesh_dim_names.index(name) for name in names))
+        return DeviceMesh._submesh(self, tuple(self.mesh_dim_names.index(name) for name in names))
 
     def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, DeviceMesh) and self._facts() == other._facts()

@@ -93,7 +93,8 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 class Sizes:
-    """What ``dynamic_shapes`` says of the inputs of a function; made of the inputs of the export, which have to fit it."""
+    """The sizes that ``dynamic_shapes`` declares for a function's inputs. The constructor raises torch's error if the inputs of the export
+    do not match them."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], declared: Any) -> None:
         self.signature = inspect.signature(function)
@@ -157,7 +158,8 @@ class Sizes:
 
 
 def _unmet(where: str, size: int, declared: Any, known: dict[str, tuple[str, int]]) -> str | None:
-    """Return the guard that a size does not meet; ``known`` are the named sizes so far, and where they came from."""
+    """Return the guard, as text, that a size violates; None if it meets its declaration. ``known`` maps each named size met so far to its
+    place and value."""
     if isinstance(declared, int):
         return None if size == declared else f"{where} == {declared}"
     if not isinstance(declared, Dim):
@@ -191,7 +193,7 @@ def _leaves(path: str, place: str, value: Any, spec: Any) -> Iterator[tuple[str,
 
 
 def _refuse_spec(place: str, value: Tensor, spec: Any) -> None:
-    """Raise torch's error for a declaration of a tensor's sizes that is none."""
+    """Raise torch's error for an invalid declaration of a tensor's sizes."""
     if spec is None or spec is UNDECLARED:
         return
     if not isinstance(spec, (dict, list, tuple)):
@@ -213,7 +215,7 @@ def _refuse_spec(place: str, value: Tensor, spec: Any) -> None:
 
 
 def _example(value: Any, spec: Any) -> Any:
-    """Return what is declared of each size of a tensor: a number, a Dim or a hint; other values are what they are."""
+    """Return a list with the declaration of each size of a tensor: a number, a Dim or a hint. Return any other value unchanged."""
     if not isinstance(value, Tensor):
         return value
     sizes: list[Any] = list(value.shape)

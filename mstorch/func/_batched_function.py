@@ -105,7 +105,7 @@ def _by_own_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
 
 
 def by_rule(rule: Callable[..., Any], what: str, map: Map, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Return what a user's rule ``rule(info, in_dims, *args)`` gives of batched arguments, batched as it says."""
+    """Return the result of a user's batching rule ``rule(info, in_dims, *args)``, with the batch dimensions that the rule returns."""
     values, dims = _values(map, args)
     found = rule(VmapInfo(map.size, map.randomness), dims, *values, **named)
     if not isinstance(found, tuple) or len(found) != 2:

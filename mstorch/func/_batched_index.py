@@ -92,12 +92,12 @@ def _dims_of(item: Any) -> int:
     return 1
 
 
-def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
+def _index_of_values(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, int, int]:
     """Return the index for the values, the number of dimensions that its index tensors produce, and the first of these dimensions in the
     result of a slice."""
     tensors = [item for item in places.tensors if item is not None]
     wide = max(len(item._ms_shape) for item in tensors)
-    lined = iter(_lined(op, tensors, wide))
+    lined = iter(_with_leading_batch(op, tensors, wide))
     index = [slice(None) if item is None else next(lined) for item in places.tensors]
     at = places.chosen[0] if places.adjacent else 0
     if mapped:
@@ -106,7 +106,7 @@ def _found(op: Op, value: Tensor, mapped: bool, places: Places) -> tuple[Any, in
     return tuple(index), wide, at
 
 
-def _lined(op: Op, tensors: Sequence[Any], wide: int) -> list[Any]:
+def _with_leading_batch(op: Op, tensors: Sequence[Any], wide: int) -> list[Any]:
     found = []
     for item in tensors:
         if is_of(item, op.map):
@@ -133,7 +133,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return by_slices(op, args, kwargs)
     if not mapped:
         view = tensor[tuple(places.basic)]
-        found, wide, at = _found(op, view, False, places)
+        found, wide, at = _index_of_values(op, view, False, places)
         result = view[found]
         return batched(result, at, op.map)
     value = front(tensor)[(slice(None), *places.basic)]
@@ -141,7 +141,7 @@ def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         return batched(value, 0, op.map)
     if not _whole(op, places):
         return batched(value[(slice(None), *(slice(None) if item is None else item for item in places.tensors))], 0, op.map)
-    found, wide, at = _found(op, value, True, places)
+    found, wide, at = _index_of_values(op, value, True, places)
     result = value[found]
     # An index of the vmap's dimension moves the indexed dimensions to the front; otherwise they replace the dimensions that were indexed.
     if at and wide:
@@ -166,7 +166,7 @@ def _put(op: Op, target: Any, index: Any, value: Tensor | Number, accumulate: bo
     if places.plain:
         inner.copy_(_valued(op, value, len(inner._ms_shape) - 1, inner))
         return
-    found, wide, at = _found(op, inner, True, places)
+    found, wide, at = _index_of_values(op, inner, True, places)
     rank = len(inner._ms_shape) - 1 - len(places.chosen) + wide
     value = _valued(op, value, rank, inner)
     if at and wide and isinstance(value, TensorBase):

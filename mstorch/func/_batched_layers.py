@@ -281,7 +281,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a random function within a vmap, for a call in which no argument is batched."""
     name = function.__name__
-    if map.randomness == "same" or kwargs.get("training") is False or _certain(name, args):
+    if map.randomness == "same" or kwargs.get("training") is False or _draws_nothing(name, args):
         with outside(map.depth):
             return function(*args, **kwargs)
     if name.endswith("_") and map.randomness == "different":
@@ -296,7 +296,7 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         return _different(Op(function, map, name), args, kwargs)
 
 
-def _certain(name: str, args: tuple[Any, ...]) -> bool:
+def _draws_nothing(name: str, args: tuple[Any, ...]) -> bool:
     """Return whether a call is a dropout outside of training, which draws nothing."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
@@ -364,7 +364,7 @@ _DRAWN_IN_PLACE = (
 @ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
 def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Draw random numbers with batched arguments."""
-    if (kwargs.get("training") is False or _certain(op.name, args)) and "dropout" in op.name:
+    if (kwargs.get("training") is False or _draws_nothing(op.name, args)) and "dropout" in op.name:
         return pointwise(op, args, kwargs)
     if op.map.randomness == "different":
         return _different(op, args, kwargs)

@@ -10,7 +10,7 @@ from ._batched_loop import by_slices, expanded
 from ._batched_rules import bound, ruled
 
 
-def _lined(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
+def _with_leading_batch(op: Op, tensor: Any, rank: int, vector: int) -> Tensor:
     """Return the values of a matrix with the batch dimension first and padded with 1s to ``rank`` dimensions per slice; a vector becomes a
     row (``vector`` -2) or a column (-1)."""
     mapped = is_of(tensor, op.map)
@@ -33,7 +33,7 @@ def product(op: Op, a: Any, b: Any) -> Tensor:
     if not is_of(a, op.map) and second == 1 and first <= 2:
         return batched(front(b).matmul(a.t() if first == 2 else a), 0, op.map)
     rank = max(first, second, 2)
-    value = _lined(op, a, rank, -2).matmul(_lined(op, b, rank, -1))
+    value = _with_leading_batch(op, a, rank, -2).matmul(_with_leading_batch(op, b, rank, -1))
     if first == 1:
         value = value.squeeze(-2)
     if second == 1:

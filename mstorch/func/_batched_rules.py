@@ -135,7 +135,7 @@ def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = [args[place] for place in places] + [kwargs[name] for name in names]
     if len(tensors) == 1:
         values, bdim = [tensors[0].value], tensors[0].bdim
-    elif _alike(tensors, op.map):
+    elif _same_batching(tensors, op.map):
         values, bdim = [tensor.value for tensor in tensors], tensors[0].bdim
     else:
         values, bdim = in_line(op, tensors, promote=True), 0
@@ -163,7 +163,7 @@ def _refuse_no_slices(op: Op, args: tuple[Any, ...]) -> None:
             raise IndexError(f"select(): index 0 out of range for tensor of size {list(value.value._ms_shape)} at dimension {value.bdim}")
 
 
-def _alike(tensors: list[Any], map: Map) -> bool:
+def _same_batching(tensors: list[Any], map: Map) -> bool:
     """Return whether all values have the same shape and batch dimension."""
     first = tensors[0]
     return all(
@@ -453,7 +453,7 @@ rules(" ".join(_MATRICES_AND), of_matrices_and_vectors)
 _NOT_SPECIAL = frozenset(("logsumexp", "softmax", "log_softmax"))
 
 
-def _own(name: str) -> Rule:
+def _by_own_method(name: str) -> Rule:
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         return getattr(args[0], name)(*args[1:], **kwargs)
 
@@ -494,7 +494,7 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
     if key in RULES:
         return RULES[key]
     if owner == "Tensor" and name in vars(BatchedTensor):
-        return _own(name)
+        return _by_own_method(name)
     if name in _OF_A_SLICE or (not name.startswith("_") and tells_of_shape(name)):
         return of_a_slice
     name = operation_of(name) if name.startswith("__i") else name

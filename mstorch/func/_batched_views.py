@@ -379,7 +379,7 @@ def one_hot(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("bucketize searchsorted isin")
 def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Batching rule of ``bucketize``, ``searchsorted`` and ``isin`` for boundaries (or elements) that are not batched."""
+    """Run ``bucketize``, ``searchsorted`` or ``isin`` with unbatched boundaries or elements."""
     if len(args) != 2 or not all(isinstance(value, TensorBase) for value in args):
         return by_slices(op, args, kwargs)
     values, edges = (args[0], args[1]) if op.name != "searchsorted" else (args[1], args[0])

@@ -94,7 +94,7 @@ class Level:
 
     def left(self, tree: Any) -> Any:
         """Return results of this level for the level around it, detached unless they depend on tensors that an outer level tracks."""
-        return tree if self.followed else tree_map(_cut, tree)
+        return tree if self.followed else tree_map(_detached_in_maps, tree)
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
         """Return the gradients of the inputs, given a gradient for each output; None for inputs that no output depends on."""
@@ -170,7 +170,7 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
     return ends
 
 
-def _cut(value: Tensor | None) -> Tensor | None:
+def _detached_in_maps(value: Tensor | None) -> Tensor | None:
     """Return a tensor detached from the autograd graph, in the same vmaps; a tensor that is not tracked unchanged."""
     held = core(value)
     return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value

@@ -120,7 +120,7 @@ def _parsed(pattern: str) -> tuple[_Side, _Side]:
     return left, right
 
 
-def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping[str, int]) -> dict[str, int]:
+def _group_lengths(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping[str, int]) -> dict[str, int]:
     """Return the lengths of the names in a group whose product is ``size``; the length of one name may be unknown."""
     open_names = [name for name in group if name not in lengths]
     known = math.prod(lengths[name] for name in group if name in lengths)
@@ -174,7 +174,7 @@ def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
     unnamed = []
     for position, (group, size) in enumerate(zip(groups, shape)):
         if group:
-            sizes.update(_bound(group, size, axes_lengths, numbers))
+            sizes.update(_group_lengths(group, size, axes_lengths, numbers))
         else:
             unnamed.append(position)
     if unnamed:

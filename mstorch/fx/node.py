@@ -229,7 +229,7 @@ class Node:
 
     _remove_from_list = _unlink
 
-    # What it is
+    # Properties
 
     def is_impure(self, impure_random: bool = True) -> bool:
         """Return whether the node has side effects, so that it is kept even if unused."""

@@ -8,7 +8,7 @@ from .._devices.faces import dummy, faces
 from .._hook import missing as _missing
 
 
-def _without(name: str) -> RuntimeError:
+def _needs_mps(name: str) -> RuntimeError:
     return RuntimeError(f"Cannot execute {name}() without MPS backend.")
 
 
@@ -18,19 +18,19 @@ _made = faces(
     (0, "device_count()"),
     (False, "is_available()"),
     (None, "manual_seed(seed)"),
-    (_without("getDefaultGenerator"), "get_rng_state(device='mps'); seed(); set_rng_state(new_state, device='mps')"),
-    (_without("deviceSynchronize"), "synchronize()"),
-    (_without("emptyCache"), "empty_cache()"),
-    (_without("setMemoryFraction"), "set_per_process_memory_fraction(fraction)"),
-    (_without("getCurrentAllocatedMemory"), "current_allocated_memory()"),
-    (_without("getDriverAllocatedMemory"), "driver_allocated_memory()"),
-    (_without("getRecommendedMaxMemory"), "recommended_max_memory()"),
+    (_needs_mps("getDefaultGenerator"), "get_rng_state(device='mps'); seed(); set_rng_state(new_state, device='mps')"),
+    (_needs_mps("deviceSynchronize"), "synchronize()"),
+    (_needs_mps("emptyCache"), "empty_cache()"),
+    (_needs_mps("setMemoryFraction"), "set_per_process_memory_fraction(fraction)"),
+    (_needs_mps("getCurrentAllocatedMemory"), "current_allocated_memory()"),
+    (_needs_mps("getDriverAllocatedMemory"), "driver_allocated_memory()"),
+    (_needs_mps("getRecommendedMaxMemory"), "recommended_max_memory()"),
 )
 globals().update(_made)
 if _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> _typing.Any: ...  # the names in the table
-Event = dummy(__name__, "Event", _without("acquireEvent"))
+Event = dummy(__name__, "Event", _needs_mps("acquireEvent"))
 __all__ = [*_made, "Event"]
 
 if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access

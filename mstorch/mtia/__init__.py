@@ -10,7 +10,7 @@ from .._hook import missing as _missing
 from .._tensor import Tensor
 
 
-def _without(name: str) -> RuntimeError:
+def _needs_mtia(name: str) -> RuntimeError:
     return RuntimeError(f"Cannot execute {name}() without MTIA backend.")
 
 
@@ -20,22 +20,22 @@ _made = faces(
     (_NO, "init(); get_rng_state(device='mtia'); initial_seed()"),
     (False, "is_available(); is_initialized()"),
     (0, "device_count(); max_memory_allocated(device=None); memory_allocated(device=None)"),
-    (_without("getCurrentDevice"), "synchronize(device=None); current_device(); current_stream(device=None); "
+    (_needs_mtia("getCurrentDevice"), "synchronize(device=None); current_device(); current_stream(device=None); "
      "default_stream(device=None); get_device_capability(device=None); get_device_properties(device=None); stream(stream)"),
     ({}, "memory_stats(device=None)"),
     (None, "reset_peak_memory_stats(device=None); record_memory_history(enabled='all', stacks='python', max_entries=0); "
      "set_stream(stream); manual_seed(seed); manual_seed_all(seed); seed(); seed_all()"),
-    (_without("memorySnapshot"), "snapshot()"),
-    (_without("attachOutOfMemoryObserver"), "attach_out_of_memory_observer(observer)"),
-    (_without("emptyCache"), "empty_cache()"),
-    (_without("setCurrentDevice"), "set_device(device)"),
+    (_needs_mtia("memorySnapshot"), "snapshot()"),
+    (_needs_mtia("attachOutOfMemoryObserver"), "attach_out_of_memory_observer(observer)"),
+    (_needs_mtia("emptyCache"), "empty_cache()"),
+    (_needs_mtia("setCurrentDevice"), "set_device(device)"),
     ([], "get_rng_state_all()"),
     (True, "is_bf16_supported(including_emulation=True)"),
-    (_without("graphPoolHandle"), "graph_pool_handle()"),
+    (_needs_mtia("graphPoolHandle"), "graph_pool_handle()"),
 )  # fmt: skip
 globals().update(_made)
-MTIAGraph = dummy(__name__, "MTIAGraph", _without("mtiagraphCreate"))
-graph = dummy(__name__, "graph", _without("mtiagraphCreate"))
+MTIAGraph = dummy(__name__, "MTIAGraph", _needs_mtia("mtiagraphCreate"))
+graph = dummy(__name__, "graph", _needs_mtia("mtiagraphCreate"))
 
 
 class device(NoSwitch):

@@ -94,7 +94,7 @@ class _Server:
                 done = set()
                 for key, _ in selector.select(_PATIENCE if said else None):
                     if key.fileobj is not listener:
-                        done |= self._hear(key.fileobj, said)
+                        done |= self._serve_connection(key.fileobj, said)
                         continue
                     with contextlib.suppress(OSError):
                         connection = listener.accept()[0]
@@ -109,7 +109,7 @@ class _Server:
                         one.shutdown(socket.SHUT_RDWR)  # a forked process may keep it open
                     one.close()
 
-    def _hear(self, connection: Any, said: dict[socket.socket, tuple[float, bytes]]) -> set[socket.socket]:
+    def _serve_connection(self, connection: Any, said: dict[socket.socket, tuple[float, bytes]]) -> set[socket.socket]:
         """Receive data from a connection, and send the descriptor that was requested; return the connection if it is finished."""
         since, before = said[connection]
         try:

@@ -76,7 +76,7 @@ def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_f
         sys.exit(1)
 
 
-def _told(path: str) -> str:
+def _read_error(path: str) -> str:
     """Return the error that a process wrote, possibly incomplete."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -133,7 +133,7 @@ class ProcessContext:
 
     def _failure(self, number: int) -> ProcessException:
         pid, code, path = self.processes[number].pid, self.processes[number].exitcode, self.error_files[number]
-        text = _told(path)
+        text = _read_error(path)
         if text:
             return ProcessRaisedException(f"\n\n-- Process {number} terminated with the following error:\n{text}", number, pid)
         if code >= 0:

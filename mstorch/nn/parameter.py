@@ -142,7 +142,7 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
     return storage.parameter
 
 
-def _follow(tensor: Tensor, raw: Any) -> None:
+def _adopt_geometry(tensor: Tensor, raw: Any) -> None:
     """Adopt the shape and dtype that MindSpore has given to the tensor's parameter."""
     become(tensor, from_mindspore(raw))
     share(raw, tensor)
@@ -273,7 +273,7 @@ def is_lazy(param: Any) -> bool:
 # MindSpore replaces the SIGINT handler when the first Parameter is made: make one here, so that Python's handler can be restored for good.
 Parameter(creation.ones(1))
 keep_interrupts()
-when_changed(_follow)
+when_changed(_adopt_geometry)
 above.Parameter = Parameter
 
 __all__ = [

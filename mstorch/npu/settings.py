@@ -8,14 +8,14 @@ from .._core.dtype import bfloat16, dtype, float16
 from ..amp import _settings
 
 
-def _only(name: str, value: Any, there: Any) -> None:
+def _refuse_other(name: str, value: Any, there: Any) -> None:
     if value != there:
         raise NotImplementedError(f"mstorch: torch.npu.{name} is {there} with MindSpore, and cannot be {value}")
 
 
 def set_compile_mode(jit_compile: bool = False) -> None:
     """Raise NotImplementedError for ``jit_compile=True``: kernels are precompiled."""
-    _only("set_compile_mode(jit_compile=)", bool(jit_compile), False)
+    _refuse_other("set_compile_mode(jit_compile=)", bool(jit_compile), False)
 
 
 def is_jit_compile_false() -> bool:
@@ -25,7 +25,7 @@ def is_jit_compile_false() -> bool:
 
 def set_mm_bmm_format_nd(is_nd: bool) -> None:
     """Raise NotImplementedError for False: matmuls take row-major tensors."""
-    _only("set_mm_bmm_format_nd()", bool(is_nd), True)
+    _refuse_other("set_mm_bmm_format_nd()", bool(is_nd), True)
 
 
 def get_mm_bmm_format_nd() -> bool:
@@ -56,7 +56,7 @@ class _Precision:
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "allow_hf32":
             raise AttributeError(f"torch.npu.{self._name} has no attribute '{name}'")  # type: ignore[attr-defined]
-        _only(f"{self._name}.allow_hf32", bool(value), False)  # type: ignore[attr-defined]
+        _refuse_other(f"{self._name}.allow_hf32", bool(value), False)  # type: ignore[attr-defined]
 
 
 class _Config:

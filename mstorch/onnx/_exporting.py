@@ -89,7 +89,7 @@ def _longer(x: Any, axis: int) -> Any:
     return tensor(np.concatenate([array(x)] * 2, axis), dtype=x.dtype)
 
 
-def _joined(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
+def _merged_runs(runs: Sequence[Run], sizes: Sequence[Sequence[int]]) -> None:
     """Merge the runs into the steps of the first run: numbers that differ become Sizes, and constants that differ are marked."""
     steps = [run.steps for run in runs]
     for same in itertools.zip_longest(*steps):
@@ -190,7 +190,7 @@ def model_of(
     with _in_evaluation(model), no_grad():
         runs, results, sizes = _runs(model, args, kwargs, dims)
     shapes = _shapes(runs, results, sizes)
-    _joined(runs, sizes)
+    _merged_runs(runs, sizes)
     run = runs[0]
     names = list(input_names) + [f"input_{number}" for number in range(len(input_names), len(run.inputs))]
     words = list(dict.fromkeys(name for _, _, name in dims))

@@ -103,7 +103,7 @@ class Stepping:
     lists: Mapping[str, str] = field(default_factory=dict)
     # Entries that exist only in groups with an option, by entry.
     only_with: Mapping[str, str] = field(default_factory=dict)
-    # Whether entries may be missing: their lists contain None, and values that a step sets there are kept.
+    # If True, entries may be missing: their lists contain None, and values that a step sets there are kept.
     gaps: bool = False
     # If True, the state is initialized even if the program has stored its own entries in it; otherwise only an empty state is.
     beside: bool = False
@@ -111,7 +111,7 @@ class Stepping:
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Options that old checkpoints lack, in the order in which torch adds them.
     later: Mapping[str, Any] = field(default_factory=dict)
-    # Whether each element of a parameter is updated independently, so that parameters may be concatenated.
+    # If True, each element of a parameter is updated independently, so that parameters may be concatenated.
     elementwise: bool = False
     takes_sparse: bool = False
     takes_complex: bool = True

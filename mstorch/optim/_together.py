@@ -25,7 +25,7 @@ def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:
     return [values[place] for name, values in lists.items() if values and name not in counters]
 
 
-def _parts(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
+def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
     """Yield the indices of parameters that one update may process together: of one dtype and with equal step counters, up to ``_MOST``
     elements."""
     kinds: dict[Any, list[int]] = {}
@@ -57,7 +57,7 @@ def update_together(
     update: Callable[..., None], params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str], options: dict[str, Any]
 ) -> None:
     """Call the functional form ``update`` of an elementwise optimizer once for each set of parameters that can share a call."""
-    for part in _parts(params, grads, lists, counters):
+    for part in _batches(params, grads, lists, counters):
         own = {name: [values[place] for place in part] if values else [] for name, values in lists.items()}
         chosen, slopes = [params[place] for place in part], [grads[place] for place in part]
         if len(part) == 1:

@@ -39,7 +39,7 @@ def rprop(
         sign = product.sign()
         factor = sign.masked_fill(sign.eq(0), 1).masked_fill(product.gt(0), etaplus).masked_fill(turned, etaminus)
         size.mul_(factor).clamp_(step_size_min, step_size_max)
-        # Where the sign has changed, the element is not updated in this step, and the next step compares with zero.
+        # An element whose gradient changed its sign is not updated in this step, and the next step compares with zero.
         grad = grad.masked_fill(turned, 0)
         param.addcmul_(grad.sign(), size, value=-1)
         last.copy_(grad)

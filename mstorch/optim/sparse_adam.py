@@ -70,14 +70,14 @@ def _update(param: Tensor, grad: Tensor, state: dict[Any, Any], group: dict[Any,
     if values.numel() == 0:
         return
     beta1, beta2 = group["betas"]
-    mean = _moved(state["exp_avg"], rows, values, beta1)
-    square = _moved(state["exp_avg_sq"], rows, values.pow(2), beta2)
+    mean = _update_average(state["exp_avg"], rows, values, beta1)
+    square = _update_average(state["exp_avg_sq"], rows, values.pow(2), beta2)
     step = state["step"]
     size = _to_scalar(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
     param.add_(like(rows, mean.div(square.sqrt().add(group["eps"])).mul(-size)))
 
 
-def _moved(average: Tensor, rows: Tensor, values: Tensor, beta: float) -> Tensor:
+def _update_average(average: Tensor, rows: Tensor, values: Tensor, beta: float) -> Tensor:
     """Update a running average at the given rows towards ``values``, in place, and return it there."""
     old = average.sparse_mask(rows)._values()
     change = values.sub(old).mul(1 - beta)

@@ -19,7 +19,7 @@ from .own import own_form, with_indices
 from .schemas import Form, Parameter, forms_of, merged, union
 
 STUBS = pathlib.Path(mstorch.__file__).parent / "_stubs"
-# What the public name of an operator's schema begins with in a namespace.
+# Prefix of the operators' names by namespace.
 PREFIXES = {"": "", "nn.functional": "", "linalg": "linalg_", "fft": "fft_", "special": "special_"}
 # Functions whose first operand may be a number.
 OF_NUMBERS = frozenset("""

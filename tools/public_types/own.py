@@ -11,7 +11,7 @@ from mstorch._core.built_in import written
 
 from .schemas import Form, Parameter, union
 
-# What parameters of a name take, where a function's own annotation leaves it open.
+# Types of parameters by name, for functions whose own annotation is Any.
 BY_NAME = {
     **dict.fromkeys(
         "input target weight tensor input1 input2 anchor positive negative other grid theta indices mat1 mat2 query key value x x1 x2 "

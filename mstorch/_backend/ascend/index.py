@@ -62,7 +62,7 @@ def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...
         count = math.prod(shape[d] for d in group)
         if count > 1:
             ordered = run("Arange", 0, count * steps[group[-1]], steps[group[-1]], MS_DTYPE["int64"])
-            total = run("AddExt", total, run("Reshape", ordered, _around(group, shape, lead, rest, common)), 1)
+            total = run("AddExt", total, run("Reshape", ordered, _broadcastable_shape(group, shape, lead, rest, common)), 1)
     return total if tuple(total.shape) == wide else run("BroadcastTo", total, at=(wide,))
 
 
@@ -77,8 +77,8 @@ def _runs(dims: list[int]) -> list[list[int]]:
     return found
 
 
-def _around(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
-    """Return the shape (lead, common, rest) in which a range over the dimensions ``group`` broadcasts with the index's result: ``common``
+def _broadcastable_shape(group: list[int], shape: Sizes, lead: list[int], rest: list[int], common: Sizes) -> Sizes:
+    """Return the shape of a range over the dimensions ``group`` that broadcasts against a result of shape (lead, common, rest): ``common``
     and all dimensions outside ``group`` have length 1."""
 
     def lengths(dims: list[int]) -> list[int]:

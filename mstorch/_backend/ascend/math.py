@@ -20,7 +20,7 @@ def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     return run("Log", run("Div", x, run("SubExt", constant(1, x), x, 1)))
 
 
-def _together(name: str) -> Callable[..., Any]:
+def _broadcasting(name: str) -> Callable[..., Any]:
     """Return a function that broadcasts two tensors for a primitive that does not broadcast."""
 
     def call(x: Raw, y: Raw) -> Raw:
@@ -106,10 +106,10 @@ enter_all({
     "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
     "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "atan2": "Atan2Ext",
     "hypot": _hypot, "logaddexp": "LogAddExp", "logaddexp2": "LogAddExp2", "xlogy": "Xlogy", "xlog1py": _xlog1py,
-    "logit": _logit, "polar": _together("Polar"),
+    "logit": _logit, "polar": _broadcasting("Polar"),
 })  # fmt: skip
 enter("abs", _abs)
 enter("sgn", _sgn)
 enter("angle", _angle, FLOATS + HALVES + COMPLEX)
-enter("complex", _together("Complex"), FLOATS)
+enter("complex", _broadcasting("Complex"), FLOATS)
 enter("conj", "Conj", COMPLEX)

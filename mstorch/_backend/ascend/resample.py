@@ -11,7 +11,7 @@ Sizes = tuple[int, ...]
 _NAMES = {"linear": "Linear1D", "bilinear": "Bilinear2D", "trilinear": "Trilinear3D", "bicubic": "Bicubic2D"}
 
 
-def _how(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple[Any, ...]]:
+def _primitive_and_arguments(mode: str, out: Sizes, factors: Any, corners: bool) -> tuple[str, tuple[Any, ...]]:
     """Return the primitive's name, and its arguments other than tensors and sizes; MindSpore accepts either sizes or factors."""
     given = (None, factors) if factors is not None else (out, None)
     if mode == "nearest":
@@ -27,7 +27,7 @@ def _upsample(x: Raw, mode: str, out: Sizes, factors: Any, corners: bool, passes
         image = run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
         wide = _upsample(image, mode, (1, *out), None if factors is None else (1.0, *factors), corners, passes)
         return run("Reshape", wide, (*x.shape[:2], *out))
-    name, given = _how(mode, out, factors, corners)
+    name, given = _primitive_and_arguments(mode, out, factors, corners)
     if mode == "trilinear":
         return run(name, x, *given[:2], at=(corners,))
     return run(name, x, *given)
@@ -38,7 +38,7 @@ def _upsample_grad(g: Raw, sizes: Sizes, mode: str, out: Sizes, factors: Any, co
         image = run("Reshape", g, (*g.shape[:2], 1, g.shape[2]))
         wide = _upsample_grad(image, (1, *sizes), mode, (1, *out), None if factors is None else (1.0, *factors), corners, passes)
         return run("Reshape", wide, (*g.shape[:2], *sizes))
-    name, given = _how(mode, out, factors, corners)
+    name, given = _primitive_and_arguments(mode, out, factors, corners)
     whole = (*g.shape[:2], *sizes)
     if mode == "trilinear":
         return run(f"{name}Grad", g, whole, *given[:2], at=(corners,))

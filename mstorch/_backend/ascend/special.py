@@ -23,7 +23,7 @@ def _entr(x: Raw) -> Raw:
     return run("Select", run("NotEqual", x, x), x, found)
 
 
-def _both(*conditions: Raw) -> Raw:
+def _all_of(*conditions: Raw) -> Raw:
     found = conditions[0]
     for condition in conditions[1:]:
         found = run("LogicalAnd", found, condition)
@@ -39,12 +39,12 @@ def _incomplete(name: str, at_zero: float) -> Callable[..., Any]:
         none, every = run("Equal", a, zero), run("Equal", a, infinite)
         above, inside = run("LogicalNot", run("LessEqual", a, zero)), run("LogicalNot", run("Less", x, zero))
         found = run(name, a, x)
-        low = run("LogicalOr", _both(nothing, above), _both(every, inside, run("LogicalNot", all_of_it)))
+        low = run("LogicalOr", _all_of(nothing, above), _all_of(every, inside, run("LogicalNot", all_of_it)))
         finite = run("LogicalNot", run("LogicalOr", every, run("Less", a, zero)))
-        high = run("LogicalOr", _both(none, run("Greater", x, zero)), _both(all_of_it, finite))
+        high = run("LogicalOr", _all_of(none, run("Greater", x, zero)), _all_of(all_of_it, finite))
         found = run("Select", low, constant(at_zero, x), found)
         found = run("Select", high, constant(1 - at_zero, x), found)
-        outside = run("LogicalOr", run("LogicalOr", run("Less", a, zero), run("Less", x, zero)), _both(none, nothing))
+        outside = run("LogicalOr", run("LogicalOr", run("Less", a, zero), run("Less", x, zero)), _all_of(none, nothing))
         return run("Select", outside, constant(math.nan, x), found)
 
     return row

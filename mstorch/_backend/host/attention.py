@@ -64,7 +64,7 @@ def _multiply(a: Array, b: Array, out: Array) -> None:
         out[...] = numpy_bmm(a, b)
 
 
-def _turned(a: Array) -> Array:
+def _transposed(a: Array) -> Array:
     return a.swapaxes(-1, -2)
 
 
@@ -82,7 +82,7 @@ class _Scores:
     def weigh(self, group: Group, chunk: slice, out: Array) -> Array:
         """Write the weights of some rows into a contiguous array; fully masked rows are zero unless a score is NaN."""
         place = (*group, chunk)
-        _multiply(self.q[place], _turned(self.k[group]), out)
+        _multiply(self.q[place], _transposed(self.k[group]), out)
         out *= self.factor  # scale the scores, not the queries: torch rounds the scores
         if self.bias is not None:
             out += self.bias[place]
@@ -151,15 +151,15 @@ def attention_slope(
             place = (*group, chunk)
             weights = whole[place] if whole is not None else scores.weigh(group, chunk, np.empty((*q[place].shape[:3], keys), q.dtype))
             by_weights = np.empty(weights.shape, q.dtype)
-            _multiply(g[place], _turned(v[group]), by_weights)
+            _multiply(g[place], _transposed(v[group]), by_weights)
             _through_softmax(weights, by_weights)
             _multiply(by_weights, k[group], by_q[place])
             if not number:
-                _multiply(_turned(weights), g[place], by_v[group])
-                _multiply(_turned(by_weights), scores.q[place], by_k[group])
+                _multiply(_transposed(weights), g[place], by_v[group])
+                _multiply(_transposed(by_weights), scores.q[place], by_k[group])
             else:
-                by_v[group] += numpy_bmm(_turned(weights), g[place])
-                by_k[group] += numpy_bmm(_turned(by_weights), scores.q[place])
+                by_v[group] += numpy_bmm(_transposed(weights), g[place])
+                by_k[group] += numpy_bmm(_transposed(by_weights), scores.q[place])
 
     _shared(work, batch, heads, length * keys, width, 5)
     by_q *= factor

@@ -180,7 +180,7 @@ class _Images:
         return out.view(BFLOAT16) if self.half else out
 
 
-def _far(mean: Array, var: Array, x: Array) -> Array | None:
+def _inexact_channels(mean: Array, var: Array, x: Array) -> Array | None:
     """Return the indices of the channels whose variance ``var`` is not finite, or inexact, because it was computed from sums of squares and
     the squared mean is much larger. Return None, so that another formula is used for all channels, if these are more than a quarter of the
     channels, or if there are any in bfloat16."""
@@ -198,7 +198,7 @@ def _batch_norm_train(x: Array, weight: Array, bias: Array, eps: float) -> Array
     with quiet():
         mean = images.sums() / count
         var = images.sums_of_products(images) / count - mean * mean
-        far = _far(mean, var, x)
+        far = _inexact_channels(mean, var, x)
         if far is None:
             return None
         scale = widened(weight) / np.sqrt(var + eps)
@@ -230,7 +230,7 @@ def _batch_norm_grad(g: Array, x: Array, weight: Array, mean: Array, var: Array,
     if x.size <= _FEW and x.dtype.char == "f":
         return None
     single, (mean, var) = (mean, var), (mean.astype(np.float64), var.astype(np.float64))
-    far = _far(mean, var, x)
+    far = _inexact_channels(mean, var, x)
     if far is None:
         return None
     slopes, images, count = _Images(g), _Images(x), x.size // x.shape[1]

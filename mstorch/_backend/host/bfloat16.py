@@ -46,7 +46,7 @@ def _in_parts(step: Step, nanoseconds: float, width: int, *arrays: Array) -> Non
     share(some, rows, nanoseconds * width, few)
 
 
-def _made(step: Step, nanoseconds: float, x: Array, *others: Array, width: int = 1) -> Array | None:
+def _run_on_bits(step: Step, nanoseconds: float, x: Array, *others: Array, width: int = 1) -> Array | None:
     """Return the result of a step on the bits of row-major arrays; None if the step raises _Tiny."""
     out = np.empty(x.shape, _BITS)
     arrays = [array.view(_BITS).reshape(-1) for array in (x, *others)]
@@ -99,7 +99,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
         if not _usable(x):
             return None
         if y.shape == x.shape:
-            return _made(same, 0.15, x, y) if _usable(y) else None
+            return _run_on_bits(same, 0.15, x, y) if _usable(y) else None
         if y.ndim == 0:
             number = y.view(_BITS) if y.dtype == BFLOAT16 else y
             if number.dtype.char not in "Hf" or not _SMALLEST < abs(float(y)) < _LARGEST:
@@ -110,7 +110,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
                 if has_zeros(out):
                     refuse(x, None)
 
-            return _made(beside, 0.12, x)
+            return _run_on_bits(beside, 0.12, x)
         if y.shape != x.shape[-1:] or y.dtype != BFLOAT16 or not y.flags.c_contiguous or y.size == 1:
             return None
         row = y.view(_BITS)
@@ -120,7 +120,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
             if has_zeros(out):
                 refuse(x, row)
 
-        return _made(along, 0.15, x, width=row.size)
+        return _run_on_bits(along, 0.15, x, width=row.size)
 
     _enter(op, kernel)
 
@@ -134,7 +134,7 @@ _arithmetic("div", library.DIV, _IN_PRODUCTS, swapped=False)
 # ---- functions of one number ----------------------------------------------------------------------------------------------------
 
 
-def _plain(x: Array, out: Array) -> None:
+def _unchecked(x: Array, out: Array) -> None:
     """Do not check: the function's results are never subnormal, or torch computes it by oneDNN too."""
 
 
@@ -149,7 +149,7 @@ def _finite(x: Array, out: Array) -> None:
         raise _Tiny
 
 
-def _by_itself(bound: int, lowest: int = 0xFFFF) -> Step:
+def _check_near_zero(bound: int, lowest: int = 0xFFFF) -> Step:
     """Return a check for functions with f(x) ≈ x near 0. It raises _Tiny if ``out`` contains 0, and ``x`` contains a tiny nonzero number
     (``smallest(x) < bound``) or a negative number with bits above ``lowest``."""
 
@@ -169,17 +169,17 @@ def _function(op: str, kind: int, look: Step, nanoseconds: float) -> None:
         library.function(kind, x, out)
         look(x, out)
 
-    _enter(op, lambda x: _made(step, nanoseconds, x) if _usable(x) else None)
+    _enter(op, lambda x: _run_on_bits(step, nanoseconds, x) if _usable(x) else None)
 
 
-_function("gelu", library.GELU, _plain, 0.25)
-_function("sqrt", library.SQRT, _plain, 0.15)
+_function("gelu", library.GELU, _unchecked, 0.25)
+_function("sqrt", library.SQRT, _unchecked, 0.15)
 _function("sigmoid", library.LOGISTIC, _no_zeros, 0.3)
 _function("exp", library.EXP, _finite, 0.25)
-_function("tanh", library.TANH, _by_itself(_NORMAL), 0.3)
-_function("silu", library.SWISH, _by_itself(_NORMAL, _BELOW_40), 0.35)
-_function("gelu_tanh", library.GELU_TANH, _by_itself(_NORMAL, _BELOW_40), 0.4)
-_function("square", library.SQUARE, _by_itself(_IN_PRODUCTS), 0.1)
+_function("tanh", library.TANH, _check_near_zero(_NORMAL), 0.3)
+_function("silu", library.SWISH, _check_near_zero(_NORMAL, _BELOW_40), 0.35)
+_function("gelu_tanh", library.GELU_TANH, _check_near_zero(_NORMAL, _BELOW_40), 0.4)
+_function("square", library.SQUARE, _check_near_zero(_IN_PRODUCTS), 0.1)
 
 
 def _by_bits(op: str, step: Step, least: int = 0, dtype: np.dtype[Any] = BFLOAT16) -> None:
@@ -226,7 +226,7 @@ def slope(kind: int, x: Array, g: Array) -> Array | None:
         if kind != library.GELU:
             _small_slopes(x, g, out)
 
-    return _made(step, 0.4, x, g)
+    return _run_on_bits(step, 0.4, x, g)
 
 
 def relu_slope(result: Array, g: Array) -> Array | None:

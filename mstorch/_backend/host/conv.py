@@ -113,7 +113,7 @@ def _single(*arrays: Array | None) -> bool:
     return FOUND and all(array is None or (array.dtype == np.float32 and array.size > 0) for array in arrays)
 
 
-def _laid(array: Array) -> Array:
+def _supported_layout(array: Array) -> Array:
     """Return the array; a contiguous copy if it is expanded or has negative strides."""
     return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
 
@@ -124,7 +124,7 @@ def _by_onednn(
     if not _single(*arrays, bias) or min(geometry[1]) < 0:
         return False
     source, weights, result = arrays
-    return _share(kind, (_laid(source), _laid(weights), _laid(result)), bias, geometry, groups)
+    return _share(kind, (_supported_layout(source), _supported_layout(weights), _supported_layout(result)), bias, geometry, groups)
 
 
 def _onednn_conv(x: Array, w: Array, bias: Array | None, geometry: Geometry, groups: int) -> Array | None:
@@ -341,7 +341,7 @@ def _half(kind: str, arrays: tuple[Array, Array, Array], bias: Array | None, *at
     stride, padding, dilation, groups = attributes
     if not all(array.size for array in arrays) or min(padding) < 0:
         return False
-    source, weights, result = (_laid(array) for array in arrays)
+    source, weights, result = (_supported_layout(array) for array in arrays)
     return _share(kind, (source, weights, result), bias, (stride, padding, dilation), groups)
 
 

@@ -38,7 +38,7 @@ _RATE, _HALF_RATE = 80.0, 250.0  # multiplications per nanosecond of oneDNN, for
 Part = Callable[[int, int], None]
 
 
-def _parts(a: Array, b: Array, out: Array, beta: float) -> tuple[Part, int, float]:
+def _split_product(a: Array, b: Array, out: Array, beta: float) -> tuple[Part, int, float]:
     """Split a float32 product along its longer side: return a function that computes a range, the length of the side, and the total cost in
     nanoseconds.
     """
@@ -61,8 +61,8 @@ def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
     if not (_is_single(a, b) and _is_single(c, d)):
         return product(a, b), product(c, d)
     results = np.empty((a.shape[0], b.shape[1]), np.float32), np.empty((c.shape[0], d.shape[1]), np.float32)
-    some, length, cost = _parts(a, b, results[0], 0.0)
-    others, other_length, other_cost = _parts(c, d, results[1], 0.0)
+    some, length, cost = _split_product(a, b, results[0], 0.0)
+    others, other_length, other_cost = _split_product(c, d, results[1], 0.0)
 
     def work(start: int, end: int) -> None:
         for part, size, first, last in ((some, length, 0.0, cost), (others, other_length, cost, cost + other_cost)):
@@ -97,7 +97,7 @@ def product(a: Array, b: Array, into: Array | None = None) -> Array:
         return found if into is None else np.add(into, found, out=into)
     if _is_single(a, b):
         out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
-        part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
+        part, length, cost = _split_product(a, b, out, 0.0 if into is None else 1.0)
         share(part, length, cost / length, _UNIT)
         return out
     found = np.dot(a, b) if a.size * b.shape[1] <= _FEW and a.dtype.char in _BLAS else _by_blas(a, b)
@@ -205,7 +205,7 @@ _WORTH = 1 << 13  # number of multiplications from which on oneDNN is used
 def wide_product(a: Array, b: Array, into: Array | None = None) -> Array:
     """Multiply bfloat16 bits (n, m) × (m, p) in float32; the result is added to the row-major array ``into`` if given."""
     out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
-    part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
+    part, length, cost = _split_product(a, b, out, 0.0 if into is None else 1.0)
     share(part, length, cost / length, _UNIT)
     return out
 
@@ -216,7 +216,7 @@ def _half_mm(a: Array, b: Array) -> Array | None:
     return rounded(wide_product(a.view(np.uint16), b.view(np.uint16)))
 
 
-_LEAST = 1 << 14  # number of multiplications from which on each of many products is a separate call
+_LEAST = 1 << 14  # from this number of multiplications on, each product of a batch is computed by a call of its own
 
 
 def _half_bmm(a: Array, b: Array) -> Array | None:

@@ -26,7 +26,7 @@ def numpy_pad(x: Array, pads: tuple[int, ...], value: float) -> Array:
     return found
 
 
-def _wanted(size: int, before: int, after: int, mode: str) -> Array:
+def _source_indices(size: int, before: int, after: int, mode: str) -> Array:
     """Return the source index of each element of a padded axis."""
     wanted = np.arange(-before, size + after)
     if mode == "replicate":
@@ -50,7 +50,7 @@ def numpy_pad_like(x: Array, pads: tuple[int, ...], mode: str) -> Array:
             shape[axis] += before + after
             found = np.zeros(shape, x.dtype)
         else:
-            found = np.take(found, _wanted(found.shape[axis], before, after, mode), axis)
+            found = np.take(found, _source_indices(found.shape[axis], before, after, mode), axis)
     return np.array(found, order="C")
 
 

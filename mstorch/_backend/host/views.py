@@ -22,10 +22,10 @@ def put(whole: Array, key: Any, array: Array) -> None:
 
 def numpy_window(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """Return a strided view of the array's memory."""
-    return np.array(_seen(x, shape, strides, offset), order="C")
+    return np.array(_strided_view(x, shape, strides, offset), order="C")
 
 
-def _seen(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
+def _strided_view(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     return np.lib.stride_tricks.as_strided(x[offset:], shape, [step * x.itemsize for step in strides])
 
 
@@ -35,9 +35,9 @@ def numpy_window_placed(
     """Write elements into zeros of a size at the positions of a strided view; with ``adding``, elements at one position are summed."""
     memory = np.zeros(size, x.dtype)
     if adding:
-        np.add.at(memory, _seen(np.arange(size), shape, strides, offset), x)
+        np.add.at(memory, _strided_view(np.arange(size), shape, strides, offset), x)
     else:
-        put(_seen(memory, shape, strides, offset), ..., x)
+        put(_strided_view(memory, shape, strides, offset), ..., x)
     return memory
 
 

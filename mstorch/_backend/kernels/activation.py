@@ -44,7 +44,7 @@ def _negative(x: Raw) -> Raw:
     return _minimum(constant(0, x), x)
 
 
-def _otherwise(g: Raw, x: Raw) -> Raw:
+def _where_not_positive(g: Raw, x: Raw) -> Raw:
     """Return ``g`` where x <= 0, else 0."""
     return _sub(g, _where_positive(g, x))
 
@@ -87,7 +87,7 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
 def _elu_backward(g: Raw, y: Raw, x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
     slope = _exp(_mul(_negative(x), constant(input_scale, x)))
     low = _mul(g, _mul(slope, constant(alpha * scale * input_scale, x)))
-    return _add(_where_positive(_mul(g, constant(scale, x)), x), _otherwise(low, x))
+    return _add(_where_positive(_mul(g, constant(scale, x)), x), _where_not_positive(low, x))
 
 
 def _normal_share(x: Raw) -> Raw:
@@ -187,7 +187,7 @@ def _hardswish_backward(g: Raw, y: Raw, x: Raw) -> Raw:
     inside = _mul(g, _add(_div(x, constant(3, x)), constant(0.5, x)))
     high = _sub(constant(3, x), x)
     inside = _where_positive(_where_positive(inside, _add(x, constant(3, x))), high)
-    return _add(inside, _otherwise(g, high))
+    return _add(inside, _where_not_positive(g, high))
 
 
 def _softshrink(x: Raw, lambd: float) -> Raw:

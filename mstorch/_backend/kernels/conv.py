@@ -138,7 +138,7 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
     return _add(y, _reshape(bias, (-1, *([1] * (len(y.shape) - 2)))))
 
 
-def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
+def _without_terms(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
     """Return the result of a convolution that is empty or whose sums have no terms: every element is the bias, or 0."""
     name = NAME_OF[x.dtype]
     if bias is None or 0 not in shape:
@@ -172,7 +172,7 @@ def ops_conv(
     rank = len(x.shape) - 2
     out = _out_sizes(x, w, stride, padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
-        return _nothing((x.shape[0], w.shape[0], *out), x, w, bias)
+        return _without_terms((x.shape[0], w.shape[0], *out), x, w, bias)
     if NAME_OF[x.dtype] != "float32" or rank == 3:
         return composed_conv(x, w, bias, stride, padding, dilation, groups)
     if rank == 2:
@@ -209,7 +209,7 @@ def ops_conv_transpose(
     rank = len(x.shape) - 2
     out = _transposed_sizes(x, w, stride, padding, output_padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
-        return _nothing((x.shape[0], w.shape[1] * groups, *out), x, w, bias)
+        return _without_terms((x.shape[0], w.shape[1] * groups, *out), x, w, bias)
     beyond = any(o >= s for o, s in zip(output_padding, stride))  # oneDNN rejects an output size that the convolution would not need
     if NAME_OF[x.dtype] != "float32" or rank == 3 or beyond:
         return composed_conv_transpose(x, w, bias, stride, padding, output_padding, dilation, groups)

@@ -50,7 +50,7 @@ def _recorded(raw: Raw) -> bool:
     return not ON_CPU or tracing() is not None or (grad_mode.enabled and raw._requires_grad)
 
 
-def _every(raw: Raw, dim: int, step: int) -> Raw:
+def _every_nth(raw: Raw, dim: int, step: int) -> Raw:
     """Return every ``step``-th entry of a dimension; not differentiable."""
     shape = raw.shape
     if raw.size == 0:
@@ -68,7 +68,7 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     shape = raw.shape
     if not _recorded(raw):
         part = mint.narrow(raw, dim, start, stop - start)
-        return part if step == 1 else _every(part, dim, step)
+        return part if step == 1 else _every_nth(part, dim, step)
     if start >= stop or raw.size == 0:
         return of_nothing(raw, (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1 :]), 0)
     if step != 1:

@@ -194,7 +194,7 @@ entr = chained("SpecialEntrBackward0", _entr, lambda x, y: prim_sub(prim_neg(log
 # Bessel functions
 
 
-def _over(first: Raw, raw: Raw, at_zero: float) -> Raw:
+def _quotient_with_limit(first: Raw, raw: Raw, at_zero: float) -> Raw:
     """Return ``first / raw``, with a given limit at 0."""
     zero = prim_equal(raw, constant(0, raw))
     quotient = composed_div(first, prim_select(zero, constant(1, raw), raw))
@@ -203,11 +203,11 @@ def _over(first: Raw, raw: Raw, at_zero: float) -> Raw:
 
 i0 = chained("I0Backward0", _i0, lambda x, y: i1(x))
 i0e = chained("SpecialI0EBackward0", _i0e, lambda x, y: prim_sub(i1e(x), prim_mul(sign(x), y)))
-i1: Callable[..., Raw] = chained("SpecialI1Backward0", _i1, lambda x, y: prim_sub(i0(x), _over(y, x, 0.5)))
+i1: Callable[..., Raw] = chained("SpecialI1Backward0", _i1, lambda x, y: prim_sub(i0(x), _quotient_with_limit(y, x, 0.5)))
 
 
 def _i1e_slope(x: Raw, y: Raw) -> Raw:
-    return prim_sub(prim_sub(i0e(x), prim_mul(sign(x), y)), _over(y, x, 0.5))
+    return prim_sub(prim_sub(i0e(x), prim_mul(sign(x), y)), _quotient_with_limit(y, x, 0.5))
 
 
 i1e: Callable[..., Raw] = chained("SpecialI1EBackward0", _i1e, _i1e_slope)

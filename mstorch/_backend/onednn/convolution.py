@@ -118,7 +118,7 @@ class _Convolution:
             last(taken[-1], at[-1])
 
 
-def _made(
+def _convolution_or_none(
     kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[tuple[int, ...], ...]
 ) -> _Convolution | None:  # fmt: skip
     try:
@@ -148,7 +148,8 @@ def convolve(
     whole = (source, weights, result)
     shapes = tuple(array.shape for array in whole)
     steps = tuple(tuple(step // array.itemsize for step in array.strides) for array in whole)
-    kernel = prepared(_made, kind, shapes, steps, tuple(_KINDS[array.dtype.char] for array in whole), bias is not None, geometry)
+    elements = tuple(_KINDS[array.dtype.char] for array in whole)
+    kernel = prepared(_convolution_or_none, kind, shapes, steps, elements, bias is not None, geometry)
     if kernel is None:
         return False
     kernel([whole[number] for _, _, number in _ARGUMENTS[kind]], bias)

@@ -42,7 +42,7 @@ def _backward(kind: int, size: int, alpha: float) -> Primitive:
     return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
 
 
-def _whole(make: Callable[..., Any], kind: int, alpha: float, arrays: tuple[Array, ...], share: Sharing) -> None:
+def _run_flat(make: Callable[..., Any], kind: int, alpha: float, arrays: tuple[Array, ...], share: Sharing) -> None:
     """Run a kernel over flat arrays, the last of which receives the result."""
     size = arrays[0].size
     expect(arrays[1].size == size and arrays[1].dtype.char == "f")
@@ -73,12 +73,12 @@ def usable(*arrays: Array) -> bool:
 def forward(kind: int, x: Array, share: Sharing, alpha: float = 0.0) -> Array:
     """Return oneDNN's elementwise function ``kind`` of each element."""
     out = np.empty(x.shape, np.float32)
-    _whole(_forward, kind, alpha, (x, out), share)
+    _run_flat(_forward, kind, alpha, (x, out), share)
     return out
 
 
 def backward(kind: int, x: Array, g: Array, share: Sharing, alpha: float = 0.0) -> Array:
     """Return ``g`` times the derivative, at x, of oneDNN's elementwise function ``kind``."""
     out = np.empty(x.shape, np.float32)
-    _whole(_backward, kind, alpha, (x, g, out), share)
+    _run_flat(_backward, kind, alpha, (x, g, out), share)
     return out

@@ -65,7 +65,7 @@ def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...],
     return Primitive(descriptor, ((SOURCE, left), (WEIGHTS, right), (RESULT, result)))
 
 
-def _laid(a: Array) -> Array:
+def _supported_layout(a: Array) -> Array:
     """Return matrices with contiguous rows or columns: a copy if neither are, or if strides are negative.
 
     An expanded batch dimension is reduced to length 1, which the kernel broadcasts.
@@ -87,6 +87,6 @@ def products(a: Array, b: Array, out: Array) -> None:
     expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
     if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
         a = np.ascontiguousarray(a)  # one of them must have the result's batch size
-    whole = (_laid(a), _laid(b), out)
+    whole = (_supported_layout(a), _supported_layout(b), out)
     shapes, steps = tuple(x.shape for x in whole), tuple(tuple(step >> 2 for step in x.strides) for x in whole)
     prepared(_products, shapes, steps)(*(address(x) for x in whole))

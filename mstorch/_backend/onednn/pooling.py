@@ -24,7 +24,7 @@ _LARGEST = 0x1FF
 Sizes = tuple[int, ...]
 
 
-def _around(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> list[object]:
+def _geometry_arguments(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> list[object]:
     after = [
         max(0, (o - 1) * s + d * (k - 1) + 1 - n - p)
         for n, k, s, p, d, o in zip(shape[2:], kernel, stride, padding, dilation, out)
@@ -35,14 +35,15 @@ def _around(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation
 def _forward(shape: Sizes, *geometry: Sizes) -> Primitive | None:
     source, result = rows(shape), rows((*shape[:2], *geometry[-1]))
     try:
-        descriptor = Descriptor("pooling_forward", ENGINE, INFERENCE, _LARGEST, source, result, *_around(shape, *geometry), None)
+        arguments = _geometry_arguments(shape, *geometry)
+        descriptor = Descriptor("pooling_forward", ENGINE, INFERENCE, _LARGEST, source, result, *arguments, None)
     except Refused:
         return None
     return Primitive(descriptor, ((SOURCE, source), (RESULT, result)))
 
 
 def _backward(shape: Sizes, *geometry: Sizes) -> tuple[int, Primitive, Primitive] | None:
-    source, result, around = rows(shape), rows((*shape[:2], *geometry[-1])), _around(shape, *geometry)
+    source, result, around = rows(shape), rows((*shape[:2], *geometry[-1])), _geometry_arguments(shape, *geometry)
     try:
         forward = Descriptor("pooling_forward", ENGINE, TRAINING, _LARGEST, source, result, *around, None)
         descriptor = Descriptor("pooling_backward", ENGINE, _LARGEST, source, result, *around, forward, None)

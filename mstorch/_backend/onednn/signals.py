@@ -23,7 +23,7 @@ class _Stack(ctypes.Structure):
     _fields_ = [("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
 
 
-def _found() -> Any:
+def _sigaltstack() -> Any:
     """Return the C library's sigaltstack; None on systems other than Linux."""
     function = getattr(ctypes.CDLL(None), "sigaltstack", None) if sys.platform == "linux" else None
     if function is not None:
@@ -31,7 +31,7 @@ def _found() -> Any:
     return function
 
 
-_SIGALTSTACK = _found()
+_SIGALTSTACK = _sigaltstack()
 _left: list[mmap.mmap] = []  # stacks of threads that could not free them: the system may still write there
 
 

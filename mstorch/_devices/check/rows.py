@@ -38,13 +38,13 @@ def sliced(array: Array) -> Raw:
     return primitive_window(from_numpy(memory), array.shape, (*strides[:-1], 2), 1)
 
 
-def _plain(array: Array) -> Raw:
+def _contiguous_raw(array: Array) -> Raw:
     return from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
 
 
 def _given(value: Any, lay: Callable[[Array], Raw]) -> Any:
     if isinstance(value, np.ndarray):
-        return lay(value) if value.ndim > 1 and value.size and value.dtype.kind not in "iub" else _plain(value)
+        return lay(value) if value.ndim > 1 and value.size and value.dtype.kind not in "iub" else _contiguous_raw(value)
     return type(value)(_given(item, lay) for item in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -112,7 +112,7 @@ def _kinds(op: str, first: np.dtype[Any]) -> list[str]:
 def rows() -> list[Item]:
     """Return checks of every row in each dtype, on contiguous tensors."""
     return [
-        (f"{op}, {name}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]), _plain))
+        (f"{op}, {name}", partial(_compared, op, name, _in_kind(args, first, NP_DTYPE[name]), _contiguous_raw))
         for op, args, first in _calls() for name in _kinds(op, first)
     ]  # fmt: skip
 
@@ -173,5 +173,5 @@ def sizes() -> list[Item]:
             for name in _kinds(op, first):
                 given = _of_size(_in_kind(args, first, NP_DTYPE[name]), shape, change)
                 if runtime.DEVICE_TARGET in ROWS[op].functions and _serves(op, name, given, next(_arrays(given)).shape):
-                    found.append((f"{op}, {name}, {word}", partial(_compared, op, name, given, _plain)))
+                    found.append((f"{op}, {name}, {word}", partial(_compared, op, name, given, _contiguous_raw)))
     return found

@@ -121,7 +121,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
         if adds_in_one_kernel(input, end, weight):
             result = add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
             return finish(in_order_of(result, input, end), out, input, end, weight)
-        part = unkept(step, weight if near else _rest(weight, input._ms_dtype), "LerpBackward0")
+        part = unkept(step, weight if near else _one_minus(weight, input._ms_dtype), "LerpBackward0")
         result = add(input, part) if near else sub(end, part)
     else:
         near = binary(_lt, abs_of(weight), 0.5)
@@ -144,7 +144,7 @@ def _in_kind_of(own: TensorBase, slope: TensorBase) -> TensorBase:
     return to_dtype(slope.real if real else slope, own._ms_dtype)
 
 
-def _rest(weight: float, kind: dtype) -> float:
+def _one_minus(weight: float, kind: dtype) -> float:
     """Return ``1 - weight`` in torch's precision: float32, unless the tensor is wider."""
     if kind.name in ("float64", "complex128") or isinstance(weight, complex):
         return 1 - weight

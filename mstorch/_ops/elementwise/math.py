@@ -311,7 +311,7 @@ def _exponents_moved(input: TensorBase, other: TensorBase, moved: bool, out: Ten
     if out is not None and recording((input, other, out)):
         raise no_derivative("ldexp")
     first, second = input.detach(), other.detach()
-    found = _moved(first, second) if moved else mul(first, pow(2.0, second))
+    found = _exponents_shifted(first, second) if moved else mul(first, pow(2.0, second))
     if out is not None and not can_cast(found._ms_dtype, out._ms_dtype):
         raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._ms_dtype)}")
     return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, *((other,) if moved else ()))
@@ -330,7 +330,7 @@ def _moved_on_device(input: Any, other: Any) -> Any:
 
 
 @ways(native=_moved_on_device)
-def _moved(input: TensorBase, other: TensorBase) -> TensorBase:
+def _exponents_shifted(input: TensorBase, other: TensorBase) -> TensorBase:
     """Return ``input * 2**other`` for an integer ``other`` by shifting the exponents; as in torch, only the lower 32 bits of an int64
     count."""
     kind = input._ms_dtype

@@ -109,7 +109,8 @@ def _without_last_slice(items: list[Any]) -> list[Any]:
 
 
 def place_in_key(key: Any, number: int, count: int) -> int:
-    """Return the position in a key of the ``number``-th of ``count`` items without the ellipsis, as torch's messages count."""
+    """Return the position in the key of item ``number``, which counts without the ellipsis; ``count`` is the number of all such items.
+    torch's messages name this position."""
     before = next((place for place, item in enumerate(key) if item is Ellipsis), count) if isinstance(key, tuple) else count
     return number if number < before else number + len(key) - count
 

@@ -142,8 +142,8 @@ def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: Tenso
 
 
 def _without_indices(found: TensorBase, source: TensorBase) -> TensorBase:
-    """Return the result of ``index_add``. If the source does not require grad, backward does not need the indices and may run twice, as in
-    torch."""
+    """Return ``found``, the result of ``index_add``; if the source does not require grad, it is marked so that backward does not need the
+    indices and may run twice, as in torch."""
     return found if is_tracked(source) else of_sizes(found)
 
 

@@ -180,7 +180,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
     return views.alias(current) if current is self and not advanced else current, advanced
 
 
-def _around(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
+def _view_with_full_slices(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
     """Return the view that the ints, slices and Nones of a key select, with a full slice in place of each index tensor and mask."""
     items: list[Any] = []
     for item in _expanded(key, len(self._ms_shape)):
@@ -395,7 +395,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         if about(error) is WRONG_MASK:  # torch checks masks last
             check_history(self)
             if isinstance(value, TensorBase) and not (math.prod(value._ms_shape) == 1 and lone_mask(key) is not None):
-                refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
+                refuse_partial_overlap(_view_with_full_slices(self, key), without_leading_ones(value), alike=False)
         raise
     if current is not self and (0 not in self._ms_shape or has_full_slices(key)) and (advanced or self._ms_dtype.is_integral) and (
         current._ms_shape == self._ms_shape and current._ms_offset == self._ms_offset and strides_of(current) == strides_of(self)
@@ -501,7 +501,7 @@ def _put_indexed_on_device(
 
 
 def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: TensorBase, *plan: Any) -> bool:
-    write(current, through("IndexPutBackward0", _unread, (current, source), host=_unread))
+    write(current, through("IndexPutBackward0", _unchanged_on_meta, (current, source), host=_unchanged_on_meta))
     return True
 
 
@@ -520,7 +520,7 @@ def _put_indexed(
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
-def _unread(old: Array, new: Array) -> Array:
+def _unchanged_on_meta(old: Array, new: Array) -> Array:
     """Return ``old``, for a write on the meta device: the result has the target's shape, and there are no values."""
     return old
 

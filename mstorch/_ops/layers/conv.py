@@ -50,7 +50,7 @@ def _check_tensor(value: object, function: str, argument: str, position: int) ->
         raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
-def _spoken(sizes: Sizes) -> str:
+def _sizes_text(sizes: Sizes) -> str:
     return " x ".join(str(size) for size in sizes)
 
 
@@ -106,7 +106,7 @@ def _check(
         reach = tuple(d * (k - 1) + 1 for k, d in zip(w[2:], dilation))
         if any(n < k for n, k in zip(padded, reach)):
             raise RuntimeError(
-                f"Calculated padded input size per channel: ({_spoken(padded)}). Kernel size: ({_spoken(reach)}). Kernel size "
+                f"Calculated padded input size per channel: ({_sizes_text(padded)}). Kernel size: ({_sizes_text(reach)}). Kernel size "
                 "can't be greater than actual input size"
             )
 
@@ -137,7 +137,7 @@ def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:
     )
 
 
-def _same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
+def _padded_same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
     """Return the input and the symmetric padding for ``padding="same"``; where the total padding is odd, the input is padded by one element
     at the end."""
     if any(s != 1 for s in stride):
@@ -165,7 +165,7 @@ def _convolve(
         if padding not in ("same", "valid"):
             raise RuntimeError(f"Invalid padding string: '{padding}'")
         if padding == "same":
-            input, padding = _same(input, weight, stride, dilation)
+            input, padding = _padded_same(input, weight, stride, dilation)
         else:
             padding = (0,) * rank
     else:

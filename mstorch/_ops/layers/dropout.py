@@ -39,10 +39,10 @@ def _refuse_others(input: TensorBase, whole: tuple[int, ...]) -> None:
 
 def _noise(input: TensorBase, p: float, channels: bool) -> TensorBase:
     """Return the factors of dropout per element or channel: 1 / (1 - p) if kept, 0 if dropped."""
-    return _kept(input, p, channels, 1 / (1 - p))
+    return _scaled_mask(input, p, channels, 1 / (1 - p))
 
 
-def _kept(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
+def _scaled_mask(input: TensorBase, p: float, channels: bool, scale: float) -> TensorBase:
     """Return ``scale`` with probability 1 - p, else 0, for each element or channel of ``input``."""
     own, kind = input._ms_shape, input._ms_dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
@@ -100,7 +100,7 @@ def _alpha_dropped(input: TensorBase, p: float, train: bool, channels: bool) -> 
     if p == 1:
         return mul(input, 0)
     _refuse_others(input, (1,))
-    keep = _kept(input, p, channels, 1.0)
+    keep = _scaled_mask(input, p, channels, 1.0)
     scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = add(mul(sub(keep, 1), _ALPHA * scale), _ALPHA * scale * p)
     return add(mul(input, mul(keep, scale)), shift)

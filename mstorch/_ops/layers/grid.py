@@ -148,7 +148,7 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
     return where(known, add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._ms_dtype))), float(unknown))
 
 
-def _taken(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
+def _elements_at(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
     """Return the elements at integer coordinates, (N, L) for each axis, as (N, C, L), with 0 outside; and a mask (N, L) of the coordinates
     inside.
     """
@@ -242,7 +242,7 @@ def grid_sample(
             _bounded(c, n, padding_mode, align_corners, 0 if rank == 2 else n - 1) for c, n in zip(coordinates, sizes)
         ]
         if mode == "nearest":
-            out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)[0]
+            out = _elements_at(flat, [round_of(c.detach()) for c in coordinates], sizes)[0]
             if is_tracked(grid):
                 # The gradient for the grid is zero, not None.
                 out = add(out, sum_of(where(zeros_like(grid, dtype=bool_), grid, 0.0)))
@@ -261,7 +261,7 @@ def grid_sample(
 def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) -> TensorBase:
     lows = [floor(c.detach()) for c in coordinates]
     corners = list(itertools.product((0, 1), repeat=len(sizes)))
-    taken, inside = zip(*[_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
+    taken, inside = zip(*[_elements_at(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
     if len(sizes) != 3:
         inside = (None,) * len(corners)  # only volumes ignore corners outside, even at a NaN position
     if len(sizes) == 3 and followed(coordinates):
@@ -271,7 +271,7 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
     return _interpolated(taken, coordinates, lows, corners, inside)
 
 
-def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
+def _corner_weights(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: TensorBase | None) -> list[Any]:
     """Return each axis's interpolation weight for a corner; 0 if the corner is outside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
     parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
@@ -284,7 +284,7 @@ def _interpolated(
     total = None
     for values, corner, here in zip(taken, corners, inside):
         weight = None
-        for part in _sides(coordinates, lows, corner, here):
+        for part in _corner_weights(coordinates, lows, corner, here):
             weight = part if weight is None else mul(weight, part)
         term = mul(values, views.unsqueeze(weight, 1))
         total = term if total is None else add(total, term)
@@ -307,7 +307,7 @@ def _volume_backward(
     for_taken: list[Any] = []
     terms: list[list[Any]] = [[], [], []]
     for values, corner, here in zip(taken, corners, inside):
-        x, y, z = (views.unsqueeze(part, 1) for part in reversed(_sides(coordinates, lows, corner, here)))
+        x, y, z = (views.unsqueeze(part, 1) for part in reversed(_corner_weights(coordinates, lows, corner, here)))
         for_taken.append(mul(gradient, mul(mul(z, y), x)))
         for axis, (first, second) in enumerate(((x, y), (x, z), (y, z))):
             term = mul(mul(mul(values, first), second), gradient)
@@ -333,7 +333,7 @@ def _bicubic(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...], p
         place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners, 0)
         for j in range(4):
             place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners, 0)
-            term = mul(_taken(flat, [place_y, place_x], sizes)[0], views.unsqueeze(weights_x[j], 1))
+            term = mul(_elements_at(flat, [place_y, place_x], sizes)[0], views.unsqueeze(weights_x[j], 1))
             row = term if row is None else add(row, term)
         term = mul(row, views.unsqueeze(weights_y[i], 1))
         total = term if total is None else add(total, term)

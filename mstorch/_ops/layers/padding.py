@@ -102,7 +102,7 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
 
 
 def _refuse_bool(name: str, input: TensorBase, pads: tuple[int, ...]) -> None:
-    """Raise torch's error for truth values, which it pads with constants and in circles alone."""
+    """Raise torch's error for bool input, which torch pads in the modes constant and circular only."""
     refuse_dtype(f"{name}_pad{len(pads) // 2}d", input._ms_dtype)
 
 

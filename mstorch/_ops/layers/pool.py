@@ -136,7 +136,7 @@ def _dims(name: str, values: Sizes) -> str:
     return " ".join(f"{name}{axis}: {value}" for axis, value in zip(axes, values))
 
 
-def _of_a_line(rank: int, *args: Any) -> str:
+def _squeeze_label(rank: int, *args: Any) -> str:
     """Return the name of torch's node that removes the added dimension of height 1 in 1-d pooling, "SqueezeBackward1"; "" for other ranks.
     """
     return "SqueezeBackward1" if rank == 1 else ""
@@ -147,7 +147,7 @@ def _without_batch(values: TensorBase) -> TensorBase:
     return made if values._ms_node is None else call_node(made, type(values._ms_node).label)
 
 
-@node_called(_of_a_line)
+@node_called(_squeeze_label)
 def max_pool(
     rank: int, input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None, padding: int | Sequence[int],
     dilation: int | Sequence[int], ceil_mode: bool, indices: bool
@@ -172,14 +172,15 @@ def max_pool(
 def _in_format(rank: int, values: TensorBase, input: TensorBase, single: bool) -> TensorBase:
     """Return the result in the input's memory format. A single volume is batched for the kernel; it has a format if it is dense."""
     if rank == 1:
-        return values if single else _of_lines(values, input)
+        return values if single else _pooled_as_images(values, input)
     if single and rank == 3 and input._ms_stride is not None and is_channels_last(input._ms_shape, input._ms_stride):
         return in_order(values, normalize(values._ms_shape, channels_last_strides(values._ms_shape)))
     return with_format(values, input)
 
 
-def _of_lines(values: TensorBase, input: TensorBase) -> TensorBase:
-    """Return what is pooled of lines in the memory format that torch finds in them as images of height 1."""
+def _pooled_as_images(values: TensorBase, input: TensorBase) -> TensorBase:
+    """Return the result of 1-d pooling in torch's memory order: torch pools a line as an image of height 1, and keeps channels-last order
+    if the image's strides suggest it."""
     (*front, length), (*steps, step) = input._ms_shape, strides_of(input)
     if not suggests_channels_last((*front, 1, length), (*steps, step * length, step)):
         return values
@@ -196,11 +197,11 @@ def _label(name: str, rank: int, rest: str = "") -> str:
 def _formatted(rank: int, values: TensorBase, input: TensorBase) -> TensorBase:
     """Return the result in the input's memory format where torch's kernel keeps the format: in one and two dimensions."""
     if rank == 1:
-        return _of_lines(values, input)
+        return _pooled_as_images(values, input)
     return values if rank == 3 else with_format(values, input)
 
 
-@node_called(_of_a_line)
+@node_called(_squeeze_label)
 def avg_pool(
     rank: int, input: TensorBase, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None, padding: int | Sequence[int],
     ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
@@ -283,7 +284,7 @@ def _refused_backward(values: Any, name: str, rank: int, single: bool) -> Any:
     return values
 
 
-@node_called(_of_a_line)
+@node_called(_squeeze_label)
 def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[TensorBase | int | None, ...]) -> TensorBase:
     """Average-pool to ``output_size``."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
@@ -305,7 +306,7 @@ def adaptive_avg_pool(rank: int, input: TensorBase, output_size: int | tuple[Ten
     return with_format(values, input) if set(out) == {1} and rank > 1 else _formatted(rank, values, input)
 
 
-@node_called(_of_a_line)
+@node_called(_squeeze_label)
 def adaptive_max_pool(rank: int, input: TensorBase, output_size: int | tuple[TensorBase | int | None, ...]) -> tuple[Any, Any]:
     """Max-pool to ``output_size``; return the maxima and their flat spatial indices."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)

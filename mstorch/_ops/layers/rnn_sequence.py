@@ -36,7 +36,7 @@ class _Sequence(Node):
         """Return the gradients of the gates, states and weights."""
         gradients = [*gradients, *([None] * (3 - len(gradients)))]
         if recorded:
-            return self._again(gradients)
+            return self._recorded_gradients(gradients)
         w = self.saved[self.places.index("w")].value(self, False)
         steps, rows, size = self.shapes
         dtype = w.dtype
@@ -57,7 +57,7 @@ class _Sequence(Node):
             found["b"] = sum_along(flat, 0)
         return [None if edge is None else found[place] for place, edge in zip(self.places, self.edges)]
 
-    def _again(self, gradients: Sequence[Any]) -> Sequence[Any]:
+    def _recorded_gradients(self, gradients: Sequence[Any]) -> Sequence[Any]:
         tensors = {place: apart(item.value(self, True), edge) for place, item, edge in zip(self.places, self.saved, self.edges)}
         recorded = modes.grad
         with grad_set_to(True):

@@ -40,8 +40,8 @@ def _nothing_of(tensor: TensorBase) -> Any:
     )
 
 
-# Positions of the factors, which are ignored if ``alpha`` is 0.
 _ROUNDED_ONCE = ("float16", "bfloat16", *SIGNED)
+# Positions of the factors, which are ignored if ``alpha`` is 0.
 _UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
 
 

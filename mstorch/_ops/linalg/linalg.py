@@ -538,7 +538,7 @@ def matrix_norm(
         if ord == "nuc":
             found = reduce.sum(values, -1)
         else:
-            found = _most(values, -1, False) if ord == 2 else _least(values, -1, False)
+            found = _max_or_zero(values, -1, False) if ord == 2 else _least(values, -1, False)
         if keepdim:
             for place in sorted((first, second)):
                 found = views.unsqueeze(found, place)
@@ -548,10 +548,10 @@ def matrix_norm(
     summed, taken = (first, second) if abs(ord) == 1 else (second, first)
     sums = reduce.sum(A.abs(), summed, keepdim)
     taken -= summed < taken and not keepdim
-    return finish_recorded(_most(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
+    return finish_recorded(_max_or_zero(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
 
 
-def _most(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
+def _max_or_zero(sizes: TensorBase, dim: int, keepdim: bool) -> TensorBase:
     """Return the maximum of nonnegative numbers along ``dim``; 0 for an empty dimension."""
     return reduce.amax(sizes, dim, keepdim) if sizes._ms_shape[dim] else reduce.sum(sizes, dim, keepdim)
 

@@ -58,7 +58,7 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
         )
 
 
-def _nothing(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
+def _zero_product(first: TensorBase, second: TensorBase, shape: tuple[int, ...]) -> TensorBase:
     """Return a product that is all zeros and that autograd tracks: of empty batches, or of different dtypes or bool where torch allows it.
     """
     made = second.new_zeros(shape)
@@ -117,7 +117,7 @@ def _products(input: TensorBase, mat2: TensorBase, label: str, out: TensorBase |
     expect_out_dtype(out, mat2._ms_dtype)
     a, b = input._ms_shape, mat2._ms_shape
     if 0 in (*a, *b) and (input._ms_dtype.category == 0 or input._ms_dtype is not mat2._ms_dtype or input._ms_dtype.ms is None):
-        return _nothing(input, mat2, (*a[:2], b[2]))  # torch does not check dtypes if there is nothing to compute
+        return _zero_product(input, mat2, (*a[:2], b[2]))  # torch does not check dtypes if there is nothing to compute
     _check_batches(input, mat2)
     refuse_codes("bmm" if a[1] * a[2] * b[2] < _SMALL_BATCH else "baddbmm_with_gemm", input)
     return call(_bmm, (input, mat2), label=label)
@@ -238,10 +238,10 @@ def _matmul(input: TensorBase, other: TensorBase, out: TensorBase | None) -> Ten
         touch(product)  # torch squeezes the row's dimension in place
         return _without_row(product)
     swapped = len(b) > len(a)
-    larger, smaller = (_turned(other), input if len(a) == 1 else _turned(input)) if swapped else (input, other)
+    larger, smaller = (_transposed(other), input if len(a) == 1 else _transposed(input)) if swapped else (input, other)
     if _folds(larger, smaller, len(a), given):
         product = _folded(larger, smaller, out)
-        return contiguous(_turned(product)) if swapped and len(smaller._ms_shape) == 2 else product
+        return contiguous(_transposed(product)) if swapped and len(smaller._ms_shape) == 2 else product
     if len(a) == len(b) == 3 and a[0] != b[0]:
         if a[0] == 1 and is_tracked(input) and not given:
             return _matmul(views.squeeze(input, 0), other, out)
@@ -255,7 +255,7 @@ def _without_row(product: TensorBase) -> TensorBase:
     return no_view(views.squeeze(product, 0))
 
 
-def _turned(tensor: TensorBase) -> TensorBase:
+def _transposed(tensor: TensorBase) -> TensorBase:
     return views.t(tensor) if len(tensor._ms_shape) == 2 else views.transpose(tensor, -2, -1)
 
 

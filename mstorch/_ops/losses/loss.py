@@ -58,8 +58,9 @@ def warn_of_broadcast(input: TensorBase, target: TensorBase) -> None:
         )
 
 
-def _as_broadcast(input: TensorBase, target: TensorBase) -> tuple[TensorBase, TensorBase]:
-    """Return both so that their dtypes count alike, as in torch, which broadcasts them first; warn of shapes that differ."""
+def _broadcast_first(input: TensorBase, target: TensorBase) -> tuple[TensorBase, TensorBase]:
+    """Return input and target; a 0-d one of another dtype is expanded to the other's shape, so that it has full weight in type promotion,
+    as in torch. Warn if the shapes differ."""
     warn_of_broadcast(input, target)
     if input._ms_dtype is not target._ms_dtype and bool(input._ms_shape) is not bool(target._ms_shape):
         shape = input._ms_shape or target._ms_shape
@@ -68,7 +69,7 @@ def _as_broadcast(input: TensorBase, target: TensorBase) -> tuple[TensorBase, Te
 
 
 def _refuse(name: str, input: TensorBase, target: TensorBase, weight: TensorBase | None = None) -> None:
-    """Raise torch's error unless the loss is one of real floating numbers; with a weight it may be one of complex numbers."""
+    """Raise torch's error if the dtypes promote to bool or an integer dtype, or to a complex one without a ``weight``."""
     kind = result_dtype((input, target))
     refuse_dtype(name, kind, below=2)
     if kind.is_complex and weight is None:
@@ -81,11 +82,11 @@ def mse_loss(
     weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return ``(input - target) ** 2``, reduced."""
-    input, target = _as_broadcast(input, target)
+    input, target = _broadcast_first(input, target)
     reduction = chosen(reduction, size_average, reduce)
     _refuse("mse_cpu", input, target, weight)
     if weight is None:
-        return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
+        return _difference_loss("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
 
 
@@ -97,7 +98,7 @@ def _mse_slope(difference: TensorBase, g: TensorBase, share: float) -> TensorBas
     return mul(mul(difference, 2 * share), g)
 
 
-def _between(
+def _difference_loss(
     label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
     input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
 ) -> TensorBase:  # fmt: skip
@@ -106,8 +107,8 @@ def _between(
     ``losses(input, target, *rest)`` returns the unreduced losses; ``slope(difference, gradient, share, *rest)`` returns the gradient, where
     ``share`` is the factor of each loss in the result (1, or 1 / n for the mean). ``of_array(difference, *rest)`` and ``array_slope`` do
     the same for arrays, if both tensors are in host memory and have one shape."""
-    if input._ms_shape == target._ms_shape and input._ms_stride is target._ms_stride is None and _plain(input, target):
-        return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
+    if input._ms_shape == target._ms_shape and input._ms_stride is target._ms_stride is None and _fits_arrays(input, target):
+        return _difference_loss_of_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
     if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts
         return reduced(losses(input, target, *rest), reduction)
     with grad_set_to(False):
@@ -115,11 +116,11 @@ def _between(
     return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
 
 
-def _plain(input: TensorBase, target: TensorBase) -> bool:
+def _fits_arrays(input: TensorBase, target: TensorBase) -> bool:
     return input._ms_dtype is target._ms_dtype and input._ms_dtype in (float32, float64) and in_one_piece((input, target))
 
 
-def _between_arrays(
+def _difference_loss_of_arrays(
     label: str, slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: TensorBase,
     target: TensorBase, reduction: str, rest: tuple[Any, ...],
 ) -> TensorBase:  # fmt: skip
@@ -176,7 +177,7 @@ def l1_loss(
     weight: TensorBase | None = None,
 ) -> TensorBase:  # fmt: skip
     """Return ``|input - target|``, reduced."""
-    input, target = _as_broadcast(input, target)
+    input, target = _broadcast_first(input, target)
     reduction = chosen(reduction, size_average, reduce)
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
@@ -187,14 +188,14 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> TensorBase:  # fmt: skip
     """Return ``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``, reduced."""
-    input, target = _as_broadcast(input, target)
+    input, target = _broadcast_first(input, target)
     reduction = chosen(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced(abs_of(_difference(input, target)), reduction)
     _refuse("smooth_l1_cpu", input, target)
-    return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
+    return _difference_loss("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
 
 
 def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
@@ -214,7 +215,7 @@ def huber_loss(
     input: TensorBase, target: TensorBase, reduction: str = "mean", delta: float = 1.0, weight: TensorBase | None = None
 ) -> TensorBase:
     """Return ``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``, reduced."""
-    input, target = _as_broadcast(input, target)
+    input, target = _broadcast_first(input, target)
     reduction = chosen(reduction, None, None)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -223,7 +224,7 @@ def huber_loss(
         check_result_cast(kind, input._ms_dtype)
     _refuse("huber_cpu", input, target, weight)
     if weight is None:
-        return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
+        return _difference_loss("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)
 
 

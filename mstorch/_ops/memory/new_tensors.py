@@ -17,7 +17,7 @@ from .from_data import copied, copied_tensor, without_values
 from .placing import placed
 
 
-def _beside(tensor_: TensorBase, device: device | str | int | None) -> Any:
+def _device_for(tensor_: TensorBase, device: device | str | int | None) -> Any:
     """Return the device for a new tensor: ``device`` if given, else the device of ``tensor_``."""
     return tensor_.device if device is None else device
 
@@ -31,10 +31,10 @@ def new_tensor(
     """Return a copy of ``data``, by default with this tensor's dtype."""
     devices.refuse_pinning(pin_memory, device, self)
     if isinstance(data, TensorBase):
-        kind, place = dtype or self._ms_dtype, _beside(self, device)
+        kind, place = dtype or self._ms_dtype, _device_for(self, device)
         found = without_values(data, kind, place, requires_grad)
         return as_asked(copied_tensor(data, kind, requires_grad, "tensor.new_tensor"), place) if found is None else found
-    return as_asked(copied(data, dtype or self._ms_dtype, requires_grad), _beside(self, device))
+    return as_asked(copied(data, dtype or self._ms_dtype, requires_grad), _device_for(self, device))
 
 
 @operation
@@ -44,7 +44,7 @@ def new_full(
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return a tensor filled with a value, by default with this tensor's dtype."""
-    place = _beside(self, device)
+    place = _device_for(self, device)
     return full(size, fill_value, dtype=dtype or self._ms_dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
 
 
@@ -55,7 +55,7 @@ def new_empty(
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor (in mstorch, of zeros), by default with this tensor's dtype."""
-    return empty(*size, dtype=dtype or self._ms_dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+    return empty(*size, dtype=dtype or self._ms_dtype, device=_device_for(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation(forms=SIZE)
@@ -65,7 +65,7 @@ def new_zeros(
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return zeros, by default with this tensor's dtype."""
-    return zeros(*size, dtype=dtype or self._ms_dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+    return zeros(*size, dtype=dtype or self._ms_dtype, device=_device_for(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation(forms=SIZE)
@@ -75,7 +75,7 @@ def new_ones(
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return ones, by default with this tensor's dtype."""
-    return ones(*size, dtype=dtype or self._ms_dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
+    return ones(*size, dtype=dtype or self._ms_dtype, device=_device_for(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 @operation
@@ -85,5 +85,5 @@ def new_empty_strided(
     requires_grad: bool = False, layout: layout | None = None, pin_memory: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return an uninitialized tensor with the given strides (in mstorch, of zeros), by default with this tensor's dtype."""
-    place = _beside(self, device)
+    place = _device_for(self, device)
     return empty_strided(size, stride, dtype=dtype or self._ms_dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)

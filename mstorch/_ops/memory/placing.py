@@ -82,7 +82,7 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
     positional = code.co_varnames[: code.co_argcount]
     place = positional.index("device") if "device" in positional and not code.co_flags & 4 else None
 
-    def _at(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _with_device(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with another device."""
         if place is not None and len(args) > place:
             return (*args[:place], device, *args[place + 1 :]), kwargs
@@ -116,12 +116,12 @@ def _placing(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[
         asked = bool(kwargs.pop("requires_grad", False))
 
         def hosted() -> tuple[tuple[Any, ...], dict[str, Any]]:
-            return (args, _of_stream(kwargs, found, like)) if drawn else _at(args, kwargs, "cpu")
+            return (args, _of_stream(kwargs, found, like)) if drawn else _with_device(args, kwargs, "cpu")
 
         if target is not None:
             given, others = hosted()
             return function(*given, **others, requires_grad=asked) if asked else function(*given, **others)
-        made = made_on_device(function, *_at(args, kwargs, "meta"))
+        made = made_on_device(function, *_with_device(args, kwargs, "meta"))
         if made is None:
             given, named_ones = hosted()
             made = function(*given, **named_ones)

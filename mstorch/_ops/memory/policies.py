@@ -22,11 +22,11 @@ def follow_policy(tensor: Any, policy: str | None) -> Any:
     if policy not in _OF_BOTH:
         raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
     tensor.__dict__[_POLICY] = policy
-    _give(type(tensor))
+    _add_members(type(tensor))
     return tensor
 
 
-def _give(cls: type) -> None:
+def _add_members(cls: type) -> None:
     """Add the members that call ``__torch_dispatch__`` to a subclass, unless the subclass or a class between it and Tensor defines them."""
     if cls in _given:
         return
@@ -37,7 +37,7 @@ def _give(cls: type) -> None:
             setattr(cls, name, member)
 
 
-def _asked(tensor: Any, policies: tuple[str, ...], name: str, *args: Any, overload: str = "default") -> Any:
+def _dispatched(tensor: Any, policies: tuple[str, ...], name: str, *args: Any, overload: str = "default") -> Any:
     """Return the result of the class's ``__torch_dispatch__`` for an operator. Return None if the result is NotImplemented, or if the
     tensor's policy is not in ``policies``."""
     if tensor.__dict__.get(_POLICY) not in policies:
@@ -62,7 +62,7 @@ def _size(self: TensorBase, dim: int | None = None) -> Any:
     """Return the size, or the length of one dimension, as the class's ``__torch_dispatch__`` answers."""
     if dim is not None:
         dim = _place(self, dim)
-    found = _asked(self, _OF_SIZES, "sym_size")
+    found = _dispatched(self, _OF_SIZES, "sym_size")
     if found is None:
         return _plain("size")(self) if dim is None else _plain("size")(self, dim)
     return Size(found) if dim is None else found[dim]
@@ -70,7 +70,7 @@ def _size(self: TensorBase, dim: int | None = None) -> Any:
 
 def _stride(self: TensorBase, dim: int | None = None) -> Any:
     """Return the strides, or the stride of one dimension, as the class's ``__torch_dispatch__`` answers."""
-    found = _asked(self, _OF_BOTH, "sym_stride")
+    found = _dispatched(self, _OF_BOTH, "sym_stride")
     if found is None:
         return _plain("stride")(self) if dim is None else _plain("stride")(self, dim)
     return tuple(found) if dim is None else found[dim]
@@ -78,7 +78,7 @@ def _stride(self: TensorBase, dim: int | None = None) -> Any:
 
 def _number(name: str, operator: str) -> Callable[..., Any]:
     def method(self: TensorBase) -> Any:
-        found = _asked(self, _OF_SIZES, operator)
+        found = _dispatched(self, _OF_SIZES, operator)
         return _plain(name)(self) if found is None else found
 
     method.__name__, method.__doc__ = name, f"Return what the class answers to ``aten.{operator}``."
@@ -88,16 +88,16 @@ def _number(name: str, operator: str) -> Callable[..., Any]:
 def _is_contiguous(self: TensorBase, memory_format: Any = contiguous_format) -> Any:
     """Return whether the tensor is contiguous in a memory format, as its class's ``__torch_dispatch__`` answers."""
     if memory_format is contiguous_format:
-        found = _asked(self, _OF_BOTH, "is_contiguous")
+        found = _dispatched(self, _OF_BOTH, "is_contiguous")
     else:
-        found = _asked(self, _OF_BOTH, "is_contiguous", memory_format, overload="memory_format")
+        found = _dispatched(self, _OF_BOTH, "is_contiguous", memory_format, overload="memory_format")
     return _plain("is_contiguous")(self, memory_format=memory_format) if found is None else found
 
 
 def _length(self: Any) -> int:
     if not self.dim():
         raise TypeError("len() of a 0-d tensor")
-    found = _asked(self, _OF_SIZES, "sym_size")
+    found = _dispatched(self, _OF_SIZES, "sym_size")
     return (_plain("size")(self) if found is None else found)[0]
 
 

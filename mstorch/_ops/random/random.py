@@ -412,7 +412,7 @@ def normal(
         if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
             broadcast_shape(mean._ms_shape, std._ms_shape)
         if generator is None and any(map(draws_on_device, (mean, std))):
-            return _around(mean, std, kind, out)
+            return _normal_on_device(mean, std, kind, out)
         return _drawn_around([item for item in (mean, std) if isinstance(item, TensorBase)], mean, std, engine, kind, out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu", size)
@@ -433,7 +433,7 @@ def _drawn_around(
     return _sampled(draw("normal_around", engine, centre, spread, kind.name), kind, given, out)
 
 
-def _around(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
+def _normal_on_device(mean: Any, std: Any, kind: dtype, out: Any) -> Any:
     """Return normal random numbers whose mean and standard deviation are device tensors, computed on the device without reading them on the
     host."""
     given = [item for item in (mean, std) if isinstance(item, TensorBase)]

@@ -115,7 +115,7 @@ def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str
     return _stored(lt(_unit(stream, shape, "float32"), p), dtype)
 
 
-def _there(values: Any) -> TensorBase:
+def _on_device(values: Any) -> TensorBase:
     """Return an array or device tensor as a float32 device tensor."""
     if isinstance(values, np.ndarray):
         return wrap(from_numpy(np.array(values, np.float32)))
@@ -124,7 +124,7 @@ def _there(values: Any) -> TensorBase:
 
 def bernoulli_each(stream: DeviceStream, p: Any, dtype: str) -> Raw:
     """Return 1 with the probability at the same position in ``p``, else 0."""
-    chances = _there(p)
+    chances = _on_device(p)
     return _stored(lt(_unit(stream, tuple(chances._ms_shape), "float32"), chances), dtype)
 
 
@@ -166,7 +166,7 @@ def multinomial(stream: DeviceStream, weights: Any, count: int, replacement: boo
     """Return indices drawn with the given weights: the index of the largest quotient of a weight and an exponential number; with
     replacement, drawn anew for each sample.
     """
-    flat = _there(weights)
+    flat = _on_device(weights)
     *outer, kinds = flat._ms_shape
     race = elementwise.div(
         reshape(flat, (-1, 1, kinds)), wrap(exponential(stream, (math.prod(outer), count if replacement else 1, kinds), 1.0, "float32"))

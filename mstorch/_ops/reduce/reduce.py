@@ -313,7 +313,7 @@ def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
     if isinstance(dim, TensorBase) or other is not None:
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
-        return finish(_whole(_amax, "max", input), out)
+        return finish(_extreme_of_all(_amax, "max", input), out)
     return _extremes(_argmax, "max", return_types.max, input, dim, keepdim, out)
 
 
@@ -324,7 +324,7 @@ def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, oth
     if isinstance(dim, TensorBase) or other is not None:
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:
-        return finish(_whole(_amin, "min", input), out)
+        return finish(_extreme_of_all(_amin, "min", input), out)
     return _extremes(_argmin, "min", return_types.min, input, dim, keepdim, out)
 
 
@@ -347,7 +347,7 @@ def _extremes(
     return finish_exactly(found, out)
 
 
-def _whole(kernel_: Kernel, name: str, input: TensorBase) -> Any:
+def _extreme_of_all(kernel_: Kernel, name: str, input: TensorBase) -> Any:
     if math.prod(input._ms_shape) == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "

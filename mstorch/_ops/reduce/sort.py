@@ -217,7 +217,7 @@ def _refuse_kinds(kernel_: str, input: TensorBase, *others: str) -> None:
         raise not_for(kernel_, input._ms_dtype.name)
 
 
-def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+def _shape_without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
     """Return the shape with length 1 along a dimension."""
     return (*shape[:dim], 1, *shape[dim + 1 :]) if shape else shape
 
@@ -315,7 +315,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
             f"Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out[0].type()} does not "
             f"equal {input.type()} (while checking arguments for median)"
         )
-    refuse_parts(out, input, _without(shape, dim))
+    refuse_parts(out, input, _shape_without(shape, dim))
     length = shape[dim] if shape else 1
     order = _order(input, dim, False)
     if not shape:
@@ -363,7 +363,7 @@ def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[
     for word, target, kind in zip(("values", "indices"), out or (), (input._ms_dtype, int64)):
         if target._ms_dtype is not kind:
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._ms_dtype)}' for {word} output")
-    refuse_parts(out, input, _without(shape, dim))
+    refuse_parts(out, input, _shape_without(shape, dim))
     if shape:
         _refuse_kinds("mode_cpu", input)
     if not shape or 0 in shape:

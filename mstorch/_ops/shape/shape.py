@@ -108,7 +108,7 @@ def triu_indices(
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 
-def _beside(src: TensorBase, input: TensorBase) -> TensorBase:
+def _on_device_of(src: TensorBase, input: TensorBase) -> TensorBase:
     """Return the source of a copy, moved to the device of ``input``; torch copies between devices too."""
     return src if src._ms_storage.__class__ is input._ms_storage.__class__ else src.to(input.device)
 
@@ -149,7 +149,7 @@ def _scattered(input: TensorBase, src: TensorBase, part: Callable[[Any], Any]) -
     shape = input._ms_shape
     places = part(tensor_of(np.arange(math.prod(shape), dtype=np.int64).reshape(shape)))
     _check_part(src, places)
-    return keep_gaps(input, of_sizes(put_flat(input, places, _beside(src, input).to(input._ms_dtype), False)))
+    return keep_gaps(input, of_sizes(put_flat(input, places, _on_device_of(src, input).to(input._ms_dtype), False)))
 
 
 @node_called("DiagonalScatterBackward0")
@@ -202,7 +202,7 @@ def as_strided_scatter(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src._ms_shape)}, slice size = {list(size)}"
         )
-    src = _beside(src, input)
+    src = _on_device_of(src, input)
     if hit is not None and not hit.all():
         src, positions = src[tensor_of(hit)], positions[hit]
     where = tensor_of(np.ascontiguousarray(positions, np.int64))

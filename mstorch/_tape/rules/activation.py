@@ -125,7 +125,7 @@ def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> 
     return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # a form in which no exponential overflows
 
 
-@v.ways(array=lambda g, x: v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x))
+@v.ways(array=lambda g, x: v.wide(_logsigmoid_gradient)(g, v.exp(v.neg(v.abs_(x))), x))
 def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
     return v.mul(g, v.sigmoid(v.neg(x)))
 
@@ -133,7 +133,7 @@ def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
 chained("logsigmoid", 0, _logsigmoid_slope, "LogSigmoidBackward0")
 
 
-def _below(g: Array, z: Array, x: Array) -> Array:
+def _logsigmoid_gradient(g: Array, z: Array, x: Array) -> Array:
     """Return the gradient of logsigmoid at x, given ``z = exp(-|x|)`` in the dtype of x, which torch saves."""
     share = v.div(z, v.plus(z, 1))
     return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))

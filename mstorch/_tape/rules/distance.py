@@ -25,7 +25,7 @@ def p_norm(node: Applied, g: Array) -> Array | None:
     return slope(restored(node, g, dims, keepdim), node.kept(g, 0), restored(node, node.kept(g, 1), dims, keepdim))
 
 
-def _over(value: Array, norm: Array, exponent: float = 1) -> Array:
+def _divided_by_norm(value: Array, norm: Array, exponent: float = 1) -> Array:
     """Divide a value by a power of the norm; return zero where the norm is zero."""
     flat = v.is_zero(norm)
     return v.where(flat, 0, v.div(value, _power(v.where(flat, 1, norm), exponent)))
@@ -39,7 +39,7 @@ def _of_norm(g: Array, x: Array, y: Array, p: float, dims: tuple[int, ...]) -> A
     if p == 1:
         return _signed(x, g)
     if p == 2:
-        return v.mul(_over(x, y), g)
+        return v.mul(_divided_by_norm(x, y), g)
     if math.isinf(p):
         size, norm = np.abs(v.host_array(x)), v.host_array(y)
         largest = (size == norm) | np.isnan(size) & np.isnan(norm)
@@ -50,7 +50,7 @@ def _of_norm(g: Array, x: Array, y: Array, p: float, dims: tuple[int, ...]) -> A
         powers = v.where(v.is_zero(x), 0, _signed(x, _power(v.abs_(x), p - 1)))
         return v.mul(v.mul(powers, g), _power(y, 1 - p))
     powers = _signed(x, _power(v.abs_(x), p - 1)) if p < 2 else v.mul(x, _power(v.abs_(x), p - 2))
-    return v.mul(powers, _over(g, y, p - 1))
+    return v.mul(powers, _divided_by_norm(g, y, p - 1))
 
 
 def _power(value: Array, exponent: float) -> Array:
@@ -79,10 +79,10 @@ def _of_distance(g: Array, x: Array, y: Array, p: float) -> Array:
     if p == 1:
         return v.flat_in(v.mul(g, _sign(x)), x)
     if p == 2:
-        return _over(v.mul(g, x), y)
+        return _divided_by_norm(v.mul(g, x), y)
     if math.isinf(p):
         return v.flat_in(_at_largest(v.mul(g, _sign(x)), x, y), x)
     if p >= 2:
-        return _over(v.mul(v.mul(x, _power(v.abs_(x), p - 2)), g), y, p - 1)
-    found = _over(v.mul(v.mul(_sign(x), _power(v.abs_(x), p - 1)), g), y, p - 1)
+        return _divided_by_norm(v.mul(v.mul(x, _power(v.abs_(x), p - 2)), g), y, p - 1)
+    found = _divided_by_norm(v.mul(v.mul(_sign(x), _power(v.abs_(x), p - 1)), g), y, p - 1)
     return v.where(v.is_zero(x), 0, found) if p < 1 else found

@@ -222,7 +222,7 @@ def _mine_of_arrays(x: Array, y: Array, op: str) -> Array:
 
 
 @v.ways(array=_mine_of_arrays)
-def _mine(x: Any, y: Any, op: str) -> Any:
+def _first_is_result(x: Any, y: Any, op: str) -> Any:
     """Return a mask for the first operand of ``fmax`` or ``fmin``: True where x is the result, or y is NaN."""
     return v.either((v.ge if op == "fmax" else v.le)(x, y), v.ne(y, y))
 
@@ -232,7 +232,7 @@ def _extreme_number(op: str) -> None:
 
     @rule(op, keep=(0, 1))
     def chosen(node: Applied, g: Operand) -> Any:
-        mine = _mine(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
+        mine = _first_is_result(v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1)), op)
         return (
             None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
             None if node.edges[1] is None else v.fit(v.where(mine, 0, g), node.shapes[1]),

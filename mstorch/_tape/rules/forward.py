@@ -164,7 +164,7 @@ def prod(call: Call) -> Any:
     return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
-def _beside(tangent: Operand, normal: Operand, axes: tuple[int, ...], count: int) -> Operand:
+def _projected_out(tangent: Operand, normal: Operand, axes: tuple[int, ...], count: int) -> Operand:
     """Return a tangent minus its mean and its projection on the normalized values."""
     number = v.constant(count, normal)
     moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
@@ -182,7 +182,7 @@ def layer_norm(call: Call) -> Operand:
     normal, inverse = standardised(call.x(), axes, count, eps)
     found = None
     if call.t(0) is not None:
-        found = v.mul(v.mul(_beside(call.t(0), normal, axes, count), inverse), call.x(1))
+        found = v.mul(v.mul(_projected_out(call.t(0), normal, axes, count), inverse), call.x(1))
     if call.t(1) is not None:
         found = v.sum_of(found, v.mul(normal, call.t(1)))
     if call.t(2) is not None:
@@ -211,7 +211,7 @@ def batch_norm_train(call: Call) -> tuple[TensorBase | None, ...]:
     normal, inverse = standardised(call.x(), axes, count, eps)
     found = None
     if call.t(0) is not None:
-        found = v.mul(_beside(call.t(0), normal, axes, count), v.mul(inverse, v.reshape(call.x(1), wide)))
+        found = v.mul(_projected_out(call.t(0), normal, axes, count), v.mul(inverse, v.reshape(call.x(1), wide)))
     if call.t(1) is not None:
         found = v.sum_of(found, v.mul(normal, v.reshape(call.t(1), wide)))
     if call.t(2) is not None:

@@ -72,7 +72,7 @@ def _sigmoid_slope(g: Operand, y: Operand) -> Operand:
     return v.mul(v.mul(g, v.plus(v.neg(y), 1)), y)
 
 
-# Of the two half-precision dtypes torch rounds intermediate results of float16 only.
+# torch rounds intermediate results in float16, but not in bfloat16.
 chained("sigmoid", "result", v.in_one_kernel(
     "sigmoid_grad", lambda g, y: (_sigmoid_slope if dtype_name(g) == "float16" else v.wide(_sigmoid_slope))(g, y)
 ))  # fmt: skip

@@ -18,7 +18,7 @@ def pad(node: Applied, g: Operand) -> Operand:
     return v.pad(g, tuple(-n for n in node.args[0]), 0)
 
 
-def _along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
+def _pad_gradient_along(g: Any, axis: int, length: int, before: int, after: int, mode: str) -> Any:
     """Return the gradient of padding along one axis: the gradient of the input's elements, to which that of the padding is added at the
     elements from which it was copied."""
     if not (before or after):
@@ -55,7 +55,7 @@ def _axis_by_axis(node: Any, g: Any) -> Any:
         return None
     for i in range(len(pads) // 2):
         axis = len(shape) - 1 - i
-        g = _along(g, axis, shape[axis], pads[2 * i], pads[2 * i + 1], mode)
+        g = _pad_gradient_along(g, axis, shape[axis], pads[2 * i], pads[2 * i + 1], mode)
     return g
 
 

@@ -89,7 +89,7 @@ _extreme("amin")
 _cumprod = Primitive("cumprod")
 
 
-def _moved(value: Operand) -> Operand:
+def _shifted_by_one(value: Operand) -> Operand:
     """Shift the elements by one along the last dimension; the first becomes 1."""
     return v.pad(value, (1, -1), 1)
 
@@ -101,8 +101,8 @@ def _turned(value: Operand) -> Operand:
 def _products_without(x: Operand) -> Operand:
     """Return for each element the product of the others along the last dimension, exact if some are zero."""
     last = len(v.shape_of(x)) - 1
-    before = _moved(_cumprod(x, last))
-    behind = _turned(_moved(_cumprod(_turned(x), last)))
+    before = _shifted_by_one(_cumprod(x, last))
+    behind = _turned(_shifted_by_one(_cumprod(_turned(x), last)))
     return v.mul(before, behind)
 
 

@@ -28,12 +28,12 @@ def _joined(values: list[Any]) -> Operand:
     return v.cat(values, -1)
 
 
-def _rest(y: Operand) -> Operand:
+def _one_minus(y: Operand) -> Operand:
     return v.plus(v.neg(y), 1)
 
 
-_sigmoid_grad = v.in_one_kernel("sigmoid_grad", lambda g, y: v.mul(g, v.mul(y, _rest(y))))
-_tanh_grad = v.in_one_kernel("tanh_grad", lambda g, y: v.mul(g, _rest(v.mul(y, y))))
+_sigmoid_grad = v.in_one_kernel("sigmoid_grad", lambda g, y: v.mul(g, v.mul(y, _one_minus(y))))
+_tanh_grad = v.in_one_kernel("tanh_grad", lambda g, y: v.mul(g, _one_minus(v.mul(y, y))))
 
 
 def _by_sigmoid(g: Operand, y: Operand) -> Operand:
@@ -69,7 +69,7 @@ def gru_cell(node: Applied, g: Operand) -> tuple[Any, ...]:
     (xr, xz, xn), (hr, hz, hn) = _split(node.kept(g, 0), 3), _split(node.kept(g, 1), 3)
     reset, update = v.sigmoid(v.add(xr, hr)), v.sigmoid(v.add(xz, hz))
     new = v.tanh(v.add(xn, v.mul(reset, hn)))
-    by_new = _by_tanh(v.mul(g, _rest(update)), new)
+    by_new = _by_tanh(v.mul(g, _one_minus(update)), new)
     by_update = _by_sigmoid(v.mul(g, v.sub(hidden, new)), update)
     by_reset = _by_sigmoid(v.mul(by_new, hn), reset)
     return _joined([by_reset, by_update, by_new]), _joined([by_reset, by_update, v.mul(by_new, reset)]), v.mul(g, update)

@@ -105,7 +105,7 @@ def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapp
     return mapping[type(custom_module)]
 
 
-def _given(qconfig: QConfig | None, what: str) -> Any:
+def _required(qconfig: QConfig | None, what: str) -> Any:
     if qconfig is None:
         raise AssertionError(f"qconfig must be provided to {what}")
     return qconfig
@@ -113,17 +113,17 @@ def _given(qconfig: QConfig | None, what: str) -> Any:
 
 def activation_dtype(qconfig: QConfig | None) -> Any:
     """Return the dtype of activations in a qconfig."""
-    return _given(qconfig, "determine activation dtype").activation().dtype
+    return _required(qconfig, "determine activation dtype").activation().dtype
 
 
 def weight_dtype(qconfig: QConfig | None) -> Any:
     """Return the dtype of weights in a qconfig."""
-    return _given(qconfig, "determine weight dtype").weight().dtype
+    return _required(qconfig, "determine weight dtype").weight().dtype
 
 
 def get_qconfig_dtypes(qconfig: Any) -> tuple[Any, Any, bool]:
     """Return the dtypes of activations and weights, and whether activations are quantized dynamically."""
-    activation, weight = _given(qconfig, "extract dtypes").activation(), qconfig.weight()
+    activation, weight = _required(qconfig, "extract dtypes").activation(), qconfig.weight()
     return activation.dtype, weight.dtype, getattr(activation, "is_dynamic", False)
 
 
@@ -165,7 +165,7 @@ def op_is_int8_dynamically_quantized(qconfig: QConfig | None) -> bool:
 
 def get_quant_type(qconfig: Any) -> QuantType:
     """Return the QuantType of a qconfig."""
-    activation, weight = _given(qconfig, "determine quant type").activation(), qconfig.weight()
+    activation, weight = _required(qconfig, "determine quant type").activation(), qconfig.weight()
     dynamic = getattr(activation, "is_dynamic", False)
     static = (*_STATIC, torch.quint4x2)
     if weight.dtype in static:

@@ -45,16 +45,16 @@ def _named(model: Any) -> dict[str, Any]:
     return {_plain_name(name) if _wrapped(model) else name: one for name, one in model.named_parameters()}
 
 
-def _given(value: Any, options: StateDictOptions) -> Any:
+def _detached_or_full(value: Any, options: StateDictOptions) -> Any:
     """Return the detached value; with ``full_state_dict``, DTensors are gathered to full tensors."""
     if isinstance(value, dict):
-        return {key: _given(one, options) for key, one in value.items()}
+        return {key: _detached_or_full(one, options) for key, one in value.items()}
     if isinstance(value, DTensor) and options.full_state_dict:
         value = value.full_tensor()
     return value.detach() if isinstance(value, torch.Tensor) else value
 
 
-def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+def _on_rank_0_if_full(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
     """Return the state dict; {} on other ranks than 0 if full states are offloaded to the CPU, as in torch."""
     if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank():
         return {}
@@ -70,7 +70,7 @@ def get_model_state_dict(model: Any, *, submodules: set[Module] | None = None, o
         raise NotImplementedError("mstorch: get_model_state_dict takes no submodules")
     state = (model.module if _wrapped(model) else model).state_dict()
     frozen = {name for name, one in _named(model).items() if not one.requires_grad} if options.ignore_frozen_params else set()
-    return _kept({name: _given(value, options) for name, value in state.items() if name not in frozen}, options)
+    return _on_rank_0_if_full({name: _detached_or_full(value, options) for name, value in state.items() if name not in frozen}, options)
 
 
 def _received(state: dict[str, Any], options: StateDictOptions) -> Any:
@@ -140,11 +140,11 @@ def get_optimizer_state_dict(
         _init_optim_state(optimizer)
         for parameter, state in optimizer.state.items():
             spread = {key: _as_spread(value, parameter) for key, value in state.items()}
-            found["state"][names[id(parameter)]] = _given(spread, options)
+            found["state"][names[id(parameter)]] = _detached_or_full(spread, options)
         for group in optimizer.param_groups:
             rest = {key: value for key, value in group.items() if key != "params"}
             found["param_groups"].append({**rest, "params": [names[id(one)] for one in group["params"]]})
-    return _kept(found, options)
+    return _on_rank_0_if_full(found, options)
 
 
 def set_optimizer_state_dict(

@@ -56,13 +56,13 @@ class FlatOwner:
         self.grad: Any = None
         if visible:
             for entry, (parameter, _, _) in zip(self.entries, parameters):
-                entry.orig = torch.nn.Parameter(self._own(self.sharded.detach(), entry), parameter.requires_grad)
+                entry.orig = torch.nn.Parameter(self._own_slice(self.sharded.detach(), entry), parameter.requires_grad)
         for entry in self.entries:
             for module, name in entry.places:
                 del module._parameters[name]
         self.put(self.sharded)
 
-    def _own(self, part: torch.Tensor, entry: _Entry) -> torch.Tensor:
+    def _own_slice(self, part: torch.Tensor, entry: _Entry) -> torch.Tensor:
         """Return the slice of this rank's shard that belongs to a parameter: 1-d, maybe empty."""
         first = min(max(entry.start - self.first, 0), self.each)
         last = min(max(entry.stop - self.first, 0), self.each)
@@ -99,9 +99,9 @@ class FlatOwner:
         self.sharded.grad = local if held is None else held + local
         for entry in self.entries:
             if entry.orig is not None and entry.orig.requires_grad:
-                part = self._own(self.sharded.grad, entry)
+                part = self._own_slice(self.sharded.grad, entry)
                 held = entry.orig.grad
-                entry.orig.grad = part if held is None else held + self._own(local, entry)
+                entry.orig.grad = part if held is None else held + self._own_slice(local, entry)
         if self.visible:
             self.sharded.grad = None
 
@@ -112,7 +112,7 @@ class FlatOwner:
             with torch.no_grad():
                 self.sharded.data = fn(self.sharded.data)
             for entry in self.entries:
-                entry.orig.data = self._own(self.sharded.detach(), entry)
+                entry.orig.data = self._own_slice(self.sharded.detach(), entry)
         self.dtype = self.sharded.dtype
 
     @contextmanager

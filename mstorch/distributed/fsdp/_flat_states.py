@@ -25,7 +25,7 @@ def _tensors_like(owner: FlatOwner, states: dict[Any, Any]) -> Any:
         for key, value in states.get(entry.orig, {}).items():
             if isinstance(value, torch.Tensor) and value.dim():
                 flat = found.setdefault(key, torch.zeros(owner.each, dtype=value.dtype, device=value.device))
-                owner._own(flat, entry).copy_(value)
+                owner._own_slice(flat, entry).copy_(value)
             else:
                 found.setdefault(key, value)
     return found or None
@@ -87,7 +87,7 @@ def loadable_state(model: Any, optimizer: Optimizer, given: dict[str, Any], pref
         for entry in owner.entries:
             if entry.name in mine:
                 state[numbers[id(entry.orig)]] = {
-                    key: owner._own(value, entry).clone() if isinstance(value, torch.Tensor) and value.dim() else value
+                    key: owner._own_slice(value, entry).clone() if isinstance(value, torch.Tensor) and value.dim() else value
                     for key, value in parts.items()
                 }
     groups, count = [], 0

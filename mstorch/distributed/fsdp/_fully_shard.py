@@ -236,14 +236,14 @@ def let_go(module: Any) -> None:
 
 def before(module: FSDPModule, inputs: tuple[Any, ...], kwargs: Any) -> Any:
     gather(module)
-    given = _given(module, module._shards, inputs, kwargs)
+    given = _moved_and_cast(module, module._shards, inputs, kwargs)
     block, blocks = forgetting(), module.__dict__.setdefault("_fsdp_blocks", [])
     block.__enter__()
     blocks[END:] = (block,)  # no interrupt comes between
     return given
 
 
-def _given(module: Any, shards: Shards, inputs: tuple[torch.Tensor, ...], kwargs: Any) -> Any:
+def _moved_and_cast(module: Any, shards: Shards, inputs: tuple[torch.Tensor, ...], kwargs: Any) -> Any:
     """Return the arguments, moved and cast; None if nothing changes."""
     policy = shards.policy
     if shards.device.type != "cpu" and not getattr(module, "_inner", False):

@@ -215,7 +215,7 @@ class Shards:
                 grads = [owner.grad.to(dtype).contiguous() for owner in owners]
                 rows = self._rows(grads)
                 parts = [torch.empty_like(row, memory_format=torch.contiguous_format) for row in rows[self.group.rank()]]
-                op, divisor = self._way(self.group, parts)
+                op, divisor = self._reduction_and_divisor(self.group, parts)
                 self.group._reduce_scatter_pieces(parts, rows, op)
                 for owner, part in zip(owners, parts):
                     owner.grad = None
@@ -230,11 +230,11 @@ class Shards:
         owner.partial = None if self.averages_copies else part
         if not self.averages_copies:
             return None
-        op, divisor = self._way(self.copies, [part])
+        op, divisor = self._reduction_and_divisor(self.copies, [part])
         self.copies.allreduce([part], op).wait()
         return part if divisor is None or self.divisor is not None else part.div_(divisor)
 
-    def _way(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
+    def _reduction_and_divisor(self, group: Any, parts: Sequence[Any]) -> tuple[ReduceOp, float | None]:
         """Return the reduction to request for gradients, and the divisor to apply to its result: None if AVG is requested, which HCCL
         lacks."""
         if self.divisor is None and parts[0].device.type == "cpu":

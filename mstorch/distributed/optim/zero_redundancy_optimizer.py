@@ -52,7 +52,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         super().__init__(given, defaults)
         self._rebuild()
 
-    def _parts(self) -> list[list[list[Any]]]:
+    def _parameters_by_rank(self) -> list[list[list[Any]]]:
         """Return the parameters that each rank updates, as ``[rank][param group]`` lists. Parameters are assigned by descending size to the
         rank that has the fewest elements."""
         sizes = [0] * self.world_size
@@ -68,7 +68,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return found
 
     def _rebuild(self) -> None:
-        self._partition = self._parts()
+        self._partition = self._parameters_by_rank()
         mine = [
             {**{key: value for key, value in group.items() if key != "params"}, "params": part}
             for group, part in zip(self.param_groups, self._partition[self.rank])

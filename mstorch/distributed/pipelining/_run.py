@@ -34,7 +34,7 @@ class _Batch:
         self._operations.clear()
 
 
-def _room(known: _TensorMeta, device: torch.device) -> torch.Tensor:
+def _buffer(known: _TensorMeta, device: torch.device) -> torch.Tensor:
     return torch.empty(known.shape, dtype=known.dtype, device=device)
 
 
@@ -107,7 +107,7 @@ class Run:
             return []
         if kind is FORWARD and not self._knew[index]:
             self._knew[index] = True
-            self._tell(stage.outputs, peer)
+            self._send_metadata(stage.outputs, peer)
         return [self._operation(dist.isend, one.detach().contiguous(), peer) for one in tensors]
 
     def _hand_over(self, stage: PipelineStage, target: PipelineStage, forward: bool, number: Any, tensors: tuple[Any, ...]) -> None:
@@ -130,11 +130,11 @@ class Run:
         peer = self._peers[index]
         if kind is FORWARD:
             if stage.inputs is None:
-                stage.expect(self._hear(peer))
+                stage.expect(self._receive_metadata(peer))
             known: Any = stage.inputs
         else:
             known = [stage.outputs[place] for place in stage.output_gradients()]  # type: ignore[index]
-        buffers = [_room(one, stage.device) for one in known]
+        buffers = [_buffer(one, stage.device) for one in known]
         take: Callable[..., None] = stage.receive if kind is FORWARD else stage.receive_gradients
 
         def then() -> None:
@@ -143,7 +143,7 @@ class Run:
         return [((target, kind, number), buffers, peer, then)]
 
     @by_the_host
-    def _tell(self, known: tuple[_TensorMeta, ...], peer: int) -> None:
+    def _send_metadata(self, known: tuple[_TensorMeta, ...], peer: int) -> None:
         """Start to send the metadata of a stage's outputs."""
         data = torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(known)), np.uint8))
         size = torch.tensor([data.numel()], dtype=torch.int64, device="cpu")
@@ -151,7 +151,7 @@ class Run:
             self._told.append(dist.isend(one, group=self._group, group_dst=peer))
 
     @by_the_host
-    def _hear(self, peer: int) -> tuple[_TensorMeta, ...]:
+    def _receive_metadata(self, peer: int) -> tuple[_TensorMeta, ...]:
         size = torch.zeros(1, dtype=torch.int64, device="cpu")
         dist.recv(size, group=self._group, group_src=peer)
         data = torch.empty(int(size), dtype=torch.uint8, device="cpu")

@@ -92,7 +92,7 @@ def _is_mask(value: Any) -> bool:
     return isinstance(value, BlockMask)
 
 
-def _cut(values: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dict[Any, Any]]:
+def _chunk_arguments(values: dict[Any, Any], specs: dict[Any, Any], chunks: int) -> list[dict[Any, Any]]:
     """Return a dict of arguments for each microbatch."""
     if not values:
         return [{} for _ in range(chunks)]
@@ -122,10 +122,10 @@ def split_args_kwargs_into_chunks(
     if kwargs_chunk_spec is None:
         kwargs_chunk_spec = tree_map(usual, kwargs, is_leaf=_is_mask)
     numbered, numbered_specs = dict(enumerate(args)), dict(enumerate(args_chunk_spec))
-    positional = _cut(numbered, numbered_specs, chunks)
-    named = _cut(kwargs, kwargs_chunk_spec, len(positional))
+    positional = _chunk_arguments(numbered, numbered_specs, chunks)
+    named = _chunk_arguments(kwargs, kwargs_chunk_spec, len(positional))
     if len(named) < len(positional):
-        positional = _cut(numbered, numbered_specs, len(named))
+        positional = _chunk_arguments(numbered, numbered_specs, len(named))
     if len(positional) != len(named):
         raise RuntimeError(f"args and kwargs are split into different number of chunks: {len(positional)}, {len(named)}")
     return [tuple(one[number] for number in range(len(one))) for one in positional], named

@@ -48,7 +48,7 @@ class _PipelineSchedule(ABC):
         """The kind of step for which stages know each other's tensor metadata: with backward (True), without (False), none yet (None)."""
 
     @abstractmethod
-    def _mine(self) -> list[PipelineStage]:
+    def _local_stages(self) -> list[PipelineStage]:
         """Return the local stages."""
 
     @abstractmethod
@@ -66,14 +66,14 @@ class _PipelineSchedule(ABC):
         each microbatch.
         """
         self._check_gradients()
-        for stage in self._mine():
+        for stage in self._local_stages():
             stage.has_backward = self._has_backward
             stage.chunks = self._n_microbatches
             stage.clear_runtime_states()
         args_split, kwargs_split = self._split_inputs(args, kwargs)
         targets = None if target is None else list(_split_tensor(target, _ALONG_THE_BATCH, self._n_microbatches))
         self._step_microbatches(args_split, kwargs_split, targets, losses, return_outputs, loss_kwargs=loss_kwargs)
-        for stage in self._mine():
+        for stage in self._local_stages():
             if stage.is_last and return_outputs:
                 return self._merge_outputs(stage.output_chunks)
         return None
@@ -114,7 +114,7 @@ class _PipelineSchedule(ABC):
     ) -> None:  # fmt: skip
         """Run microbatches through the pipeline."""
         arg_mbs, kwarg_mbs = self._check_inputs(arg_mbs, kwarg_mbs, target_mbs, losses)
-        stages, backward = self._mine(), self._has_backward
+        stages, backward = self._local_stages(), self._has_backward
         orders, peers = self._orders(), self._peers()
         if self._known_for != backward:
             for stage in stages:
@@ -156,7 +156,7 @@ class _PipelineSchedule(ABC):
                 if action.computation_type not in (FORWARD, FULL_BACKWARD, REDUCE_GRAD):
                     raise NotImplementedError(f"mstorch: torch.distributed.pipelining has no {action.computation_type.value} ({action})")
                 found[action.stage_index] = rank
-        stages = self._mine()
+        stages = self._local_stages()
         have = sorted(stage.stage_index for stage in stages)
         due = sorted(stage for stage, rank in found.items() if rank == stages[0].group_rank)
         if have != due:
@@ -213,7 +213,7 @@ class PipelineScheduleSingle(_PipelineSchedule):
     def _get_pipeline_order(self) -> dict[int, list[_Action | None]] | None:
         return None
 
-    def _mine(self) -> list[PipelineStage]:
+    def _local_stages(self) -> list[PipelineStage]:
         return [self._stage]
 
     def _orders(self) -> dict[int, list[_Action | None]]:
@@ -284,7 +284,7 @@ class PipelineScheduleMulti(_PipelineSchedule):
         self._backward_requires_autograd = backward_requires_autograd
         self.pipeline_order: dict[int, list[_Action | None]] = {}
 
-    def _mine(self) -> list[PipelineStage]:
+    def _local_stages(self) -> list[PipelineStage]:
         return list(self._stages)
 
     def _orders(self) -> dict[int, list[_Action | None]]:

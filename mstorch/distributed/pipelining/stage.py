@@ -21,7 +21,7 @@ def as_tuple(output: torch.Tensor | Sequence[torch.Tensor]) -> tuple[Any, ...]:
     return tuple(output) if type(output) in (list, tuple) else (output,)
 
 
-def _told(value: Any) -> Any:
+def _with_shapes(value: Any) -> Any:
     """Format arguments for an error message, with tensors as their shapes."""
 
     def told(one: torch.Tensor | None) -> str:
@@ -160,8 +160,8 @@ class PipelineStage(_PipelineStageBase):
             if self.outputs is None and not foretold:
                 raise
             raise RuntimeError(
-                f"\n            {self.log_prefix} failed to run forward:\n            args: {_told(given)}\n"
-                f"            kwargs: {_told(named)}\n            "
+                f"\n            {self.log_prefix} failed to run forward:\n            args: {_with_shapes(given)}\n"
+                f"            kwargs: {_with_shapes(named)}\n            "
             ) from error
         self._check_outputs(output, foretold)
         if self.is_last and save_forward_output:
@@ -198,8 +198,8 @@ class PipelineStage(_PipelineStageBase):
             torch.autograd.backward([one for one, _ in pairs], grad_tensors=[gradient for _, gradient in pairs])
         except Exception as error:
             raise RuntimeError(
-                f"\n        Failed to run stage backward:\n        Stage output: {_told(output)}\n"
-                f"        Output gradient: {_told(gradients)}\n        Input: {_told(list(inputs))}\n        "
+                f"\n        Failed to run stage backward:\n        Stage output: {_with_shapes(output)}\n"
+                f"        Output gradient: {_with_shapes(gradients)}\n        Input: {_with_shapes(list(inputs))}\n        "
             ) from error
         if self.is_last and not self.is_first:
             for one in outputs:

@@ -45,7 +45,7 @@ def distribute_module(
     return module
 
 
-def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
+def _factory(make: Callable[..., Any]) -> Callable[..., DTensor]:
     def function(
         *size: int, dtype: torch.dtype | None = None, layout: torch.layout | None = None, requires_grad: bool = False,
         device_mesh: DeviceMesh,
@@ -61,8 +61,8 @@ def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
     return function
 
 
-empty, ones, zeros = _made(torch.empty), _made(torch.ones), _made(torch.zeros)
-rand, randn = _made(torch.rand), _made(torch.randn)
+empty, ones, zeros = _factory(torch.empty), _factory(torch.ones), _factory(torch.zeros)
+rand, randn = _factory(torch.rand), _factory(torch.randn)
 
 
 def full(size: Sequence[int], fill_value: Number, **more: Any) -> DTensor:

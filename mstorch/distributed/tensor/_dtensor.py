@@ -94,7 +94,7 @@ class DTensor(Tensor):
     ) -> DTensor:  # fmt: skip
         """Return a DTensor of the ranks' local shards. ``shape`` is the global one, if shards differ in size; gradients reach the shards.
         """
-        local_tensor = _on(device_mesh, local_tensor)
+        local_tensor = _on_mesh_device(device_mesh, local_tensor)
         found = _normal(placements, device_mesh, local_tensor.dim())
         whole = tuple(shape) if shape is not None else whole_shape(local_tensor, device_mesh, found)
         return wrapped(views.alias(local_tensor), device_mesh, found, whole)
@@ -141,7 +141,7 @@ class DTensor(Tensor):
                 part = total(part, mesh.get_group(dim), ReduceOp.MAX if largest else ReduceOp.SUM)
         return part if largest else part.pow(1.0 / order)
 
-    def _everywhere(self, value: Tensor) -> DTensor:
+    def _as_replicated(self, value: Tensor) -> DTensor:
         """Return a plain tensor, which is equal on all ranks, as a replicated DTensor on this DTensor's mesh."""
         mesh = self.__dict__["_spec"][0]
         return wrapped(value, mesh, (Replicate(),) * mesh.ndim, value.shape)
@@ -412,7 +412,7 @@ def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceM
     return wrapped(whole, mesh, [Replicate()], shape)
 
 
-def _on(mesh: DeviceMesh, tensor: Tensor) -> Tensor:
+def _on_mesh_device(mesh: DeviceMesh, tensor: Tensor) -> Tensor:
     """Return a tensor moved to the mesh's device type."""
     return tensor if tensor.device.type == mesh.device_type or tensor.is_meta else tensor.to(mesh.device_type)
 
@@ -427,7 +427,7 @@ def distribute_tensor(
         raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
-    tensor = _on(device_mesh, tensor)
+    tensor = _on_mesh_device(device_mesh, tensor)
     found = _normal(placements, device_mesh, tensor.dim())
     if isinstance(tensor, DTensor):
         return tensor.redistribute(device_mesh, found)

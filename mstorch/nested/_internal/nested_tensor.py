@@ -256,9 +256,9 @@ class NestedTensor(Nested):
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Return the tensor with another dtype or on another device; self if nothing changes."""
         moved = super().to(*args, **kwargs)
-        return moved if moved is self else moved._following()
+        return moved if moved is self else moved._move_offsets()
 
-    def _following(self) -> Tensor:
+    def _move_offsets(self) -> Tensor:
         """Move offsets and lengths to the device of the values; return the tensor."""
         where = self._values.device
         if self._offsets.device != where:

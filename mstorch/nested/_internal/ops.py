@@ -46,7 +46,7 @@ def wrapped(result: Any, input: Any, ragged_idx: int | None = None) -> Any:
     if result is input._values:
         return input
     if isinstance(result, TensorBase):
-        return like(input, result, ragged_idx)._following()
+        return like(input, result, ragged_idx)._move_offsets()
     if isinstance(result, (tuple, list)):
         return type(result)(wrapped(item, input, ragged_idx) for item in result)
     return result
@@ -154,7 +154,7 @@ def pointwise(lead: Tensor, public: Function, name: str, args: tuple[Any, ...], 
                 raise _mismatch(name, args, lead, item)
             return item._values
         if isinstance(item, TensorBase) and item.dim():
-            return _beside(item, lead, name, args)
+            return _aligned_operand(item, lead, name, args)
         return item
 
     values = [elements(item) for item in args], {key: elements(item) for key, item in kwargs.items()}
@@ -168,7 +168,7 @@ def _mismatch(name: str, args: Sequence[Any], lead: Any, other: Any) -> RuntimeE
     return RuntimeError(f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {one} and {two}")
 
 
-def _beside(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
+def _aligned_operand(dense: Any, lead: Any, name: str, args: Sequence[Any]) -> Any:
     """Return a plain operand in a shape that broadcasts against the nested tensor's values. Raise torch's error if it does not broadcast.
     """
     if dense.dim() > lead.dim():
@@ -203,7 +203,7 @@ def where(public: Function, condition: Tensor, input: Tensor | None = None, othe
 @form("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def made_like(public: Function, input: Tensor, *args: Any, layout: layout | None = None, **named: Any) -> Tensor:
     """Return the result of a factory (``zeros_like``) for the values, as a nested tensor with the same lengths."""
-    return like(input, public(input._values, *args, **named))._following()
+    return like(input, public(input._values, *args, **named))._move_offsets()
 
 
 @form("copy_")

@@ -95,14 +95,14 @@ def _kept_past(queries: int, keys: int, like: Any) -> Any:
 
 
 @ways(at=2, device=_kept_past)
-def _past(queries: int, keys: int, like: Tensor) -> Tensor:
+def _causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
     """Return a lower triangular bool mask of shape (queries, keys), on the device of ``like``."""
     return beside(made(np.tril(np.ones((queries, keys), bool))), like)
 
 
 def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:
     """Return ``mask`` combined with a causal mask."""
-    past = _past(queries, keys, mask)
+    past = _causal_mask(queries, keys, mask)
     return logical_and(mask, past) if mask._ms_dtype is bool_ else where(past, mask, float("-inf"))
 
 
@@ -123,7 +123,7 @@ def _composed(
     q, k = query._ms_shape, key._ms_shape
     in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
-        attn_mask = _past(q[-2], k[-2], query)
+        attn_mask = _causal_mask(q[-2], k[-2], query)
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // key._ms_shape[-3], -3)
         value = repeat_interleave(value, q[-3] // value._ms_shape[-3], -3)

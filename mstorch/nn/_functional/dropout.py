@@ -21,10 +21,10 @@ def _done(function: Callable[..., Any], input: Tensor, inplace: bool, p: float, 
     """Return ``function(input, …)``, stored in ``input`` with ``inplace``; what drops nothing writes nothing, also to a leaf."""
     if not inplace:
         return function(input, p, training)
-    return in_place(input, function, p, training) if _drops(input, p, training) else input
+    return in_place(input, function, p, training) if _drops_elements(input, p, training) else input
 
 
-def _drops(input: Tensor, p: float, training: bool) -> bool:
+def _drops_elements(input: Tensor, p: float, training: bool) -> bool:
     return training and p != 0 and 0 not in input._ms_shape
 
 
@@ -66,7 +66,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def _channels(input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Any:
     if not single:
         return _done(drops.feature_dropout, input, inplace, p, training)
-    if inplace and not _drops(input, p, training):
+    if inplace and not _drops_elements(input, p, training):
         return input
     result = drops.feature_dropout(views.unsqueeze(input, 0), p, training)
     return in_place(input, lambda tensor: views.squeeze(result, 0)) if inplace else views.squeeze(result, 0)

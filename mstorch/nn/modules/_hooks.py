@@ -207,7 +207,7 @@ class _BackwardHooks:
         self.positions = [i for i, a in enumerate(args) if isinstance(a, TensorBase) and is_tracked(a)]
         if not self.positions:
             return args
-        passed = _through([args[i] for i in self.positions], self._inputs_reached)
+        passed = _aliased([args[i] for i in self.positions], self._inputs_reached)
         changed = list(args)
         for position, tensor in zip(self.positions, passed):
             changed[position] = tensor
@@ -227,7 +227,7 @@ class _BackwardHooks:
             return result
         self.outputs = len(items)
         self.output_positions = positions
-        passed = _through([items[i] for i in positions], self._outputs_reached)
+        passed = _aliased([items[i] for i in positions], self._outputs_reached)
         for position, tensor in zip(positions, passed):
             items[position] = tensor
         if not isinstance(result, tuple):
@@ -286,7 +286,7 @@ class _BackwardHooks:
         return [grads[position] for position in self.positions]
 
 
-def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
+def _aliased(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Return aliases of the tensors, whose backward pass applies ``reached`` to the list of their gradients."""
     tape.refuse_in_trace("a module has backward hooks")
     refuse_trained("a module with backward hooks")

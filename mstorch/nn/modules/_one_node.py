@@ -53,7 +53,7 @@ class _OneNode(Node):
 
         with native_calls.as_it_was(self.cell, self.state, native.keeps_statistics):
             found = native_calls.gradients(chosen, raws, self.weights, seeds)
-        if not all(map(_alike, self.outputs, again)):
+        if not all(map(_equal_results, self.outputs, again)):
             raise RuntimeError(
                 f"mstorch: {kind}, which MindSpore differentiates by itself, gave other values when it ran once more for its gradients: "
                 "random numbers (Dropout) or what it counts in Python belong into a module outside of it"
@@ -64,7 +64,7 @@ class _OneNode(Node):
         ]
 
 
-def _alike(first: Raw, second: Raw) -> bool:
+def _equal_results(first: Raw, second: Raw) -> bool:
     """Return whether two runs gave equal results: bitwise on the host, up to rounding on a device, where the order of sums may vary."""
     once, again = first.asnumpy(), second.asnumpy()
     if once.shape != again.shape or once.dtype.kind not in "fc" or runtime.HOST_TARGET == "CPU":

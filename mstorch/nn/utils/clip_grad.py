@@ -30,7 +30,7 @@ def _norm(part: Tensor, order: float) -> Tensor:
     return above.torch.linalg.vector_norm(part, order) if spread is None else spread(order)
 
 
-def _together(gradients: Sequence[Any]) -> Tensor | None:
+def _flat_gradients(gradients: Sequence[Any]) -> Tensor | None:
     """Return a flat tensor of all gradients if they are in one allocation of a device, else None."""
     if len(gradients) < 2 or hasattr(gradients[0], "_global_norm") or (
         len({part._ms_dtype for part in gradients}) > 1 or is_taken(*gradients)
@@ -45,7 +45,7 @@ def get_total_norm(
     """Return the norm over all tensors; for DTensors it is a replicated DTensor."""
     with no_grad():
         parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
-        return _total_norm(parts, _together(parts), float(norm_type), error_if_nonfinite)
+        return _total_norm(parts, _flat_gradients(parts), float(norm_type), error_if_nonfinite)
 
 
 def _total_norm(parts: Sequence[Any], flat: Tensor | None, order: float, error_if_nonfinite: bool) -> Tensor:
@@ -63,20 +63,20 @@ def _total_norm(parts: Sequence[Any], flat: Tensor | None, order: float, error_i
                 "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
                 "`error_if_nonfinite=False`"
             )
-        spread = next((part for part in parts if hasattr(part, "_everywhere")), None)
-        return total if spread is None else spread._everywhere(total)
+        spread = next((part for part in parts if hasattr(part, "_as_replicated")), None)
+        return total if spread is None else spread._as_replicated(total)
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients in place so that their norm, given as ``total_norm``, is at most ``max_norm``."""
     gradients = _gradients(parameters)
-    _scale(gradients, _together(gradients), max_norm, total_norm)
+    _scale(gradients, _flat_gradients(gradients), max_norm, total_norm)
 
 
 def _scale(gradients: Sequence[Any], flat: Tensor | None, max_norm: float, total_norm: Any) -> None:
     """Scale gradients of the given norm in place; ``flat`` holds them as one flat tensor, or is None."""
     with no_grad():
-        if hasattr(total_norm, "_everywhere"):
+        if hasattr(total_norm, "_as_replicated"):
             total_norm = total_norm.to_local()
         factor = above.torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         if flat is not None:
@@ -98,7 +98,7 @@ def clip_grad_norm_(
         if not parameters:
             warn("`parameters` is an empty generator, no gradient clipping will occur.")
     gradients = _gradients(parameters)
-    flat = _together(gradients)
+    flat = _flat_gradients(gradients)
     total = _total_norm(gradients, flat, float(norm_type), error_if_nonfinite)
     _scale(gradients, flat, max_norm, total)
     return total
@@ -119,7 +119,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     limit = float(clip_value)
     with no_grad():
         gradients = _gradients(parameters)
-        flat = _together(gradients)
+        flat = _flat_gradients(gradients)
         if flat is not None:
             flat.clamp_(-limit, limit)
             put_back(flat, gradients)

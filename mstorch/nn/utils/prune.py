@@ -51,7 +51,7 @@ class BasePruningMethod(ABC):
         """Prune a parameter, even if already pruned, and return the hook."""
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
-        before = _taken(module, name)
+        before = _pop_hook(module, name)
         if before is not None:
             container = before if isinstance(before, PruningContainer) else PruningContainer(before)
             container.add_pruning_method(method)
@@ -104,7 +104,7 @@ class BasePruningMethod(ABC):
         setattr(module, name, original)
 
 
-def _taken(module: Any, name: str) -> BasePruningMethod | None:
+def _pop_hook(module: Any, name: str) -> BasePruningMethod | None:
     """Remove a tensor's pruning hook from the module and return it."""
     keys = [
         key for key, hook in module._forward_pre_hooks.items()
@@ -173,10 +173,10 @@ def _chosen_by(method: Any, t: Tensor, mask: Tensor) -> Any:
     dim = method.dim + rank if method.dim < 0 else method.dim
     if dim < 0:
         raise IndexError(f"Index is out of bounds for tensor with dimensions {rank}")
-    return _along(rank, dim, mask.sum(dim=[d for d in range(rank) if d != dim]) != 0)
+    return _index_along(rank, dim, mask.sum(dim=[d for d in range(rank) if d != dim]) != 0)
 
 
-def _along(rank: int, dim: int, index: Tensor) -> tuple[Any, ...]:
+def _index_along(rank: int, dim: int, index: Tensor) -> tuple[Any, ...]:
     """Return an index tuple that has ``index`` in one dimension and full slices in all others."""
     return tuple(index if d == dim % rank else slice(None) for d in range(rank))
 
@@ -248,7 +248,7 @@ class _Channels(_Amount):
 
     def _kept(self, t: Tensor, index: Tensor, default_mask: Tensor) -> Tensor:
         mask = above.torch.zeros_like(t.detach())
-        mask[_along(t.dim(), self.dim, index)] = 1
+        mask[_index_along(t.dim(), self.dim, index)] = 1
         mask *= default_mask.to(dtype=mask.dtype)
         return mask
 

@@ -20,7 +20,7 @@ def _spread(value: Tensor | DTensor, layout: Placement | None, mesh: DeviceMesh)
     return DTensor.from_local(value, mesh, (layout,))
 
 
-def _as(value: Tensor | DTensor, layout: Placement | None, mesh: DeviceMesh) -> Tensor:
+def _redistributed(value: Tensor | DTensor, layout: Placement | None, mesh: DeviceMesh) -> Tensor:
     """Return a DTensor redistributed to another layout."""
     if layout is None or not isinstance(value, DTensor) or value.placements == (layout,):
         return value
@@ -28,11 +28,11 @@ def _as(value: Tensor | DTensor, layout: Placement | None, mesh: DeviceMesh) -> 
 
 
 def _handed_out(value: Tensor, layout: Any, local: bool, mesh: DeviceMesh) -> Any:
-    found = _as(value, layout, mesh)
+    found = _redistributed(value, layout, mesh)
     return found.to_local() if local and isinstance(found, DTensor) else found
 
 
-def _each(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any:
+def _map_with_layouts(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any:
     """Apply ``function`` to each value with its layout. Raise ValueError if their numbers differ."""
     if layouts is None:
         return values
@@ -79,7 +79,7 @@ class _ProductParallel(ParallelStyle):
                 self._parameter(part, key, cuts[key], mesh)
 
         def enter(owner: Module, inputs: Sequence[Tensor], mesh: DeviceMesh) -> tuple[Tensor, ...]:
-            first = _as(_spread(inputs[0], self.input_layouts[0], mesh), self._wanted(owner), mesh)
+            first = _redistributed(_spread(inputs[0], self.input_layouts[0], mesh), self._wanted(owner), mesh)
             return (first, *inputs[1:])
 
         def leave(owner: Module, outputs: Tensor, mesh: DeviceMesh) -> Tensor:
@@ -130,7 +130,7 @@ class SequenceParallel(ParallelStyle):
         layout = self.sequence_sharding[0]
 
         def enter(owner: Module, inputs: Sequence[Tensor], mesh: DeviceMesh) -> tuple[Tensor, ...]:
-            return (_as(_spread(inputs[0], layout, mesh), layout, mesh), *inputs[1:])
+            return (_redistributed(_spread(inputs[0], layout, mesh), layout, mesh), *inputs[1:])
 
         def leave(owner: Module, outputs: Tensor, mesh: DeviceMesh) -> Tensor:
             return _handed_out(outputs, layout, self.use_local_output, mesh)
@@ -152,8 +152,10 @@ class PrepareModuleInput(ParallelStyle):
         self.use_local_output = use_local_output
 
     def _prepare(self, inputs: Any, kwargs: Any, mesh: DeviceMesh) -> Any:
-        found = _each(inputs, self.input_layouts, lambda value, layout: _spread(value, layout, mesh))
-        found = _each(found, self.desired_input_layouts, lambda value, layout: _handed_out(value, layout, self.use_local_output, mesh))
+        found = _map_with_layouts(inputs, self.input_layouts, lambda value, layout: _spread(value, layout, mesh))
+        found = _map_with_layouts(
+            found, self.desired_input_layouts, lambda value, layout: _handed_out(value, layout, self.use_local_output, mesh)
+        )
         named = dict(kwargs)
         for name, layout in self.input_kwarg_layouts.items():
             if name in named:
@@ -177,8 +179,10 @@ class PrepareModuleOutput(ParallelStyle):
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         def leave(owner: Any, inputs: Any, outputs: Any) -> Any:
-            found = _each(outputs, self.output_layouts, lambda value, layout: _spread(value, layout, device_mesh))
-            return _each(found, self.desired_output_layouts, lambda v, layout: _handed_out(v, layout, self.use_local_output, device_mesh))
+            found = _map_with_layouts(outputs, self.output_layouts, lambda value, layout: _spread(value, layout, device_mesh))
+            return _map_with_layouts(
+                found, self.desired_output_layouts, lambda v, layout: _handed_out(v, layout, self.use_local_output, device_mesh)
+            )
 
         module.register_forward_hook(leave)
         return module
