@@ -1,4 +1,4 @@
-"""The only module of the serialization that uses mstorch's own classes."""
+"""The parts of tensors and storages that files hold, and tensors and storages rebuilt from these parts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from mstorch._backend import binding
-from mstorch._backend.geometry import contiguous_strides
 from mstorch._core import device as devices
 from mstorch._core import dtype as dtypes
-from mstorch._core import formats, nested_parts, tensor_base
+from mstorch._core import formats, tensor_base
 from mstorch._core.above import above
 from mstorch._core.cuda_names import meant
 from mstorch._core.overriding import dispatches
-from mstorch._core.size import Size
 from mstorch._core.storage import Counter, Mirror
 from mstorch._namespace.process import qscheme
 from mstorch._ops.memory import from_data, subclasses
@@ -30,7 +28,6 @@ from mstorch._tensor import Tensor
 from mstorch.storage import TypedStorage, UntypedStorage, typed_storage
 
 from .._backend.arrays import Array
-from .._core.storage import DeviceMemory, Storage
 
 NUMPY_DTYPES = {
     name: np.dtype(name)
@@ -39,64 +36,14 @@ NUMPY_DTYPES = {
 }  # fmt: skip
 
 
-def tensor_class() -> type:
-    """Return mstorch.Tensor."""
-    return Tensor
-
-
-def parameter_class() -> type:
-    """Return mstorch.nn.Parameter."""
-    return above.Parameter
-
-
-def size_class() -> type:
-    """Return mstorch.Size."""
-    return Size
-
-
-def device_class() -> type:
-    """Return mstorch.device."""
-    return devices.device
-
-
-def dtype_class() -> type:
-    """Return mstorch.dtype."""
-    return dtypes.dtype
-
-
 def dtype_classes() -> set[type]:
     """Return the classes of dtypes: mstorch.dtype, and the class of dtypes that MindSpore lacks."""
     return {type(kind) for kind in (*dtypes.DTYPES, *dtypes.LACKING)}
 
 
-def is_tensor(obj: Any) -> bool:
-    """Return whether an object is an mstorch tensor."""
-    return isinstance(obj, tensor_class())
-
-
 def is_exact_tensor(obj: Any) -> bool:
     """Return whether an object is a tensor of no subclass."""
     return type(obj) in CLASSES
-
-
-def is_parameter(obj: Any) -> bool:
-    """Return whether an object is a Parameter."""
-    return isinstance(obj, parameter_class())
-
-
-def is_size(obj: Any) -> bool:
-    """Return whether an object is a Size."""
-    return type(obj) is size_class()
-
-
-def is_device(obj: Any) -> bool:
-    """Return whether an object is a device."""
-    return isinstance(obj, device_class())
-
-
-def is_dtype(obj: Any) -> bool:
-    """Return whether an object is a dtype."""
-    return isinstance(obj, dtype_class())
 
 
 def dtype_of(name: str) -> dtypes.dtype:
@@ -109,14 +56,9 @@ def dtype_of(name: str) -> dtypes.dtype:
 
 def dtype_name(dtype: Any) -> str:
     """Return torch's name of a dtype, without "torch.". Raise TypeError for other objects."""
-    if not is_dtype(dtype):
+    if not isinstance(dtype, dtypes.dtype):
         raise TypeError(f"expected a dtype, got {type(dtype)}")
     return dtype.name
-
-
-def device_of(text: str) -> devices.device:
-    """Return the device of a string. Raise RuntimeError if it is invalid."""
-    return device_class()(text)
 
 
 def device_count(kind: str) -> int:
@@ -127,16 +69,6 @@ def device_count(kind: str) -> int:
     return max(1, binding.count())
 
 
-def is_layout(obj: Any) -> bool:
-    """Return whether an object is a layout, such as torch.sparse_coo."""
-    return isinstance(obj, formats.layout)
-
-
-def is_sparse(tensor: Tensor) -> bool:
-    """Return whether a tensor has a sparse layout."""
-    return sparse_base.is_sparse(tensor)
-
-
 def sparse_parts(tensor: Any) -> tuple[Any, ...]:
     """Return the saved parts of a sparse tensor, as in torch: its layout, and its indices, values, size (and whether it is coalesced)."""
     parts = (*tensor._index, tensor._values_part.detach(), tensor.shape)
@@ -145,10 +77,11 @@ def sparse_parts(tensor: Any) -> tuple[Any, ...]:
 
 def build_sparse(kind: str | formats.layout, parts: tuple[Any, ...]) -> Tensor:
     """Rebuild a sparse tensor from its saved parts; its indices are checked when they are used."""
-    if not is_layout(kind):
+    if not isinstance(kind, formats.layout):
         raise RuntimeError(f"a sparse tensor in the file has {type(kind).__name__} for its layout")
     count = 1 if repr(kind) == "torch.sparse_coo" else 2
-    if kind not in sparse_base.WORDS or len(parts) not in (count + 2, count + 3) or not all(map(is_tensor, parts[: count + 1])):
+    known = kind in sparse_base.WORDS and len(parts) in (count + 2, count + 3)
+    if not known or not all(isinstance(part, Tensor) for part in parts[: count + 1]):
         raise RuntimeError(f"a sparse tensor in the file has no such parts as one of {kind!s:.100}")
     size = parts[count + 1]
     if not isinstance(size, (tuple, list)) or not all(type(length) is int for length in size):
@@ -160,11 +93,6 @@ def build_sparse(kind: str | formats.layout, parts: tuple[Any, ...]) -> Tensor:
     return sparse_base.sparse(kind, index, values, size, coalesced)
 
 
-def is_nested(tensor: Tensor) -> bool:
-    """Return whether a tensor is nested, of either layout."""
-    return nested_parts.is_nested(tensor)
-
-
 def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
     """Return the name of the function that rebuilds a nested tensor, and its arguments. Raise RuntimeError for a tensor that is not a leaf.
     """
@@ -173,43 +101,18 @@ def nested_parts_of(tensor: Any) -> tuple[str, tuple[Any, ...]]:
     return "_rebuild_njt" if repr(tensor.layout) == "torch.jagged" else "_rebuild_nested_tensor", tensor.stored()
 
 
-def nested_class() -> type:
-    """Return the class of jagged nested tensors."""
-    return above.nested.nested_tensor.NestedTensor
-
-
-def jagged_maker() -> Callable[..., Any]:
-    """Return the function that rebuilds jagged nested tensors."""
-    return above.nested.nested_tensor._rebuild_njt
-
-
 def build_strided_nested(buffer: Tensor, *tables: Tensor) -> Tensor:
     """Rebuild a strided nested tensor from its saved buffer and tables."""
-    if not all(map(is_tensor, (buffer, *tables))):
+    if not all(isinstance(part, Tensor) for part in (buffer, *tables)):
         raise RuntimeError("a nested tensor in the file is not made of tensors")
     return above.nested.strided.restored(buffer, *tables)
 
 
 def build_jagged_nested(parts: dict[str, Any]) -> Tensor:
     """Rebuild a jagged nested tensor from its saved parts."""
-    if not isinstance(parts, dict) or not is_tensor(parts.get("values")) or not is_tensor(parts.get("offsets")):
+    if not isinstance(parts, dict) or not isinstance(parts.get("values"), Tensor) or not isinstance(parts.get("offsets"), Tensor):
         raise RuntimeError("a nested tensor in the file is not made of tensors")
     return above.nested.nested_tensor._rebuild_njt(parts)
-
-
-def qscheme_class() -> type:
-    """Return mstorch.qscheme."""
-    return qscheme
-
-
-def qschemes() -> dict[str, Any]:
-    """Return a dict of the quantization schemes by name."""
-    return quantized_base.SCHEMES
-
-
-def is_quantized(tensor: Tensor) -> bool:
-    """Return whether a tensor is quantized."""
-    return quantized_base.is_quantized(tensor)
 
 
 def quantizer_parts(tensor: Any) -> tuple[str, tuple[Any, ...]]:
@@ -236,7 +139,7 @@ def build_quantized(integers: Tensor, dtype: str, parts: tuple[Any, ...], requir
         raise RuntimeError("a quantized tensor in the file has no channels that it is quantized by")
     shape = (integers.shape[rest[2]],)
     lists = [from_data.tensor(part) if isinstance(part, list) else part for part in rest[:2]]
-    if not all(is_tensor(part) and tuple(part.shape) == shape for part in lists):
+    if not all(isinstance(part, Tensor) and tuple(part.shape) == shape for part in lists):
         raise RuntimeError("a quantized tensor in the file has other scales and zero points than channels")
     floating = lists[1].dtype.is_floating_point
     own = quantized_base.SCHEMES["per_channel_affine_float_qparams" if floating else "per_channel_affine"]
@@ -260,14 +163,9 @@ def layout(name: str) -> Any:
     return found
 
 
-def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
-    """Return row-major strides in elements."""
-    return contiguous_strides(tuple(size))
-
-
 def is_own_method(method: Callable[..., Any]) -> bool:
     """Return True if a function or bound method is the attribute of class Tensor with the same name."""
-    return getattr(tensor_class(), method.__name__, None) is method
+    return getattr(Tensor, method.__name__, None) is method
 
 
 # From a tensor
@@ -305,19 +203,9 @@ def tensor_parts(tensor: Tensor) -> TensorParts:
     )
 
 
-def cell_nbytes(cell: DeviceMemory | Storage) -> int:
-    """Return the size of a cell's storage in bytes."""
-    return int(cell.nbytes)
-
-
 def cell_bytes(array: Array) -> Array:
     """Return a contiguous array's memory as bytes."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def plain_data(parameter: Tensor) -> Tensor:
-    """Return a parameter's values as a plain tensor over the same storage, detached."""
-    return parameter.detach()
 
 
 def has_default_reduce(tensor: Any) -> bool:
@@ -325,7 +213,7 @@ def has_default_reduce(tensor: Any) -> bool:
     kind = type(tensor)
     if kind in CLASSES:
         return True
-    base = parameter_class() if isinstance(tensor, parameter_class()) else tensor_class()
+    base = above.Parameter if isinstance(tensor, above.Parameter) else Tensor
     return kind.__reduce_ex__ is base.__reduce_ex__
 
 
@@ -335,7 +223,7 @@ _OWN_ATTRIBUTES = frozenset({"_grad", "_hooks", "_post_hooks", "_retains_grad", 
 
 def is_reserved(name: str) -> bool:
     """Return whether an attribute name is reserved by the tensor class or its bookkeeping."""
-    return name in _OWN_ATTRIBUTES or hasattr(tensor_class(), name)
+    return name in _OWN_ATTRIBUTES or hasattr(Tensor, name)
 
 
 def user_state(tensor: Tensor) -> dict[str, Any] | tuple[dict[Any, Any], dict[Any, Any]] | None:
@@ -345,7 +233,7 @@ def user_state(tensor: Tensor) -> dict[str, Any] | tuple[dict[Any, Any], dict[An
     if own is not None and own is not getattr(object, "__getstate__", None):
         return own(tensor)
     found = {name: value for name, value in tensor.__dict__.items() if name not in _OWN_ATTRIBUTES}
-    slots = subclasses.slots_of(tensor) if kind is not tensor_class() else {}
+    slots = subclasses.slots_of(tensor) if kind is not Tensor else {}
     return (found, slots) if slots else found or None
 
 
@@ -359,9 +247,9 @@ def build_wrapper(
     requires_grad: bool
 ) -> Tensor:
     """Rebuild a tensor of a wrapper subclass."""
-    if not (isinstance(kind, type) and issubclass(kind, tensor_class())):
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise RuntimeError(f"a tensor in the file is of class {kind}, which is no subclass of Tensor")
-    return tensor_class()._make_wrapper_subclass(  # type: ignore[attr-defined]
+    return Tensor._make_wrapper_subclass(
         kind, size, strides=stride, storage_offset=offset, dtype=dtype, device=device, requires_grad=requires_grad
     )
 
@@ -401,11 +289,6 @@ def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
     return typed_storage(whole)
 
 
-def storage_kinds() -> tuple[type, type]:
-    """Return the storage classes that may be saved."""
-    return TypedStorage, UntypedStorage
-
-
 def storage_parts(storage: TypedStorage | UntypedStorage) -> tuple[Any, str, str, Callable[[], Array]]:
     """Return a storage's cell, its saved dtype ("" for untyped), its location tag, and a function that returns its bytes."""
     cell = storage.untyped()._cell
@@ -430,16 +313,6 @@ def refresh(storage: LoadedStorage) -> None:
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 
 
-def from_numpy(array: Array) -> Any:
-    """Return a tensor over a NumPy array's memory."""
-    return from_data.from_numpy(array)
-
-
-def build_parameter(data: Tensor, requires_grad: bool) -> Tensor:
-    """Return a Parameter over a tensor."""
-    return parameter_class()(data, requires_grad)
-
-
 def build_meta(dtype: str, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Any:
     """Return a tensor on the meta device."""
     return tensor_base.meta_tensor(tuple(size), dtype_of(dtype), tuple(stride), requires_grad)
@@ -449,6 +322,6 @@ def as_class(tensor: Any, kind: type) -> Any:
     """Return a tensor converted to a subclass."""
     if type(tensor) is kind:
         return tensor
-    if not isinstance(kind, type) or not issubclass(kind, tensor_class()):
+    if not isinstance(kind, type) or not issubclass(kind, Tensor):
         raise TypeError(f"{kind} is no class of tensors")
     return tensor.as_subclass(kind)

@@ -54,7 +54,7 @@ def restorer(map_location: Any) -> Deserializer:
         return default_restore_location
     if isinstance(map_location, dict):
         return lambda storage, location: default_restore_location(storage, map_location.get(location, location))
-    if isinstance(map_location, (str, bytes)) or adapter.is_device(map_location):
+    if isinstance(map_location, (str, bytes, device)):
         wanted = map_location.decode("ascii") if isinstance(map_location, bytes) else str(map_location)
         return lambda storage, location: default_restore_location(storage, wanted)
     if not callable(map_location):
@@ -97,14 +97,14 @@ def validate_device(location: str, kind: str) -> device:
             "If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') "
             "to map your storages to the CPU."
         )
-    device = adapter.device_of(location)
-    if (device.index or 0) >= count:
+    found = device(location)
+    if (found.index or 0) >= count:
         raise RuntimeError(
-            f"Attempting to deserialize object on {kind.upper()} device {device.index} but "
+            f"Attempting to deserialize object on {kind.upper()} device {found.index} but "
             f"torch.{kind}.device_count() is {count}. Please use torch.load with map_location to map your storages "
             "to an existing device."
         )
-    return device
+    return found
 
 
 register_package(10, functools.partial(_tag, "cpu"), _restore_cpu)

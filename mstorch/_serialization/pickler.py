@@ -13,11 +13,21 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from mstorch._core.hooks import warn_if_has_hooks
+from mstorch._core.nested_parts import is_nested
+from mstorch._namespace.process import qscheme
+from mstorch._quantized.tensor import is_quantized
 from mstorch._serialization import adapter, names
 from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 from mstorch._serialization.rebuild import HOMES
+from mstorch._sparse.base import is_sparse
+from mstorch.storage import TypedStorage, UntypedStorage
 
+from .._core.above import above
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout
+from .._core.size import Size
 from .._core.storage import DeviceMemory, Storage
 from .._debug.memories import Pickler
 from .._tensor import Tensor
@@ -81,7 +91,7 @@ class _Rules:
     def __init__(self, table: StorageTable, legacy: bool):
         self.table = table
         self.legacy = legacy
-        self.kinds = adapter.storage_kinds()
+        self.kinds = (TypedStorage, UntypedStorage)
         self._globals: dict[tuple[str, str], _Global] = {}
 
     def named(self, module: str, name: str) -> _Global:
@@ -97,32 +107,32 @@ class _Rules:
             obj = self.table.add(*adapter.storage_parts(obj))
         kind = obj.dtype_name
         if kind is None:
-            named, count = self.named("torch.storage", "UntypedStorage"), adapter.cell_nbytes(obj.cell)
+            named, count = self.named("torch.storage", "UntypedStorage"), obj.cell.nbytes
         else:
             named = self.named("torch", CLASS_OF_DTYPE[kind])
-            count = adapter.cell_nbytes(obj.cell) // ITEMSIZE[kind]
+            count = obj.cell.nbytes // ITEMSIZE[kind]
         found = ("storage", named, obj.key, obj.location, count)
         # Storages that view other storages were removed from torch before the zip format; the legacy format keeps the field.
         return (*found, None) if self.legacy else found
 
     def reduced(self, obj: Any) -> tuple[Any, ...]:
         """Return the reduction of an mstorch object; NotImplemented for other objects."""
-        if adapter.is_tensor(obj):
-            if adapter.is_sparse(obj):
+        if isinstance(obj, Tensor):
+            if is_sparse(obj):
                 return self.named("torch._utils", "_rebuild_sparse_tensor"), adapter.sparse_parts(obj)
-            if adapter.is_nested(obj):
+            if is_nested(obj):
                 name, arguments = adapter.nested_parts_of(obj)
                 made = self.named(HOMES.get(name, "torch._utils"), name)
                 if name != "_rebuild_njt":
                     return made, arguments
                 kind = self.named(HOMES[name], "NestedTensor")
                 return self.named("torch._tensor", "_rebuild_from_type_v2"), (made, kind, arguments, {})
-            return self._quantized(obj) if adapter.is_quantized(obj) else self._tensor(obj)
-        if adapter.is_layout(obj):
+            return self._quantized(obj) if is_quantized(obj) else self._tensor(obj)
+        if isinstance(obj, layout):
             return self.named("torch.serialization", "_get_layout"), (repr(obj),)
-        if adapter.is_size(obj):
+        if type(obj) is Size:
             return self.named("torch", "Size"), (tuple(obj),)
-        if adapter.is_device(obj):
+        if isinstance(obj, device):
             return self.named("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
         if isinstance(obj, (LoadedStorage, TypedRef)):
             raise pickle.PicklingError("mstorch: a storage cannot be saved by itself, save a tensor that views it")
@@ -142,9 +152,9 @@ class _Rules:
             return NotImplemented
         warn_if_has_hooks(tensor)
         hooks: OrderedDict[Any, Any] = OrderedDict()
-        if adapter.is_parameter(tensor):
+        if isinstance(tensor, above.Parameter):
             state = adapter.user_state(tensor)
-            plain = adapter.plain_data(tensor)
+            plain = tensor.detach()
             if state is None:
                 return self.named("torch._utils", "_rebuild_parameter"), (plain, tensor.requires_grad, hooks)
             rebuild = self.named("torch._utils", "_rebuild_parameter_with_state")
@@ -202,9 +212,9 @@ def dump(obj: Any, pickle_module: ModuleType | type[Any], protocol: int, table: 
 def _is_misnamed(obj: Any) -> bool:
     """Return whether an ordinary pickler would write another name for an object than torch's. (Where ``import torch`` imports mstorch, the
     objects have torch's names.)"""
-    if adapter.is_dtype(obj):
-        return getattr(sys.modules.get("torch"), adapter.dtype_name(obj), None) is not obj or obj.__reduce__() != adapter.dtype_name(obj)
-    if isinstance(obj, adapter.qscheme_class()):
+    if isinstance(obj, dtype):
+        return obj.__reduce__() != obj.name or getattr(sys.modules.get("torch"), obj.name, None) is not obj
+    if isinstance(obj, qscheme):
         return getattr(sys.modules.get("torch"), str(obj).removeprefix("torch."), None) is not obj
     target = names.torch_name(obj)
     said = obj.__name__ if isinstance(obj, types.BuiltinFunctionType) else obj.__qualname__
@@ -230,7 +240,7 @@ def _dump_fast(obj: Any, base: type, protocol: int, table: StorageTable, legacy:
             obj.__module__ = module
             setattr(modules[module], obj.name, obj)
             return obj.name
-        if (adapter.is_dtype(obj) or isinstance(obj, (*_NAMED, adapter.qscheme_class()))) and _is_misnamed(obj):
+        if isinstance(obj, (dtype, qscheme, *_NAMED)) and _is_misnamed(obj):
             raise _NeedsTorchNames(repr(obj))
         found = rules.reduced(obj)
         if found is NotImplemented:
@@ -288,7 +298,7 @@ def _dump_named(obj: Any, base: type[Any], protocol: int, table: StorageTable, l
             self.write_global(obj, obj.torch_module, obj.name)
 
         def save_dtype(self, obj: Any) -> None:
-            self.write_global(obj, "torch", adapter.dtype_name(obj))
+            self.write_global(obj, "torch", obj.name)
 
         def save_scheme(self, obj: Any) -> None:
             self.write_global(obj, "torch", obj.name)
@@ -310,7 +320,7 @@ def _dump_named(obj: Any, base: type[Any], protocol: int, table: StorageTable, l
 
         dispatch[_Global] = save_named
         dispatch.update(dict.fromkeys(adapter.dtype_classes(), save_dtype))
-        dispatch[adapter.qscheme_class()] = save_scheme
+        dispatch[qscheme] = save_scheme
         dispatch[type] = save_class
         dispatch[types.FunctionType] = save_class
 

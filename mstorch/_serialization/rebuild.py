@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mstorch._core.above import above
+from mstorch._core.device import device as device_class
 from mstorch._core.strides import beyond_storage
+from mstorch._ops.memory.from_data import from_numpy
 from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, TypedRef, brief
 from mstorch._serialization.options import LOCAL
@@ -99,17 +102,17 @@ def _rebuild_npu_tensor(storage, storage_offset, size, stride, requires_grad, ba
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     """Rebuild a Parameter from a tensor."""
-    return adapter.build_parameter(data, bool(requires_grad))
+    return above.Parameter(data, bool(requires_grad))
 
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
     """Rebuild a Parameter from a tensor, with the attributes that the user had set on it."""
-    return _set_state(adapter.build_parameter(data, bool(requires_grad)), state)
+    return _set_state(above.Parameter(data, bool(requires_grad)), state)
 
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """Rebuild a tensor subclass, or a tensor with user attributes."""
-    if func is _rebuild_njt or func is adapter.jagged_maker():
+    if func is _rebuild_njt or func is above.nested.nested_tensor._rebuild_njt:
         return func(*args)  # its attributes are the constructor's arguments
     if func not in FUNCTIONS.values():
         raise RuntimeError(f"a tensor in the file is made by {brief(func)}, which makes no tensors")
@@ -171,18 +174,18 @@ def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
 
 def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
     """Rebuild a tensor of a device without storages from a NumPy array."""
-    return _on_device(adapter.from_numpy(data), dtype, device, requires_grad)
+    return _on_device(from_numpy(data), dtype, device, requires_grad)
 
 
 def _on_device(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Any:
     wanted = LOCAL.map_location
     if isinstance(wanted, dict):
         device = wanted.get(device, device)
-    elif isinstance(wanted, str) or adapter.is_device(wanted):
+    elif isinstance(wanted, str) or isinstance(wanted, device_class):
         device = str(wanted)
     elif wanted is not None:
         raise RuntimeError("Callable map_location not supported with a tensor of a device without storages")
-    return data.to(device=adapter.device_of(device), dtype=dtype).requires_grad_(bool(requires_grad))
+    return data.to(device=device_class(device), dtype=dtype).requires_grad_(bool(requires_grad))
 
 
 def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
@@ -207,7 +210,9 @@ class DimRange:
 _NESTED = "torch.nested._internal.nested_tensor"
 HOMES = {"_rebuild_from_type_v2": "torch._tensor", "_rebuild_njt": _NESTED}
 """torch's modules of the functions that are not in ``torch._utils``."""
-CLASSES = {f"{_NESTED}.NestedTensor": adapter.nested_class, "torch._dynamo.decorators._DimRange": lambda: DimRange}
+CLASSES = {
+    f"{_NESTED}.NestedTensor": lambda: above.nested.nested_tensor.NestedTensor, "torch._dynamo.decorators._DimRange": lambda: DimRange,
+}  # fmt: skip
 """Functions that return a class, by the class's name in a file."""
 
 

@@ -9,11 +9,16 @@ from functools import partial
 from pickle import UnpicklingError
 from typing import Any
 
+from mstorch._quantized.tensor import SCHEMES
 from mstorch._serialization import adapter, names, rebuild
 from mstorch._serialization.file_storage import STORAGE_CLASSES, UNTYPED_DTYPES, StorageType
 
+from .._core.above import above
+from .._core.device import device
 from .._core.formats import layout
+from .._core.size import Size
 from .._leaving import Block
+from .._tensor import Tensor
 
 # Never allowed, even if the user adds something in them.
 BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})
@@ -177,12 +182,12 @@ def _fixed() -> dict[str, AllowedGlobal]:
             "builtins.bytearray": AllowedGlobal(bytearray, call=_bytearray),
             "builtins.bytes": AllowedGlobal(bytes, call=_empty_bytes),
             "_codecs.encode": AllowedGlobal(encode, call=_encode),
-            "torch.Size": AllowedGlobal(adapter.size_class(), call=adapter.size_class(), new=True),
-            "torch.device": AllowedGlobal(adapter.device_class(), call=adapter.device_class()),
-            "torch.Tensor": AllowedGlobal(adapter.tensor_class()),
-            "torch.nn.parameter.Parameter": AllowedGlobal(adapter.parameter_class()),
+            "torch.Size": AllowedGlobal(Size, call=Size, new=True),
+            "torch.device": AllowedGlobal(device, call=device),
+            "torch.Tensor": AllowedGlobal(Tensor),
+            "torch.nn.parameter.Parameter": AllowedGlobal(above.Parameter),
             "torch.serialization._get_layout": AllowedGlobal(_layout, call=_layout),
-            **{f"torch.{name}": AllowedGlobal(scheme) for name, scheme in adapter.qschemes().items()},
+            **{f"torch.{name}": AllowedGlobal(scheme) for name, scheme in SCHEMES.items()},
         }
         for name, function in rebuild.FUNCTIONS.items():
             found[f"{rebuild.HOMES.get(name, 'torch._utils')}.{name}"] = AllowedGlobal(function, call=function)

@@ -14,6 +14,8 @@ from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.locations import default_restore_location
 
 from .._backend.arrays import Array
+from .._backend.geometry import contiguous_strides
+from .._core.device import device
 from .._tensor import Tensor
 
 _DTYPES = {
@@ -28,7 +30,7 @@ _MAX_HEADER = 100_000_000
 
 def load(path: str, map_location: Any) -> dict[str, Any]:
     """Return the tensors of a file by name. Raise RuntimeError for a damaged file or a map_location of two devices."""
-    if map_location is not None and not isinstance(map_location, (str, bytes)) and not adapter.is_device(map_location):
+    if map_location is not None and not isinstance(map_location, (str, bytes, device)):
         raise RuntimeError(
             "Loading safetensors file with dict or callable map_location is not supported. Use a device string or "
             "torch.device instead."
@@ -73,4 +75,4 @@ def _tensor(values: Array, where: str, dtype: str, shape: list[int], data_offset
         raise ValueError(f"a tensor of {dtype} {shape} does not fit the bytes {begin} to {end}")
     # Each tensor has its own memory, so that it is freed when the caller drops it.
     storage = default_restore_location(LoadedStorage(values[begin:end].copy()), where)
-    return adapter.build_tensor(storage, name, 0, shape, adapter.contiguous_stride(shape), False)
+    return adapter.build_tensor(storage, name, 0, shape, contiguous_strides(tuple(shape)), False)

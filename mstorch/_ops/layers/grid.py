@@ -105,7 +105,8 @@ def _grid_of(theta: TensorBase, size: tuple[int, ...], base: Array) -> TensorBas
 
 
 def _pixels(x: TensorBase, n: int, corners: bool) -> TensorBase:
-    """Return coordinates in [-1, 1] as pixel coordinates in [0, n - 1]."""
+    """Return coordinates in [-1, 1] as pixel coordinates. -1 and 1 are the centres of the first and last pixel with ``corners`` (0 and n -
+    1), else their outer edges (-1/2 and n - 1/2)."""
     if corners:
         return mul(div(add(x, 1), 2), n - 1)
     return div(sub(mul(add(x, 1), n), 1), 2)
