@@ -1,6 +1,7 @@
 """torch.npu, the device namespace of torch_npu; available where MindSpore computes on an Ascend device."""
 from __future__ import annotations
 
+import typing as _typing
 from typing import Any
 
 from .._backend import binding, runtime
@@ -9,95 +10,15 @@ from .._core.device import device as _device
 from .._core.device import index_of as _index_of
 from .._core.warned import warn_once
 from . import amp, memory, random
+from .absent import MADE as _ABSENT
 from .absent import (
-    ExternalEvent,
-    ExternalStream,
-    MemPool,
-    NPUGraph,
-    NpuGraphOpHandler,
-    NPUPluggableAllocator,
-    SyncLaunchStream,
     are_compatible_impl_enabled,
-    caching_allocator_alloc,
-    caching_allocator_delete,
-    can_device_access_peer,
-    change_current_allocator,
-    check_uce_in_memory,
-    clear_npu_overflow_flag,
-    current_blas_handle,
-    disable_deterministic_with_backward,
-    enable_deterministic_with_backward,
-    finalize_dump,
-    get_allocator_backend,
-    get_device_limit,
-    get_npu_overflow_flag,
-    get_per_process_memory_fraction,
-    get_stream_limit,
     get_sync_debug_mode,
-    graph,
-    graph_pool_handle,
-    graph_task_group_begin,
-    graph_task_group_end,
-    graph_task_update_begin,
-    graph_task_update_end,
     host_empty_cache,
-    host_memory_stats,
-    host_memory_stats_as_nested_dict,
-    init_dump,
     ipc_collect,
     is_current_stream_capturing,
-    make_graphed_callables,
-    memory_snapshot,
-    mstx,
-    npurt,
-    obfuscation_calculate,
-    obfuscation_finalize,
-    obfuscation_initialize,
-    register_npu_graph_handler,
-    reset_accumulated_host_memory_stats,
-    reset_accumulated_memory_stats,
-    reset_peak_host_memory_stats,
-    reset_stream_limit,
-    restart_device,
-    set_aoe,
-    set_deterministic_level,
-    set_device_limit,
-    set_dump,
-    set_op_timeout_ms,
-    set_option,
-    set_per_process_memory_fraction,
-    set_stream_limit,
-    set_sync_debug_mode,
-    stop_device,
-    stress_detect,
-    super_kernel_scope_begin,
-    super_kernel_scope_end,
-    use_compatible_impl,
-    use_mem_pool,
-    utilization,
 )
-from .kinds import (
-    BFloat16Storage,
-    BFloat16Tensor,
-    BoolStorage,
-    BoolTensor,
-    ByteStorage,
-    ByteTensor,
-    CharStorage,
-    CharTensor,
-    DoubleStorage,
-    DoubleTensor,
-    FloatStorage,
-    FloatTensor,
-    HalfStorage,
-    HalfTensor,
-    IntStorage,
-    IntTensor,
-    LongStorage,
-    LongTensor,
-    ShortStorage,
-    ShortTensor,
-)
+from .kinds import MADE as _KINDS
 from .memory import (
     empty_cache,
     empty_virt_addr_cache,
@@ -241,30 +162,21 @@ class device_of(device):
 
 
 _lazy_init = init
+globals().update(_ABSENT)
+globals().update(_KINDS)
+if _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the names in the two tables
 __all__ = [
-    "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "CharStorage", "CharTensor",
-    "CubeMathType", "DeviceProperties", "DoubleStorage", "DoubleTensor", "Event", "ExternalEvent", "ExternalStream", "FloatStorage",
-    "FloatTensor", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "MemPool", "NPUGraph",
-    "NPUPluggableAllocator",
-    "NpuGraphOpHandler", "ShortStorage", "ShortTensor", "Stream", "StreamContext", "SyncLaunchStream", "amp",
-    "are_compatible_impl_enabled", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer",
-    "change_current_allocator", "check_uce_in_memory", "clear_npu_overflow_flag", "config", "conv", "current_blas_handle",
-    "current_device", "current_stream", "default_stream", "device", "device_count", "device_of", "disable_deterministic_with_backward",
-    "empty_cache", "empty_virt_addr_cache", "enable_deterministic_with_backward", "finalize_dump", "get_allocator_backend",
-    "get_amp_supported_dtype", "get_autocast_dtype", "get_device_capability", "get_device_limit", "get_device_name",
-    "get_device_properties", "get_mm_bmm_format_nd", "get_npu_overflow_flag", "get_per_process_memory_fraction", "get_rng_state",
-    "get_rng_state_all", "get_stream_limit", "get_sync_debug_mode", "graph", "graph_pool_handle", "graph_task_group_begin",
-    "graph_task_group_end", "graph_task_update_begin", "graph_task_update_end", "host_empty_cache", "host_memory_stats",
-    "host_memory_stats_as_nested_dict", "init", "init_dump", "initial_seed", "ipc_collect", "is_autocast_enabled", "is_available",
-    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "is_jit_compile_false", "make_graphed_callables", "manual_seed",
-    "manual_seed_all", "matmul", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory",
-    "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
-    "memory_summary", "mstx", "npurt", "obfuscation_calculate", "obfuscation_finalize", "obfuscation_initialize", "random",
-    "register_npu_graph_handler", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
-    "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats", "reset_stream_limit", "restart_device", "seed",
-    "seed_all", "set_aoe", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_deterministic_level", "set_device",
-    "set_device_limit", "set_dump", "set_mm_bmm_format_nd", "set_op_timeout_ms", "set_option", "set_per_process_memory_fraction",
-    "set_rng_state", "set_rng_state_all", "set_stream", "set_stream_limit", "set_sync_debug_mode", "stop_device", "stream",
-    "stress_detect", "super_kernel_scope_begin", "super_kernel_scope_end", "synchronize", "use_compatible_impl", "use_mem_pool",
-    "utilization",
+    *_ABSENT, *_KINDS,
+    "CubeMathType", "DeviceProperties", "Event", "Stream", "StreamContext", "amp", "are_compatible_impl_enabled", "config", "conv",
+    "current_device", "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache", "empty_virt_addr_cache",
+    "get_amp_supported_dtype", "get_autocast_dtype", "get_device_capability", "get_device_name", "get_device_properties",
+    "get_mm_bmm_format_nd", "get_rng_state", "get_rng_state_all", "get_sync_debug_mode", "host_empty_cache", "init", "initial_seed",
+    "ipc_collect", "is_autocast_enabled", "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized",
+    "is_jit_compile_false", "manual_seed", "manual_seed_all", "matmul", "max_memory_allocated", "max_memory_cached",
+    "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "random", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_memory_stats", "seed", "seed_all", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_device",
+    "set_mm_bmm_format_nd", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize",
 ]  # fmt: skip

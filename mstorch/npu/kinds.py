@@ -32,29 +32,10 @@ def _storage_of(name: str) -> _OnDevice:
     return _OnDevice(name, (), {"_base": base, "__module__": "mstorch.npu", "__doc__": f"Storages of the device: {name}."})
 
 
-BFloat16Tensor = _tensor("BFloat16Tensor")
-BoolTensor = _tensor("BoolTensor")
-ByteTensor = _tensor("ByteTensor")
-CharTensor = _tensor("CharTensor")
-DoubleTensor = _tensor("DoubleTensor")
-FloatTensor = _tensor("FloatTensor")
-HalfTensor = _tensor("HalfTensor")
-IntTensor = _tensor("IntTensor")
-LongTensor = _tensor("LongTensor")
-ShortTensor = _tensor("ShortTensor")
-BFloat16Storage = _storage_of("BFloat16Storage")
-BoolStorage = _storage_of("BoolStorage")
-ByteStorage = _storage_of("ByteStorage")
-CharStorage = _storage_of("CharStorage")
-DoubleStorage = _storage_of("DoubleStorage")
-FloatStorage = _storage_of("FloatStorage")
-HalfStorage = _storage_of("HalfStorage")
-IntStorage = _storage_of("IntStorage")
-LongStorage = _storage_of("LongStorage")
-ShortStorage = _storage_of("ShortStorage")
-
-__all__ = [
-    "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "CharStorage", "CharTensor",
-    "DoubleStorage", "DoubleTensor", "FloatStorage", "FloatTensor", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage",
-    "LongTensor", "ShortStorage", "ShortTensor",
-]  # fmt: skip
+_KINDS = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+MADE = {
+    **{f"{kind}Tensor": _tensor(f"{kind}Tensor") for kind in _KINDS},
+    **{f"{kind}Storage": _storage_of(f"{kind}Storage") for kind in _KINDS},
+}
+globals().update(MADE)
+__all__ = [*MADE]
