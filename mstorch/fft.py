@@ -1,7 +1,5 @@
 """torch.fft: discrete Fourier transforms."""
 
-from __future__ import annotations
-
 from ._hook import missing as _missing
 from ._ops.signal.fft import (
     fft,

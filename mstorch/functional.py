@@ -1,6 +1,4 @@
 """torch.functional: functions of torch that take or return several tensors."""
-from __future__ import annotations
-
 from ._ops.indexing.positions import unravel_index
 from ._ops.layers.distance import cdist
 from ._ops.linalg.contract import chain_matmul, tensordot

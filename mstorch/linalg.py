@@ -1,7 +1,5 @@
 """torch.linalg: matrices, factorizations, solvers, norms."""
 
-from __future__ import annotations
-
 from ._hook import missing as _missing
 from ._ops.linalg.linalg import (
     cond,

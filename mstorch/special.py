@@ -1,7 +1,5 @@
 """torch.special: special functions of tensors."""
 
-from __future__ import annotations
-
 from ._hook import missing as _missing
 from ._ops.elementwise.math import exp2, expm1, log1p, logit, round, sinc, xlogy
 from ._ops.elementwise.math import sigmoid as expit

@@ -295,6 +295,7 @@ BY_GLOBALS = {
     "mstorch/cuda/nvtx.py": "what is not there without a GPU",
     "mstorch/cuda/sparse.py": "what is not there without a GPU",
     "mstorch/mps/__init__.py": "what is not there without its device",
+    "mstorch/npu/__init__.py": "what MindSpore has no equivalent of, and a type for each dtype",
     "mstorch/mtia/__init__.py": "what is not there without its device",
     "mstorch/xpu/__init__.py": "what is not there without its device",
     "mstorch/distributed/__init__.py": "torch's names of distributed_c10d",

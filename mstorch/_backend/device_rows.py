@@ -1,6 +1,4 @@
 """Register the kernel rows of MindSpore's device; the CPU's are always registered."""
-from __future__ import annotations
-
 from . import runtime, table
 
 if runtime.DEVICE_TARGET == "Ascend":

@@ -107,13 +107,6 @@ def stop_recording() -> None:
         _started[0] = False
 
 
-def values_read() -> None:
-    """Stop MindSpore's autograd from recording after values were read, because the program may run MindSpore's own code next. Do nothing
-    within a node or a hook, or in a capture."""
-    if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
-        stop_recording()
-
-
 class lent(Block):
     """Context manager for mstorch code that MindSpore calls. If MindSpore is recording for autograd on entry, the code in the block cannot
     stop the recording. Otherwise a recording that the block starts is stopped on exit."""

@@ -1,6 +1,4 @@
 """torch._dynamo._trace_wrapped_higher_order_op: indexing of tensors by masks under vmap."""
-from __future__ import annotations
-
 import contextlib
 
 

@@ -1,5 +1,4 @@
 """torch._dynamo.exc: exceptions of torch's compiler, for ``except`` clauses; mstorch raises only UserError, in ``torch.export``."""
-from __future__ import annotations
 
 
 class TorchDynamoException(RuntimeError):

@@ -1,6 +1,4 @@
 """torch._functorch: the names that programs import besides ``torch.func``."""
-from __future__ import annotations
-
 from .._hook import missing as _missing
 
 # ``torch.func`` takes ``vmap`` from here, and the other modules take ``torch.func``.

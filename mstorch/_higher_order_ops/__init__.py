@@ -1,6 +1,4 @@
 """torch._higher_order_ops: operators that take functions."""
-from __future__ import annotations
-
 from .._hook import missing as _missing
 from .associative_scan import associative_scan
 from .scan import scan

@@ -1,6 +1,4 @@
 """torch._inductor.config: options of a compiler that mstorch does not have, stored without effect."""
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from .._patched_settings import Patch

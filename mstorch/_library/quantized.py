@@ -1,6 +1,4 @@
 """torch.ops.quantized: layers on quantized tensors and packed weights."""
-from __future__ import annotations
-
 from .._quantized import layers, packed, recurrent
 
 OPERATORS = {

@@ -1,6 +1,4 @@
 """torch.amp: automatic mixed precision."""
-from __future__ import annotations
-
 from . import autocast_mode, grad_scaler
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler

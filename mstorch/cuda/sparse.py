@@ -1,6 +1,4 @@
 """torch.cuda.sparse: legacy types of sparse GPU tensors, which cannot be constructed."""
-from __future__ import annotations
-
 from .._devices.faces import dummy
 
 _TYPES = {

@@ -3,8 +3,6 @@
 Processes of one machine exchange small tensors of the CPU over sockets and large ones in memory that they share; the backend is called
 gloo. Tensors of Ascend devices are carried by HCCL, by way of MindSpore (``_device_backend.py``).
 """
-from __future__ import annotations
-
 import sys as _sys
 
 from .._core.above import above as _above

@@ -1,6 +1,4 @@
 """Probability distributions: samples, log-densities, gradients through samples, transforms and constraints."""
-from __future__ import annotations
-
 from . import constraints, kl, transforms, utils
 from .bernoulli import Bernoulli
 from .beta import Beta

@@ -1,6 +1,4 @@
 """torch.func: function transforms: gradients, Jacobians, vmap."""
-from __future__ import annotations
-
 from .._functorch.vmap import vmap
 from ..autograd._mapped import VMAP
 from ._forward import hessian, jacfwd, jvp, linearize

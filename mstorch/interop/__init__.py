@@ -1,6 +1,4 @@
 """mstorch together with MindSpore: conversion of tensors, checkpoints and exported graphs."""
-from __future__ import annotations
-
 from .checkpoint import load_mindspore_checkpoint, mindspore_names, save_mindspore_checkpoint
 from .mindir import export_mindir
 from .tensors import from_mindspore, to_mindspore

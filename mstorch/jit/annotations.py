@@ -1,6 +1,4 @@
 """torch.jit.annotations: type names for TorchScript."""
-from __future__ import annotations
-
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035  # torch's module has these names
 
 from .._jit_internal import (

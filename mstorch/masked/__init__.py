@@ -2,8 +2,6 @@
 
 Differs from torch: MaskedTensor does not exist, and masks are dense.
 """
-from __future__ import annotations
-
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._hook import missing as _missing

@@ -162,8 +162,7 @@ class device_of(device):
 
 
 _lazy_init = init
-globals().update(_ABSENT)
-globals().update(_KINDS)
+globals().update(_ABSENT | _KINDS)
 if _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...  # the names in the two tables

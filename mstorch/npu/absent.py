@@ -51,7 +51,6 @@ _CLASSES = frozenset((
 MADE = {
     name: (_class if name in _CLASSES else _function)(name, reason) for reason, names in _ABSENT.items() for name in names.split()
 }
-globals().update(MADE)
 
 
 def ipc_collect() -> None:
@@ -75,8 +74,3 @@ def is_current_stream_capturing() -> bool:
 def are_compatible_impl_enabled() -> bool:
     """Return False: operators do not imitate GPUs bit by bit."""
     return False
-
-
-__all__ = [
-    *MADE, "are_compatible_impl_enabled", "get_sync_debug_mode", "host_empty_cache", "ipc_collect", "is_current_stream_capturing",
-]  # fmt: skip

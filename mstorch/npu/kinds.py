@@ -37,5 +37,3 @@ MADE = {
     **{f"{kind}Tensor": _tensor(f"{kind}Tensor") for kind in _KINDS},
     **{f"{kind}Storage": _storage_of(f"{kind}Storage") for kind in _KINDS},
 }
-globals().update(MADE)
-__all__ = [*MADE]

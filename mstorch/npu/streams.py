@@ -1,6 +1,4 @@
 """torch.npu.streams: streams and events."""
-from __future__ import annotations
-
 from .._devices.npu_streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 __all__ = ["Event", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream"]

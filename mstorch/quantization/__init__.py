@@ -1,6 +1,4 @@
 """torch.quantization: deprecated location of torch.ao.quantization."""
-from __future__ import annotations
-
 from ..ao import quantization as _new
 from ..ao._old_names import of
 from . import fuse_modules as _of_fusing  # imported before the functions of the same names, which hide the modules

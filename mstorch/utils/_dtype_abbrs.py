@@ -1,6 +1,4 @@
 """torch.utils._dtype_abbrs: a short name for each dtype."""
-from __future__ import annotations
-
 from .._core import dtype as dtypes
 
 _SHORT = {

@@ -1,6 +1,4 @@
 """torch.utils.dlpack: exchange of tensors between array libraries without a copy."""
-from __future__ import annotations
-
 import enum
 
 from .._ops.memory.from_data import from_dlpack

@@ -3,8 +3,6 @@
     python -m tools.public_types            # needs real torch beside mstorch
     python -m tools.public_types --check    # say which are not current
 """
-from __future__ import annotations
-
 import sys
 
 from .writing import ROOT, files

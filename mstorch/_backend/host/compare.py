@@ -1,6 +1,4 @@
 """Comparisons and logical operations on the host."""
-from __future__ import annotations
-
 import numpy as np
 
 from ..table import define_host

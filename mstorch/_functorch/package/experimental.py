@@ -1,6 +1,4 @@
 """functorch.experimental: function transforms, and ``vmap`` in chunks."""
-from __future__ import annotations
-
 from ...func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_
 from ..apis import chunk_vmap
 

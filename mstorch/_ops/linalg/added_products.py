@@ -7,16 +7,16 @@ import numpy as np
 
 from ..._backend.arrays import Number
 from ..._backend.float8 import SIGNED
-from ..._backend.geometry import contiguous_strides
 from ..._core.dtype import dtype
 from ..._core.modes import modes
 from ..._core.promotion import promote_types
-from ..._core.tensor_base import TensorBase, in_order, is_tracked
+from ..._core.tensor_base import TensorBase, is_tracked
 from ..._tape.movement import Move, zeros
 from ..._tape.windows import linear
 from .._autocast import AS_GIVEN_OR_LOWER, LOWER, LOWER_ON_DEVICES
 from .._dispatch import cpp_word, finish, finish_exactly, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
+from .._memory_order import row_major
 from .._named import node_called
 from .._numbers import fitting
 from .._one_dtype import expect_dtype
@@ -65,11 +65,6 @@ def _scaled_sum(name: str, input: TensorBase, product: Any, beta: TensorBase | N
     if beta == 0:
         return scaled + _nothing_of(shown) if modes.grad and is_tracked(input) else scaled
     return (shown if beta == 1 else shown * beta) + scaled
-
-
-def _row_major(result: TensorBase) -> TensorBase:
-    """Return a new result in row-major order, whatever the order of the summand."""
-    return result if result._ms_stride is None else in_order(result, contiguous_strides(result._ms_shape))
 
 
 @operation(forms=Forms(old=old_sum("mat1", "mat2")), autocast=LOWER, arguments_first=True)
@@ -175,7 +170,7 @@ def baddbmm(
         # Half precision rounds once, after the sum.
         whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)
         return finish_exactly(whole.to(input._ms_dtype), out)
-    return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
+    return finish_exactly(row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
 _UNLIKE = "self and mat2 must have the same dtype, but got {out} and {kind}"

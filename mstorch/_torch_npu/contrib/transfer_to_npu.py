@@ -1,6 +1,4 @@
 """Importing this module makes "cuda" mean the Ascend device."""
-from __future__ import annotations
-
 from ..._core import cuda_names
 
 cuda_names.turn_on()

@@ -1,6 +1,4 @@
 """torch.cpu.amp: deprecated names of torch.amp."""
-from __future__ import annotations
-
 from .autocast_mode import autocast
 from .grad_scaler import GradScaler
 

@@ -1,6 +1,4 @@
 """Deprecated names of torch.amp."""
-from __future__ import annotations
-
 from ...amp._older import DeviceGradScaler
 from ...amp.grad_scaler import OptState as OptState
 

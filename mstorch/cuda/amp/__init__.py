@@ -1,6 +1,4 @@
 """torch.cuda.amp: names that torch.amp has superseded."""
-from __future__ import annotations
-
 from .autocast_mode import autocast, custom_bwd, custom_fwd
 from .common import amp_definitely_not_available
 from .grad_scaler import GradScaler

@@ -1,6 +1,4 @@
 """torch.distributed._tensor: the deprecated name of torch.distributed.tensor."""
-from __future__ import annotations
-
 from ..._hook import missing as _missing
 from ..tensor import (
     DeviceMesh,

@@ -1,6 +1,4 @@
 """torch.distributed.fsdp: sharded modules: ``fully_shard``, and the older FullyShardedDataParallel."""
-from __future__ import annotations
-
 from ..._hook import missing as _missing
 from . import api, fully_sharded_data_parallel
 from ._fully_shard import (

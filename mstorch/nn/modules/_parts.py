@@ -1,6 +1,4 @@
 """Module's mixins joined in one class, because MindSpore's rewriting of networks parses Module's source and supports a single base."""
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from ._cell import CellMixin

@@ -2,8 +2,6 @@
 
 A converter takes the writer, the step and the step's arguments by name, with Values for tensors; it returns the names of the results.
 """
-from __future__ import annotations
-
 from . import arithmetic, indexing, layers, movement, recurrent, reductions
 from .table import CONVERTERS
 

@@ -1,7 +1,5 @@
 """torch.signal.windows: window functions."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..._hook import missing as _missing

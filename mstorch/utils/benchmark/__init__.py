@@ -2,8 +2,6 @@
 
 C++ statements, instruction counts (Callgrind) and the fuzzers are missing.
 """
-from __future__ import annotations
-
 from . import utils
 from .utils.common import (
     Measurement,

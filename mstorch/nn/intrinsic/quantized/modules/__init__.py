@@ -1,6 +1,4 @@
 """torch.nn.intrinsic.quantized.modules: the deprecated name of torch.ao.nn.intrinsic.quantized.modules."""
-from __future__ import annotations
-
 from .....ao._old_names import of
 
 __all__, __getattr__, __dir__ = of(__name__)

@@ -1,6 +1,4 @@
 """torch.nn.quantized.dynamic.modules.linear: the deprecated name of torch.ao.nn.quantized.dynamic.modules.linear."""
-from __future__ import annotations
-
 from .....ao._old_names import of
 
 __all__, __getattr__, __dir__ = of(__name__)
