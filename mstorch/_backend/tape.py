@@ -143,9 +143,9 @@ def forget() -> None:
     _pynative_executor.clear_res()
 
 
-def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
-    """Set whether a MindSpore tensor requires grad in MindSpore's autograd."""
-    raw.requires_grad_(requires_grad)
+def mark_leaf(raw: Raw) -> None:
+    """Make a MindSpore tensor require grad in MindSpore's autograd."""
+    raw.requires_grad_(True)
 
 
 def is_recorded(raw: Raw) -> bool:

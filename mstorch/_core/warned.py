@@ -23,12 +23,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_once(message: str, category: type[Warning] = UserWarning, key: str | None = None, strictly: bool = False) -> None:
+def warn_once(message: str, key: str | None = None, strictly: bool = False) -> None:
     """Warn once per process for a key (by default the message); each time if ``set_warn_always`` is on, unless ``strictly``."""
     key = message if key is None else key
     if key not in _given or _always[0] and not strictly:
         _given.add(key)
-        warn(message, category)
+        warn(message)
 
 
 def is_warn_always_enabled() -> bool:

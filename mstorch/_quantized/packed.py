@@ -128,10 +128,10 @@ def cell_parts(params: ScriptObject) -> tuple[Any, Any, bool]:
     return w_ih, w_hh, bool(numbers and numbers[0])
 
 
-def _conv_packed(rank: int, name: str, weight: Tensor, bias: Tensor, parts: list[Any], groups: int, transpose: bool) -> ScriptObject:
+def _conv_packed(rank: int, name: str, weight: Tensor, bias: Tensor, parts: list[Any], groups: int) -> ScriptObject:
     if not is_quantized(weight):
         refuse(f"quantized::conv{rank}d_prepack")
-    config = [rank, *(item for part in parts for item in part), groups, int(transpose)]
+    config = [rank, *(item for part in parts for item in part), groups, 0]  # 0: not transposed
     return _made(name, ("2", [tensor(config, dtype=int16), weight], [bias]))
 
 
@@ -139,18 +139,18 @@ def conv2d_prepack(
     weight: Tensor, bias: Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
 ) -> ScriptObject:
     """Pack the weights of a 2-d convolution."""
-    return _conv_packed(2, CONV2D, weight, bias, [stride, padding, dilation, [0, 0]], groups, False)
+    return _conv_packed(2, CONV2D, weight, bias, [stride, padding, dilation, [0, 0]], groups)
 
 
 def conv3d_prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> ScriptObject:
     """Pack the weights of a 3-d convolution."""
-    return _conv_packed(3, CONV3D, weight, bias, [stride, padding, dilation, [0, 0, 0]], groups, False)
+    return _conv_packed(3, CONV3D, weight, bias, [stride, padding, dilation, [0, 0, 0]], groups)
 
 
 def conv1d_prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> ScriptObject:
     """Pack the weights of a 1-d convolution, as those of a 2-d one with height 1."""
     lines = [[1, *stride], [0, *padding], [1, *dilation], [0, 0]]
-    return _conv_packed(2, CONV2D, weight.unsqueeze(2), bias, lines, groups, False)
+    return _conv_packed(2, CONV2D, weight.unsqueeze(2), bias, lines, groups)
 
 
 def conv_unpack(packed_weights: ScriptObject) -> tuple[Any, Any]:

@@ -30,7 +30,7 @@ class _Module(NamedTuple):
     bound: frozenset[str] | None  # None if names may come from anywhere
 
 
-def verdict_on(package: str, place: Path | None = None) -> Verdict:
+def verdict_on(package: str, place: Path | None) -> Verdict:
     """Analyse the modules that ``import package`` loads; ``place`` is the package's location if it is not on ``sys.path``."""
     following = _Following(package, place)
     following.load(package)

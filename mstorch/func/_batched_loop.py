@@ -17,9 +17,9 @@ fallback = {"enabled": True, "warned": True}
 loops: dict[str, int] = {}  # how often each function was computed slice by slice
 
 
-def unmapped_error(op: Op, label: str | None = None) -> RuntimeError:
+def unmapped_error(op: Op) -> RuntimeError:
     """Return the RuntimeError of writing batched values into an unbatched tensor."""
-    name = label or _IN_PLACE_WORDS.get(op.name) or f"aten::{op.name}"
+    name = _IN_PLACE_WORDS.get(op.name) or f"aten::{op.name}"
     where = f"at level {op.map.depth}" if name.startswith("aten::") else "in a vmap"
     return RuntimeError(
         f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "

@@ -23,7 +23,7 @@ _NO_HOOKS = (
 )
 
 
-def with_aux(name: str, output: Tensor, has_aux: bool, note: str = "") -> tuple[Any, Any]:
+def with_aux(name: str, output: Tensor, has_aux: bool) -> tuple[Any, Any]:
     """Split a function's result into output and aux if ``has_aux``; else return the result and None. Raise RuntimeError unless it is a pair
     whose aux holds tensors."""
     if not has_aux:

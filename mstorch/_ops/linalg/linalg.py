@@ -275,7 +275,7 @@ def pinv(
         size = values.abs()
         v = u
     else:
-        u, values, vh = svd_parts(source, False, "linalg.svd")
+        u, values, vh = svd_parts(source, False)
         size, v = values, vh.mH
     keep = size > _tolerance(size, shape, atol, rtol)
     inverse = where(keep, 1.0 / where(keep, values, 1.0), 0.0)

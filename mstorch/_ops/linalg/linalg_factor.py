@@ -169,23 +169,23 @@ def is_vector(matrix: TensorBase, right: TensorBase) -> bool:
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
 
-def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any, Any]:
-    check_floating(A, name)
-    check_square(A, name)
+def _solve_any(A: TensorBase, B: TensorBase, left: bool) -> tuple[Any, Any]:
+    check_floating(A, "linalg.solve")
+    check_square(A, "linalg.solve")
     if A._ms_dtype is not B._ms_dtype:
         raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._ms_dtype)} and B of type "
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {type_word(A._ms_dtype)} and B of type "
             f"{type_word(B._ms_dtype)} instead"
         )
     vector = is_vector(A, B)
     if vector and not left:
-        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False.")
     right = views.unsqueeze(B, -1) if vector else B
     if not left:
         A, right = A.mT, right.mT
     if A._ms_shape[-1] != right._ms_shape[-2]:
         raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
             f"({A._ms_shape[-2]}x{A._ms_shape[-1]} and {right._ms_shape[-2]}x{right._ms_shape[-1]})"
         )
     found, info = solve_matrices(A, right)
@@ -202,7 +202,7 @@ def _solve_any(A: TensorBase, B: TensorBase, left: bool, name: str) -> tuple[Any
 @node_called("LinalgSolveExBackward0")
 def solve(A: TensorBase, B: TensorBase, *, left: bool = True, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
-    found, info = _solve_any(A, B, left, "linalg.solve")
+    found, info = _solve_any(A, B, left)
     codes = values_if_any(info)
     if codes is not None and codes.any():
         place = "" if not info.shape else f"(Batch element {int(codes.reshape(-1).nonzero()[0][0])}): "
@@ -213,7 +213,7 @@ def solve(A: TensorBase, B: TensorBase, *, left: bool = True, out: TensorBase | 
 @node_called("LinalgSolveExBackward0")
 def solve_ex(A: TensorBase, B: TensorBase, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """Return ``solve``, and for each matrix the position of the first zero pivot (from 1), or 0 if the matrix is invertible."""
-    found, info = _solve_any(A, B, left, "linalg.solve")
+    found, info = _solve_any(A, B, left)
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve_ex")
     return finish_exactly(return_types.linalg_solve_ex((found, info)), out)

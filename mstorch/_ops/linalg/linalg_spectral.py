@@ -195,21 +195,21 @@ def _svd_backward(gradients: Any, outputs: list[TensorBase], inputs: list[Tensor
     return (found,)
 
 
-def _refuse_nan(A: TensorBase, name: str) -> None:
-    """Raise torch's error for the first matrix with a NaN; infinities only make the results NaN."""
+def _check_svd(A: TensorBase) -> None:
+    """Raise torch's errors unless the tensor holds floating-point matrices without NaN; infinities only make the results NaN."""
+    check_floating(A, "linalg.svd")
+    check_matrix(A, "linalg.svd")
     values = values_if_any(A)
     wrong = None if values is None else np.isnan(values).any((-2, -1))
     if wrong is not None and wrong.any():
         raise LinAlgError(
-            f"{name}: {batch_element(wrong)}The algorithm failed to converge because the input matrix contained non-finite values."
+            f"linalg.svd: {batch_element(wrong)}The algorithm failed to converge because the input matrix contained non-finite values."
         )
 
 
-def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
+def svd_parts(A: TensorBase, full: bool) -> tuple[Any, ...]:
     """Return U, S and Vh."""
-    check_floating(A, name)
-    check_matrix(A, name)
-    _refuse_nan(A, name)
+    _check_svd(A)
     u, s, vh = computed(_svd, A, full)
     return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
 
@@ -217,22 +217,20 @@ def svd_parts(A: TensorBase, full: bool, name: str) -> tuple[Any, ...]:
 @operation(autocast=FLOAT32_ON_CPU)
 def svd(A: TensorBase, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """Return U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
-    _check_driver(driver, "linalg.svd")
-    return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
+    _check_driver(driver)
+    return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices)), out)
 
 
-def _check_driver(driver: str | None, name: str) -> None:
+def _check_driver(driver: str | None) -> None:
     if driver is not None:
-        raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        raise RuntimeError("linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
 @operation(autocast=FLOAT32_ON_CPU)
 def svdvals(A: TensorBase, *, driver: str | None = None, out: TensorBase | None = None) -> Any:
     """Return the singular values in descending order."""
-    _check_driver(driver, "linalg.svd")
-    check_floating(A, "linalg.svd")
-    check_matrix(A, "linalg.svd")
+    _check_driver(driver)
     if recording((A,)):
-        return finish_exactly(svd_parts(A, False, "linalg.svd")[1], out)
-    _refuse_nan(A, "linalg.svd")
+        return finish_exactly(svd_parts(A, False)[1], out)
+    _check_svd(A)
     return finish_exactly(computed(_svdvals, A), out)

@@ -231,7 +231,7 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
         values = svdvals(input)
         left, right = (zeros((*batch, n, n), dtype=input._ms_dtype, device=input.device) for n in (rows, columns))
         return finish_exactly(return_types.svd((left, values, right)), out)
-    u, s, vh = svd_parts(input, not some, "linalg.svd")
+    u, s, vh = svd_parts(input, not some)
     return finish_exactly(return_types.svd((u, s, vh.mH)), out)
 
 

@@ -426,10 +426,10 @@ def _without_sync(undo: Undo, shards: list[Shards]) -> None:
         one.syncs = False
 
 
-def _own_parts(module: Module, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _own_parts(module: Module) -> Iterator[tuple[str, Any]]:
     """Yield (prefix, module) for the module and each of its descendants once; FSDP-wrapped submodules and their descendants are left out.
     """
-    waiting, seen = [(prefix, module)], set()
+    waiting, seen = [("", module)], set()
     while waiting:
         name, part = waiting.pop(0)
         if part in seen or isinstance(part, FullyShardedDataParallel):

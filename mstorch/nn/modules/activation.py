@@ -142,6 +142,12 @@ class _InPlace(Module):
         return type(self)._function(input, self.inplace)
 
 
+class _InPlaceShown(_InPlace):
+    def extra_repr(self) -> str:
+        """Return the arguments shown in the module's repr."""
+        return _in_place_text(self)
+
+
 @own_init
 class Hardsigmoid(_InPlace):
     """Applies ``relu6(x + 3) / 6`` elementwise."""
@@ -157,74 +163,56 @@ class Hardswish(_InPlace):
 
 
 @own_init
-class SiLU(_InPlace):
+class SiLU(_InPlaceShown):
     """Applies ``x * sigmoid(x)`` elementwise."""
 
     _function = LookedUp("silu")
 
-    def extra_repr(self) -> str:
-        """Return the arguments shown in the module's repr."""
-        return _in_place_text(self)
-
 
 @own_init
-class Mish(_InPlace):
+class Mish(_InPlaceShown):
     """Applies ``x * tanh(softplus(x))`` elementwise (https://arxiv.org/abs/1908.08681)."""
 
     _function = LookedUp("mish")
 
-    def extra_repr(self) -> str:
-        """Return the arguments shown in the module's repr."""
-        return _in_place_text(self)
-
 
 @own_init
-class SELU(_InPlace):
+class SELU(_InPlaceShown):
     """Applies the activation of self-normalizing networks (https://arxiv.org/abs/1706.02515)."""
 
     _function = LookedUp("selu")
 
+
+class _WithAlpha(Module):
+    __constants__ = ["alpha", "inplace"]
+    _function: Any
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the layer; the result has the shape of the input."""
+        return type(self)._function(input, self.alpha, self.inplace)
+
     def extra_repr(self) -> str:
         """Return the arguments shown in the module's repr."""
-        return _in_place_text(self)
+        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
-class ELU(Module):
+@own_init
+class ELU(_WithAlpha):
     """Returns ``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
 
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer; the result has the shape of the input."""
-        return F.elu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Return the arguments shown in the module's repr."""
-        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
+    _function = LookedUp("elu")
 
 
-class CELU(Module):
+@own_init
+class CELU(_WithAlpha):
     """Applies ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` elementwise (https://arxiv.org/abs/1704.07483)."""
 
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer; the result has the shape of the input."""
-        return F.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Return the arguments shown in the module's repr."""
-        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
+    _function = LookedUp("celu")
 
 
 class _Plain(Module):
@@ -303,10 +291,9 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Hardshrink(Module):
-    """Returns ``x``, but 0 where ``|x| <= lambd``."""
-
+class _Shrink(Module):
     __constants__ = ["lambd"]
+    _function: Any
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -314,29 +301,25 @@ class Hardshrink(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer; the result has the shape of the input."""
-        return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        """Return the arguments shown in the module's repr."""
-        return f"{self.lambd}"
-
-
-class Softshrink(Module):
-    """Moves ``x`` towards 0 by ``lambd``; returns 0 where ``|x| <= lambd``."""
-
-    __constants__ = ["lambd"]
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer; the result has the shape of the input."""
-        return F.softshrink(input, self.lambd)
+        return type(self)._function(input, self.lambd)
 
     def extra_repr(self) -> str:
         """Return the arguments shown in the module's repr."""
         return str(self.lambd)
+
+
+@own_init
+class Hardshrink(_Shrink):
+    """Returns ``x``, but 0 where ``|x| <= lambd``."""
+
+    _function = LookedUp("hardshrink")
+
+
+@own_init
+class Softshrink(_Shrink):
+    """Moves ``x`` towards 0 by ``lambd``; returns 0 where ``|x| <= lambd``."""
+
+    _function = LookedUp("softshrink")
 
 
 class LeakyReLU(Module):

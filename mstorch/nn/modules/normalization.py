@@ -12,14 +12,11 @@ from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter
 from ._names import AFFINE, called
+from ._own_init import own_init
 from .module import Module
 
 
-class LocalResponseNorm(Module):
-    """Divides the input by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
-
-    __constants__ = ["size", "alpha", "beta", "k"]
-
+class _LocalResponse(Module):
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
@@ -36,23 +33,18 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(Module):
+@own_init
+class LocalResponseNorm(_LocalResponse):
+    """Divides the input by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
+
+    __constants__ = ["size", "alpha", "beta", "k"]
+
+
+class CrossMapLRN2d(_LocalResponse):
     """Applies local response normalization to (N, C, H, W); deprecated name."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer: (N, C, H, W) → (N, C, H, W)."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        """Return the arguments shown in the module's repr."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        super().__init__(size, alpha, beta, k)
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:
