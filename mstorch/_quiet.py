@@ -55,12 +55,12 @@ else:
 
 
 _RESTORES: dict[Any, Callable[..., Any]] = {}
-"""By a state of NumPy: the function that sets it. Each is an iterator without end, so that one serves all blocks."""
+"""For each state of NumPy a function that sets it. The function is a step of an endless iterator, so that all blocks share it."""
 _MOST = 64  # number of states that are kept
 
 
 def _key(state: Any) -> Any:
-    """Return what identifies a state that is kept; None for one with an error handler of the program's, which would be kept alive."""
+    """Return the key of a state in ``_RESTORES``; None for a state with an error handler of the program's, which would be kept alive."""
     if state.__class__ is not list:  # NumPy 2: an object, which the dict's function holds
         return id(state)
     return None if state[2] is not None else (state[0], state[1])

@@ -48,12 +48,12 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
 
 
 def name_written(tensor: TensorBase, label: str) -> TensorBase:
-    """Rename the node of a tensor that was written in place, unless it is that of a written view, and return the tensor."""
+    """Rename the node of a tensor that was written in place, unless it is a ``CopySlices`` node, and return the tensor."""
     return tensor if isinstance(tensor._ms_node, CopySlices) else call_node(tensor, label)
 
 
 def written_by(label: str | Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that names the node of the tensor which a function writes to; ``label`` may be a function of the arguments."""
+    """Return a decorator that names the node of the tensor to which a function writes; ``label`` may be a function of the arguments."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -28,8 +28,8 @@ class Record(NamedTuple):
     arguments_first: bool = False
     """True if the in-place form checks the arguments before it checks whether the tensor overlaps itself."""
     written: str = ""
-    """torch's name for the node of a tensor to which the in-place form wrote, where the function's node has another name. Without a digit
-    at the end: 0 follows for a number as the second operand, 1 for a tensor."""
+    """torch's name for the node that the in-place form makes, if it differs from the function's. If the name has no digit at its end, 0 is
+    appended for a number as the second operand, and 1 for a tensor."""
     one_device: OneDevice | None = None
     """Rule by which the operation refuses tensors on different devices; None if its kernel checks that."""
 

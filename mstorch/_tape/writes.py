@@ -104,7 +104,7 @@ class Ended(Node):
 
 
 def _zeros_like(gradient: Operand) -> Operand:
-    """Return zeros where the gradient is."""
+    """Return zeros of the gradient's shape and dtype, on its device."""
     if isinstance(gradient, np.ndarray):
         return np.zeros(gradient.shape, gradient.dtype)
     if not isinstance(gradient, TensorBase):

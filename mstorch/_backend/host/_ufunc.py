@@ -91,7 +91,7 @@ def exact_two(function: Any) -> Callable[[Array, Array], Array]:
 
 
 def _of_large(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:
-    """Run a ufunc on large arrays: on narrow ones by columns, on very large ones on threads."""
+    """Run a ufunc on large arrays: column by column if the last dimension is short, on several threads if they are very large."""
     found = by_columns(function, shape, *operands)
     if found is not None:
         return found

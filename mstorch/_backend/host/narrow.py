@@ -1,5 +1,5 @@
-"""Arrays whose last dimension has few elements, such as points and boxes: NumPy's inner loop runs along it, and costs more than the
-elements. A loop over its columns takes a fifth to a tenth of the time.
+"""Arrays whose last dimension has few elements, such as points and boxes. NumPy's inner loop runs along that dimension, and starting it
+takes longer than its elements. A Python loop over the columns takes a fifth to a tenth of the time.
 """
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from ..arrays import Array
 
 _COPIED = 6  # the largest number of columns that are copied one by one
-_COMPUTED = 4  # the same for arithmetic
+_COMPUTED = 4  # the largest number of columns on which arithmetic is done one by one
 _ROWS = 1 << 10  # the number of rows from which on columns take less time
 FEWEST = 2 * _ROWS  # no array with fewer elements is narrow
 
 
 def _is_narrow(array: Array, columns: int) -> bool:
-    """Return whether NumPy would run along the last dimension, and that has at most so many elements."""
+    """Return whether the last dimension has at most ``columns`` elements, and NumPy's inner loop would run along it."""
     if array.ndim < 2 or not 1 < array.shape[-1] <= columns or array.size < _ROWS * array.shape[-1]:
         return False
     return abs(array.strides[-1]) <= abs(array.strides[-2]) or not array.strides[-2]
@@ -45,7 +45,7 @@ def row_major(x: Array) -> Array:
 
 
 def by_columns(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array | None:
-    """Return what a ufunc makes of operands that broadcast to a shape, computed column by column; None if NumPy is as fast."""
+    """Return a ufunc's result for operands that broadcast to ``shape``, computed column by column; None if NumPy alone is as fast."""
     if len(shape) < 2 or not 1 < shape[-1] <= _COMPUTED:
         return None
     if all(operand.flags.c_contiguous and operand.shape == shape or operand.size == 1 for operand in operands):

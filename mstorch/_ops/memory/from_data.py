@@ -84,7 +84,7 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
 
 
 def _of_one_type(leaves: list[Any], kind: dtype | None) -> Array | None:
-    """Return the array of numbers that are all ints or all floats. Return None for others, for bool, and if a number does not fit."""
+    """Return an array of the numbers if all are ints or all are floats. Return None otherwise, for bool, and if a number does not fit."""
     types = set(map(type, leaves))
     if types == {float}:
         kind = kind or get_default_dtype()

@@ -30,8 +30,8 @@ class _BaseDatasetFetcher:
 
 
 def _rows(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
-    """Return what ``default_collate`` makes of the samples of a TensorDataset in host memory: each tensor is read once, and not once for
-    each sample. Return None for any other dataset.
+    """Return the samples of a TensorDataset in host memory as ``default_collate`` would return them, with one read of each tensor instead
+    of one for each sample. Return None for any other dataset.
     """
     while type(dataset) is Subset:
         indices, dataset = [dataset.indices[index] for index in indices], dataset.dataset

@@ -1,5 +1,5 @@
-"""Batches of workers in shared memory. A worker writes a batch to a part of its own block, which the main process maps, too, and hands out
-as the batch's storage; the part's place goes back with a later task once the storage is freed.
+"""Batches of workers in shared memory. A worker writes a batch to a part of its own block. The main process maps the block, too, and uses
+the part as the batch's storage. Once that storage is freed, a later task tells the worker that the part is free.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ...nn.parameter import Parameter
 from ...storage import TypedStorage, UntypedStorage, untyped_of, untyped_over
 
 SIZE = 1 << 30
-"""Size of a worker's block in bytes: address space, of which pages are taken as they are written."""
-_LEAST = 1 << 16  # bytes from which a storage goes by shared memory
+"""Size of a worker's block in bytes of address space; memory is taken only for the pages that are written."""
+_LEAST = 1 << 16  # the least size in bytes of a storage that is sent in shared memory
 _PAGE = 1 << 12  # parts begin at multiples of it
 
 
@@ -37,7 +37,7 @@ class Inbox:
         self._freed: deque[int] = deque()
         try:
             shared = Block(SIZE)
-        except RuntimeError:  # the process may not take so much address space: each batch gets memory of its own
+        except RuntimeError:  # the process may not take so much address space: each storage gets shared memory of its own
             return
         self.block = untyped_over(shared)
         _INBOXES[shared.key] = self
@@ -59,7 +59,7 @@ _INBOXES: weakref.WeakValueDictionary[tuple[int, int], Inbox] = weakref.WeakValu
 
 
 class _Part:
-    """The owner of a part of a block. As it is freed it calls ``freed``, a built-in function, which no interrupt divides."""
+    """The owner of a part of a block. It calls ``freed`` when it is freed: a built-in function, which a signal cannot interrupt."""
 
     def __init__(self, memory: Array, freed: Any) -> None:
         self.freed = freed
@@ -70,7 +70,7 @@ class _Part:
 
 
 class Outbox:
-    """A worker's side of its block: which parts are free."""
+    """A worker's side of its block: it writes to free parts, and knows which are free."""
 
     def __init__(self, block: UntypedStorage | None) -> None:
         self._memory = np.empty(0, np.uint8) if block is None else block._cell.memory
@@ -90,7 +90,7 @@ class Outbox:
         return None
 
     def release(self, offsets: Sequence[int]) -> None:
-        """Enter parts as free."""
+        """Mark the parts at these offsets as free."""
         if not offsets:
             return
         parts = sorted([*self._free, *((offset, self._taken.pop(offset)) for offset in offsets)])
@@ -107,8 +107,9 @@ def received(key: tuple[int, int], offset: int, size: int) -> UntypedStorage:
 
 
 def _reducers(outbox: Outbox, offsets: list[int]) -> dict[type, Callable[[Any], Any]]:
-    """Return the reductions of a worker's batches, which append the offsets of the parts that they take. Small tensors are a part of the
-    pickle. A storage of which a tensor is a small part moves to shared memory of its own, as in torch, and only its descriptor is sent.
+    """Return the reductions of a worker's batches; they append the offsets of the parts that they take to ``offsets``. Small tensors are
+    written to the pickle itself. If a tensor is less than half of its storage, the storage moves to shared memory of its own, as in torch,
+    and only its descriptor is sent.
     """
 
     def reduced(tensor: Tensor) -> Any:
@@ -133,7 +134,7 @@ def _reducers(outbox: Outbox, offsets: list[int]) -> dict[type, Callable[[Any], 
 
 
 def pickled(outbox: Outbox, value: Any) -> bytes:
-    """Return a pickle of a batch, whose large storages are in shared memory."""
+    """Return a pickle of a batch; large storages are put into shared memory."""
     file = io.BytesIO()
     offsets: list[int] = []
     pickler = ForkingPickler(file)
