@@ -285,8 +285,8 @@ def mask_engine(tensor: TensorBase) -> Any:
     return _default_engine() if tensor.device.type in ("cpu", "meta") else device_generator().engine
 
 
-def engine_beside(tensor: TensorBase) -> Any:
-    """Return the stream for numbers drawn for a tensor: that of its device, or the host's for a tensor that MindSpore trains."""
+def engine_for(tensor: TensorBase) -> Any:
+    """Return the stream for a tensor's random numbers: its device's, or the host's while MindSpore's own trainer runs the Module."""
     native = modes.native is not None and not modes.native.captured
     if ON_CPU or native or tensor._ms_storage.__class__ not in NATIVE:
         return engine_of(None)

@@ -143,7 +143,7 @@ def _no_zeros(x: Array, out: Array) -> None:
         raise _Tiny
 
 
-def _finite(x: Array, out: Array) -> None:
+def _refuse_extremes(x: Array, out: Array) -> None:
     """Raise _Tiny if a result of exp is 0, infinite or NaN."""
     if not np.minimum.reduce(out) or np.maximum.reduce(out) >= _INFINITE:
         raise _Tiny
@@ -175,7 +175,7 @@ def _function(op: str, kind: int, look: Step, nanoseconds: float) -> None:
 _function("gelu", library.GELU, _unchecked, 0.25)
 _function("sqrt", library.SQRT, _unchecked, 0.15)
 _function("sigmoid", library.LOGISTIC, _no_zeros, 0.3)
-_function("exp", library.EXP, _finite, 0.25)
+_function("exp", library.EXP, _refuse_extremes, 0.25)
 _function("tanh", library.TANH, _check_near_zero(_NORMAL), 0.3)
 _function("silu", library.SWISH, _check_near_zero(_NORMAL, _BELOW_40), 0.35)
 _function("gelu_tanh", library.GELU_TANH, _check_near_zero(_NORMAL, _BELOW_40), 0.4)

@@ -20,7 +20,7 @@ from ..._core.device import device
 from ..._core.device_tensors import without_values
 from ..._core.dtype import bfloat16, bool_, complex32, dtype, get_default_dtype, int64
 from ..._core.formats import layout, memory_format
-from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_beside, engine_of
+from ..._core.generator import Generator, drawn_in_slices, draws_on_device, engine_for, engine_of
 from ..._core.no_memory import tells_no_memory
 from ..._core.one_device import OneDevice
 from ..._core.strides import iteration_order
@@ -95,7 +95,7 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Engine:
     """Return the stream for a tensor's random numbers: the given generator's or, if the device supports the draw, the device's."""
     if generator is not None:
         return engine_of(generator)
-    stream = engine_beside(like)
+    stream = engine_for(like)
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
 
 

@@ -264,7 +264,7 @@ def irfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | No
 @operation(autocast=FLOAT32_ON_CPU)
 @node_called("FftC2RBackward0")
 def hfft(input: TensorBase, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: TensorBase | None = None) -> TensorBase:
-    """Return the transform, which is real, of a Hermitian-symmetric signal, given by its first half."""
+    """Return the real transform of a Hermitian-symmetric signal; the input is the first half of the signal."""
     return _stored_real(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out, "hfft")
 
 
@@ -317,7 +317,7 @@ def hfftn(
     input: TensorBase, s: tuple[int, ...] | None = None, dim: int | tuple[int, int] | None = None, norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the transform of a signal that is half of a Hermitian-symmetric one along the last of several dimensions."""
+    """Return the real transform over several dimensions of a Hermitian-symmetric signal; the input is the half of it along the last one."""
     return _stored_real(_to_real_n(input, s, dim, norm, False, "hfftn"), out, "hfftn")
 
 
@@ -372,7 +372,7 @@ def hfft2(
     input: TensorBase, s: tuple[int, int] | None = None, dim: tuple[int, int] = (-2, -1), norm: str | None = None, *,
     out: TensorBase | None = None,
 ) -> TensorBase:
-    """Return the transform of a signal that is half of a Hermitian-symmetric one along the last of two dimensions."""
+    """Return the real transform over two dimensions of a Hermitian-symmetric signal; the input is the half of it along the last one."""
     return hfftn(input, s, dim, norm, out=out)
 
 
