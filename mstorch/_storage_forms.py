@@ -116,6 +116,3 @@ class TypedForms:
         if place > size or place == size and not is_stop or place < -size:
             raise IndexError(f"index {index} out of range for storage of size {size}")
         return place + size if place < 0 else place
-
-
-__all__ = ["TypedForms", "UntypedForms"]

@@ -492,5 +492,3 @@ def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequen
 
 
 engine.watchers.append(_run_watched)
-
-__all__ = ["DERIVATIVES", "NotInTerms", "active", "call", "compute", "derivative", "takers"]

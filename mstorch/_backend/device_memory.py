@@ -267,9 +267,3 @@ def changes(op: str) -> bool:
 
 def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
     return from_numpy(flat_index(shape, strides, offset))
-
-
-__all__ = [
-    "arange", "change", "changes", "dense", "fill", "full", "is_dense", "laid_out", "memory_of", "owned", "parts", "primitive_window",
-    "put", "shows_others", "stand_in", "window", "writes_reach_base", "zeros",
-]  # fmt: skip

@@ -186,5 +186,3 @@ def hides_state(value: Any) -> bool:
 
 # Base classes whose contents guards compare.
 _SEEN_THROUGH = frozenset((list, tuple, dict, set, frozenset, str, bytes, int, float, collections.OrderedDict, collections.defaultdict))
-
-__all__ = ["CACHED", "Held", "PLAIN", "hides_state", "is_plain", "kept_by", "parts", "picture", "pictured", "same_plain", "slots"]

@@ -69,6 +69,3 @@ def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
 def is_torchs(module: str) -> bool:
     """Return True if torch has a module with this name, public or among the private ones in the table."""
     return "._" not in module or module in _read()[1] or module in elsewhere()
-
-
-__all__ = ["elsewhere", "home", "is_torchs"]

@@ -136,6 +136,3 @@ def _absent(python: str, why: str) -> str:
         f"mstorch: MSTORCH_DEBUG=compare needs real torch, which {python} does not have ({why}). Install it (pip install torch), or let "
         f"{PYTHON} name a Python that has it."
     )
-
-
-__all__ = ["Client"]

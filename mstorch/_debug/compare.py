@@ -259,6 +259,3 @@ class Comparison:
         if name not in self.told:
             self.told.add(name)
             print(f"mstorch: {text}", file=sys.stderr, flush=True)
-
-
-__all__ = ["Comparison", "DifferenceError"]

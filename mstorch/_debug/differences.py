@@ -159,6 +159,3 @@ def _wrong(want: Array, got: Array, name: str, scale: Scale) -> Array:
         allowed = tolerance * (np.abs(want) + 0.01 * _largest(want)) + _PRECISION[name] * scale.rounding(want.size)
         near = np.abs(want - got) <= np.where(np.isfinite(allowed), allowed, 0)
     return np.asarray(~(near | (want == got) | (np.isnan(want) & np.isnan(got))))
-
-
-__all__ = ["Scale", "difference"]

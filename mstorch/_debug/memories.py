@@ -74,6 +74,3 @@ class Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> tuple[int, Any, tuple[int, ...]] | None:
         """Return the reference for cached bytes, or None to pickle the object as usual."""
         return self._sent.reference(value) if type(value) is Memory else None
-
-
-__all__ = ["Memory", "Pickler", "Recent", "Sent"]

@@ -123,6 +123,3 @@ def encoded_result(value: Any) -> Message:
         if isinstance(value, (list, tuple)):
             return {"is": "tuple", "items": [encoded_result(item) for item in value]}
         return {"is": "unknown"}
-
-
-__all__ = ["Encoder", "Message", "NotComparable", "encoded_result", "values_of"]

@@ -298,6 +298,3 @@ def serve() -> None:
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             send(answers, pickle.dumps(server.answer(receive(requests, kept)), protocol=5))
-
-
-__all__ = ["BUFFER", "Decoder", "gradients", "receive", "send", "serve", "settings_of", "tensors_in"]

@@ -73,6 +73,3 @@ def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], strides:
     """Return a call as one line of text."""
     parts = [described(arg, strides) for arg in args] + [f"{key}={described(value, strides)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(parts)})"
-
-
-__all__ = ["Place", "call_text", "described", "place_of_call"]

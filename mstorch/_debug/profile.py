@@ -245,6 +245,3 @@ class Profile:
             "events": [(kind, name, begin - began, end - began, place) for kind, name, begin, end, place in self.events],
         }  # fmt: skip
         Path(self.file).write_text(json.dumps(out), "utf-8")
-
-
-__all__ = ["VARIABLE", "Profile"]

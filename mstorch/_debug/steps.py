@@ -72,6 +72,3 @@ def _request(optimizer: Any) -> Message:
     states = {places[id(param)]: Encoder().encode(dict(state)) for param, state in optimizer.state.items() if isinstance(param, TensorBase)}
     values = [(Encoder().encode(param), None if param.grad is None else Encoder().encode(param.grad)) for param in params]
     return {"optimizer": type(optimizer).__name__, "params": values, "groups": groups, "states": states}
-
-
-__all__ = ["Steps"]

@@ -96,6 +96,3 @@ class Tracer:
         """Print a line for a tensor that is copied from a device to the host."""
         if not self.depth.writes:
             self.line(f"  host copy of {described(tensor)}  # {place_of_call()}")
-
-
-__all__ = ["Tracer"]

@@ -153,6 +153,3 @@ def set_stream(stream: Stream | None) -> None:
     """Set the current stream; None has no effect."""
     if stream is not None:
         streams.set_current(stream._native)
-
-
-__all__ = ["Event", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream"]

@@ -402,6 +402,3 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         )  # fmt: skip
         return inner(*extra_args, **extra_kwargs)
     return inner
-
-
-__all__ = ["ExplainOutput", "GraphCompileReason", "Guard", "explain"]

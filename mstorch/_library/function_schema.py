@@ -158,6 +158,3 @@ def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
         raise RuntimeError("Tried to parse a function schema but only the operator name was given")
     namespace, _, rest = text.rpartition("::") if "::" in text.partition("(")[0] else ("", "", text)
     return FunctionSchema(parse(namespace, rest))
-
-
-__all__ = ["AliasInfo", "Argument", "FunctionSchema", "parse_schema"]

@@ -184,9 +184,3 @@ def type_of(text: str) -> tuple[JitType, int | None]:
     if re.fullmatch(r"t\d*|[a-z]|Storage|QScheme|Dict|Any\w+Type|tVal|Any\w*|\.\.\.|__torch__[\w.]*", text):
         return JitType(text), None
     raise RuntimeError(f"unknown type specifier: {text!r}")
-
-
-__all__ = [
-    "AnyType", "BoolType", "ComplexType", "DeviceObjType", "FloatType", "IntType", "JitType", "ListType", "NoneType", "NumberType",
-    "OptionalType", "StreamObjType", "StringType", "TensorType", "TupleType", "type_of",
-]  # fmt: skip

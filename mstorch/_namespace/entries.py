@@ -177,6 +177,3 @@ def enter(faces: dict[str, dict[str, Any]]) -> None:
     enter_class()
     for module in (_HOME, f"{_HOME}.sparse"):
         build_in(vars(sys.modules[module]), module)
-
-
-__all__ = ["enter", "enter_functional"]

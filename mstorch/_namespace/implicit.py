@@ -216,6 +216,3 @@ def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
 def _sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw Dirichlet samples with concentrations along the last dimension; no gradient, as in torch (``Dirichlet`` has one)."""
     return _SampleDirichlet.apply(self, generator)
-
-
-__all__ = ["_dirichlet_grad", "_sample_dirichlet", "_standard_gamma", "_standard_gamma_grad"]

@@ -126,5 +126,3 @@ class Event(metaclass=_OfPlace):
 
 
 _OF_NPU: dict[Any, Any] = {Stream: npu.Stream, Event: npu.Event}
-
-__all__ = ["Event", "Stream"]

@@ -367,4 +367,3 @@ FORMS: dict[str, Callable[..., Any]] = {
 
 FORMS.update({name: _fixed(name) for name in _FIXED})
 MAPPERS.append(take)
-__all__ = ["FORMS", "requantized", "take"]

@@ -199,8 +199,3 @@ def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: i
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
     """Return a quantized tensor of the integers in ``input``, with a scale and a zero point for each slice along ``axis``."""
     return _of_integers(input, channel_quantizer(scale, zero_point, axis, input._ms_shape))
-
-
-__all__ = [
-    "channel_quantizer", "empty_quantized", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "refuse",
-]  # fmt: skip

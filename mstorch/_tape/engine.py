@@ -593,6 +593,3 @@ def _may_be_adopted(gradient: Array, tensor: TensorBase) -> bool:
 def next_callback(function: Callable[[], None]) -> None:
     """Register a function to be called when the running backward pass has ended."""
     running.callbacks.append(function)
-
-
-__all__ = ["add", "modes", "next_callback", "put_gradient", "run", "running", "watch"]

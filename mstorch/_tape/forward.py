@@ -481,5 +481,3 @@ zeros_for.append(_zeros_for)
 pushed.append(_push_operation)
 pushed_native.append(_push_function)
 pushed_gradient.append(_push_gradient)
-
-__all__ = ["FORWARD", "Call", "forward_rule", "push", "transposed"]

@@ -60,6 +60,3 @@ def apart(dual: Any, level: int) -> tuple[Any, Any]:
         primal._ms_node.__class__ = named(Linear, "torch::autograd::Identity")
     forget(auto_of(primal), level)
     return primal, tangent
-
-
-__all__ = ["apart", "check_sizes", "joined"]

@@ -81,6 +81,3 @@ class allow_mutation_on_saved_tensors(Block):
         hooks[END:] = (pair,)
         modes.before_write = keep
         return kept
-
-
-__all__ = ["allow_mutation_on_saved_tensors"]

@@ -65,6 +65,3 @@ def apply(cls: type[Any], base: type[Any], args: tuple[Any, ...], apart: bool) -
     if not isinstance(found, tuple):
         return like_nested(seen["output"], found)
     return tuple(map(like_nested, seen["output"], found))
-
-
-__all__ = ["apply"]

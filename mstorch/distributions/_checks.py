@@ -64,6 +64,3 @@ def _of_arrays(constraint: Any) -> Any:
             return None
         setattr(made, name, array)
     return made
-
-
-__all__ = ["holds"]

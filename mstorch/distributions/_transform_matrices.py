@@ -86,6 +86,3 @@ class PositiveDefiniteTransform(_Alike):
 
     def _inverse(self, y: Tensor) -> Tensor:
         return _with_diagonal(torch.linalg.cholesky(y), "log")
-
-
-__all__ = ["CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform"]

@@ -137,6 +137,3 @@ class StackTransform(_Parts):
     @constraints.dependent_property
     def codomain(self) -> constraints.Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
-
-
-__all__ = ["CatTransform", "StackTransform"]

@@ -442,8 +442,3 @@ _ESCAPED = (
     "file an issue if it looks like the latter"
 )
 MAPPERS.append(take)
-
-__all__ = [
-    "RULES", "BatchedTensor", "Map", "Op", "Rule", "aligned", "as_batched", "batched", "core", "dressed_like",
-    "everywhere", "find_rules_by", "front", "innermost", "is_of", "maps_of", "outside", "public", "take", "within", "wrapped",
-]  # fmt: skip

@@ -303,6 +303,3 @@ def _multi_head_attention(op: Op, given: Given) -> tuple[Tensor | None, ...]:
         shown = weights.mean(1) if given.get("average_attn_weights", True) else weights
         shown = shown.squeeze(0) if single else shown
     return out.squeeze(1) if single else out, shown
-
-
-__all__ = ["composed"]

@@ -274,6 +274,3 @@ def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
             full.append(core(aligned(seed, output)))
     found = op([core(output) for output in outputs], [core(tensor) for tensor in inputs], full, **given)
     return tuple(None if one is None else dressed_like(like, one) for one, like in zip(found, inputs))
-
-
-__all__ = ["VmapInfo", "apply_in_transform"]

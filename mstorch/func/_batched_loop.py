@@ -122,6 +122,3 @@ def _nothing() -> None:
 def expanded(tensor: Any, map: Map) -> Any:
     """Return the values with the batch dimension in front, expanded if the tensor is not batched."""
     return front(tensor) if is_of(tensor, map) else tensor.expand(map.size, *tensor._ms_shape)
-
-
-__all__ = ["by_slices", "expanded", "fallback", "is_in_place", "looped", "loops", "stacked", "unmapped_error"]

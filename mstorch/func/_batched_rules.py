@@ -519,8 +519,3 @@ def _own_write(name: str) -> Rule:
 
 
 find_rules_by(find)
-
-__all__ = [
-    "along", "bound", "default_of", "in_line", "leading", "of_matrices", "pointwise", "pointwise_in_place", "reduction", "ruled", "rules",
-    "shifted", "unfolded",
-]  # fmt: skip

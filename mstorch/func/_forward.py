@@ -274,6 +274,3 @@ def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, int] = 0) -> Callable[..., Any]:
     """Return a function that computes the Hessian of ``func``."""
     return jacfwd(jacrev(func, argnums), argnums)
-
-
-__all__ = ["hessian", "jacfwd", "jvp", "linearize"]

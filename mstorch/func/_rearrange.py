@@ -188,6 +188,3 @@ def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
     order = [numbers[name] for group in wanted for name in group]
     split = tensor.reshape([sizes[name] for name in numbers]).permute(order)
     return split.reshape([math.prod(sizes[name] for name in group) for group in wanted])
-
-
-__all__ = ["DimensionBindError", "rearrange"]

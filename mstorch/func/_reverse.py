@@ -226,6 +226,3 @@ def jacrev(
         return jacobian("jacrev", func, argnums, has_aux, args, "vjp(f, *primals)")
 
     return wrapper
-
-
-__all__ = ["Pull", "grad", "grad_and_value", "jacobian", "jacrev", "vjp"]

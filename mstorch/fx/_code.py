@@ -312,6 +312,3 @@ class PyTreeCodeGen(CodeGen):
     def result(self, values: str) -> str:
         """Return the function's last line."""
         return f"return pytree.tree_unflatten({values}, self._out_spec)"
-
-
-__all__ = ["CodeGen", "Namespace", "PyTreeCodeGen", "PythonCode"]

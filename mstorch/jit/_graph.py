@@ -324,6 +324,3 @@ class Graph:
         return f"graph({inputs}):\n{steps}  return ({', '.join(f'%{value.debugName()}' for value in self._outputs)})\n"
 
     __repr__ = __str__
-
-
-__all__ = ["Graph", "Node", "Type", "Value", "type_of"]

@@ -392,6 +392,3 @@ def _get_trace_graph(
     writer.leave(result)
     found = (writer.graph, result)
     return (*found, tuple(inputs)) if return_inputs or _return_inputs_states else found
-
-
-__all__ = ["State", "_get_trace_graph"]

@@ -178,9 +178,3 @@ def aligned(orders: dict[int, list[_Action | None]], last: int, backward: bool) 
             done.add((stage, kind, number))
         times.append(now)
     return times
-
-
-__all__ = [
-    "FORWARD", "FULL_BACKWARD", "REDUCE_GRAD", "aligned", "breadth_first", "gpipe", "interleaved", "one_forward_one_backward",
-    "with_reductions",
-]  # fmt: skip

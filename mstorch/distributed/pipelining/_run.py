@@ -157,6 +157,3 @@ class Run:
         data = torch.empty(int(size), dtype=torch.uint8, device="cpu")
         dist.recv(data, group=self._group, group_src=peer)
         return pickle.loads(data.numpy().tobytes())
-
-
-__all__ = ["Run"]

@@ -446,6 +446,3 @@ def distribute_tensor(
     if tensor.requires_grad:
         require_grad(made, True)
     return made
-
-
-__all__ = ["HANDLERS", "DTensor", "distribute_tensor"]

@@ -249,6 +249,3 @@ def new(cls: type, values: Tensor) -> Any:
     made: Any = object.__new__(cls)
     made.__dict__["_values"] = values
     return made
-
-
-__all__ = ["Nested", "Unanswered", "new"]

@@ -261,9 +261,3 @@ def leaf_of(data: Sequence[Any], dtype: dtype | None, device: device | str | int
 def sizes_of(shape: Sequence[int], count: int) -> Table:
     """Return the table of sizes of ``count`` equal components."""
     return np.tile(np.array(tuple(shape), np.int64), (count, 1)).reshape(count, len(shape))
-
-
-__all__ = [
-    "StridedNested", "alias", "by_part", "from_list", "in_buffer", "last_length", "leaf_of", "length_of", "of_parts", "parts", "restored",
-    "same_places", "sizes_of", "viewed",
-]  # fmt: skip

@@ -17,8 +17,6 @@ from ..._ops.layers.fractional_pool import fractional_max_pool
 from ..._ops.layers.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
 from ..._tensor import Tensor
 
-__all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]
-
 
 def _maximum(rank: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def pool_with_indices(

@@ -62,6 +62,3 @@ def _weights(query: Tensor, key: Tensor, average: bool) -> Tensor:
     scores = (q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5
     weights = scores.masked_fill(there.logical_not().transpose(-2, -1), float("-inf")).softmax(-1).masked_fill(there.logical_not(), 0.0)
     return weights.mean(1) if average else weights
-
-
-__all__ = ["attend"]
