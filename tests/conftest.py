@@ -38,7 +38,7 @@ if ON_DEVICE:
     table.on_fallback.clear()  # tests that count warnings count those of torch
 REFUSED = tomllib.loads((pathlib.Path(__file__).parent / "devices" / "refused.toml").read_text()) if ON_DEVICE else {}
 """By test (or its function): why it cannot pass on a device."""
-# What a device may refuse, as docs/devices.md says: an operation that it has no kernel of, and reads of its memory.
+# Errors that a device may raise (docs/devices.md): for operations without a kernel, and for reads of its memory.
 REFUSALS = {
     "has no Ascend kernel": "the device has no kernel", "(mstorch, Ascend)": "the device has no kernel for this dtype",
     "npu:0 device type tensor to numpy": "the test reads memory of the host",

@@ -37,7 +37,7 @@ from tests.serialization.serialization_files import (
 BATCH = 500
 SECONDS = 10  # for one file
 ERRORS = (pickle.UnpicklingError, RuntimeError, EOFError, ValueError)
-# What the audit of Python may not see while a file is loaded.
+# Events that Python's audit hook must not report while a file is loaded.
 FORBIDDEN = ("exec", "compile", "import", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "webbrowser.", "ftplib.")
 PLAIN = (int, float, complex, str, bytes, bool, type(None), list, tuple, dict, set, frozenset, bytearray, collections.Counter)
 _events: list | None = None

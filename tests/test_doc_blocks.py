@@ -23,7 +23,7 @@ LEFT_OUT = {
     r"MSTORCH_FAKE_DEVICE=Ascend python -m pytest tests/core .*": (1, "takes minutes; the job stand-in of ci.yml runs these files and more"),
 }
 
-# What a command prints, a line of it at least, or writes.
+# The output of a command: a line that it prints, or a file that it writes.
 SAYS = {
     r"python -m mstorch scan .*": r"100 % of \d+ uses",
     r"python -m mstorch compare .*": r"all modules, gradients and steps agree",

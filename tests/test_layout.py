@@ -30,7 +30,7 @@ CIRCLES = {
     "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._namespace.foreach"),  # written as programs are, with the package's names
     "mstorch.cuda": ("mstorch.cuda",),  # its modules repeat names that the package defines before it imports them
 }
-# What is imported within functions: what few processes need and what takes long to load, and packages that need not be there.
+# Imports allowed within functions: modules that few processes need or that take long to load, and optional packages.
 LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
@@ -355,7 +355,7 @@ def test_new_tensors_of_distributed_name_their_device() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-# Where errors of another library are told by their texts, since it has one class for all of them.
+# Files that tell errors of another library apart by their texts, because it has one class for all of them.
 BY_TEXTS = {"mstorch/_backend/mindspore_errors.py"}
 _ASKED = {"startswith", "endswith", "find", "index", "count", "search", "match", "fullmatch", "findall", "finditer", "fnmatch"}
 

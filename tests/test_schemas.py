@@ -101,7 +101,7 @@ def test_attention_of_xformers_is_asked_about() -> None:
         ours(mstorch.ones(1), mstorch.ones(1))
 
 
-# What Python's function takes under the name of an overload
+# Overloads whose arguments the Python function of that name takes
 NUMBERS_WITH_A_FACTOR = {("add", "Scalar"), ("sub", "Scalar"), ("rsub", "Scalar"), ("addmm", "dtype"), ("baddbmm", "dtype")}
 """Their last argument is taken by its keyword alone."""
 

@@ -20,7 +20,7 @@ ROOMS = ("_ops", "_tape/rules", "nn", "optim")
 
 # Classes of memory, and of bare values of one: what a class is compared with.
 KINDS = frozenset("Storage DeviceMemory Value Absent Mirror NATIVE Raw ndarray".split())
-# What holds elements in one kind of memory only, or says of a process what it holds.
+# Names that exist for one kind of memory only, or that tell in which kind the process keeps its elements.
 NAMES = frozenset(
     "META is_meta on_host host_inputs capturing reading_waits of_device ON_CPU NATIVE FAKE_DEVICE is_elsewhere without_memory "
     "is_all_of_device_memory".split()

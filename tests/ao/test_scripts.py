@@ -16,7 +16,7 @@ from .scripts import SCRIPTS
 
 pytestmark = pytest.mark.on_the_cpu  # files go to and from real torch's places
 
-# What results may differ by: a step of the last layer that is quantized, or the rounding of sums.
+# Tolerances: one quantization step of the last layer, or the rounding of sums.
 STEPS = {"result": 0.03, "logits": 1e-5, "scores": 1e-5, "first loss": 1e-3, "apart": 1e-5, "scales": 1e-7}
 
 

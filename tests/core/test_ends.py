@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.core]
 
-# How many threads there are changes while two others compute on them.
+# The number of threads changes while two others compute on them.
 CHANGED = """
 import threading, time
 import mstorch as torch

@@ -305,7 +305,7 @@ def test_on_the_stand_in_device() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-# Where a composition of ours ends in another error than torch's, or in none: what torch refuses is computed, or refused by another class.
+# Compositions that compute where torch raises, or raise another class of error.
 ELSEWHERE = frozenset((
     "matrix_exp einsum inner tensordot hash_tensor triu_indices tril_indices nn.functional.linear_cross_entropy.chunked "
     "nn.functional.linear_cross_entropy.chunked_none nn.functional.rrelu logit svd_lowrank pca_lowrank renorm norm.nuc "

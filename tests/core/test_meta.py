@@ -127,7 +127,7 @@ def test_a_large_model_needs_no_memory() -> None:
     assert time.process_time() - start < 20
 
 
-# What the meta device computes: shapes alone, whatever their size
+# The meta device computes only shapes, of any size
 
 
 def _look(found: Any) -> Any:

@@ -45,7 +45,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-# What is written in Python, in torch and here: the words are ours, and in torch some of these look at all elements before.
+# Functions written in Python, in torch and here: the error's text is ours, and some of torch's read all elements first.
 WRITTEN_IN_PYTHON: dict[str, Callable[[Any], Any]] = {
     "UntypedStorage": lambda torch: torch.UntypedStorage(MANY), "storage.resize_": lambda torch: torch.UntypedStorage(1).resize_(MANY),
     "FloatStorage": lambda torch: torch.FloatStorage(MANY), "TypedStorage": lambda torch: torch.TypedStorage(MANY, dtype=torch.int8),

@@ -12,7 +12,7 @@ from tests.against_torch import both
 
 FACES = {"": 320, "linalg": 18, "fft": 18, "special": 38, "nn.functional": 10}
 WORDS = ("input", "x", "a", "x1")
-# What prepares the process, and what has tensors of no fixed values.
+# Functions that prepare the process, and those that return uninitialized tensors.
 APART = {"is_vulkan_available", "nonzero", "empty_like"}
 
 

@@ -35,9 +35,9 @@ def test_other_kernels_do_not_notice_signals() -> None:
     assert told.startswith("well: "), told
 
 
-# What finds the library, tells of it, or serves other processors.
+# Functions that find or describe the library, or that run on other processors.
 _APART = frozenset("_path _load _products_of_halves describe stream _address_by_name _found has_stack _place_after".split())
-# What only a device's memory, or a tensor of MindSpore's own, asks for.
+# Functions that only memory of a device, or a tensor of MindSpore's, uses.
 _OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage_scatter lexicographic_order view_dtype permute reshape".split())
 
 

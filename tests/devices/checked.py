@@ -94,7 +94,7 @@ AMONG: dict[str, Any] = {
     "rsqrt": ("float16", _one, _raises), "expm1": ("float32", _none, _longer), "trunc": ("float32", _none, _raises),
 }  # fmt: skip
 
-# What names each planted fault, by group.
+# The names under which the planted faults have to be reported, by group.
 FOUND = {
     "rows": ("tanh, float32", "ceil, float32", "gelu_grad, float32", "sigmoid, float32", "erf, float32", "sqrt, float16", "amax, float32", "adamw_step, float32"),
     "layouts": (

@@ -19,7 +19,7 @@ Shapes = tuple[tuple[int, ...], ...]
 TOLERANCE = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 TRIANGLE = oracle.ones(2048, 2048).triu(1).bool()
 ENDS = ([3, 5, 9], [3, 7, 11])
-# What each query (a row) attends to (x) of the keys, with pre_tockens=2 and next_tockens=1, as Ascend's documentation draws it: in mode 0 the
+# Keys (columns) to which each query (a row) attends (x), with pre_tockens=2 and next_tockens=1, as Ascend's documentation draws it: in mode 0 the
 # first query stands at the first key, in mode 4 the last query at the last key.
 BANDS = {
     "of mode 0": """

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 MODELS = pathlib.Path(__file__).parents[2] / "examples" / "models"
-# What launches nothing: views, memory that nobody fills, numbers of Python's.
+# Operators that launch no kernel: views, uninitialized memory, Python numbers.
 NO_KERNEL = set(
     "view _unsafe_view reshape _reshape_alias t transpose permute expand slice select squeeze unsqueeze as_strided detach alias split split_with_sizes unbind chunk "
     "diagonal unfold empty empty_like empty_strided new_empty new_empty_strided resize_ lift_fresh set_ view_as_real view_as_complex real imag movedim narrow "

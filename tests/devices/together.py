@@ -11,7 +11,7 @@ from mstorch._backend import cost, table
 
 nn, optim = torch.nn, torch.optim
 
-# How many kernels torch's foreach form of a step launches (counted by torch's dispatcher on the CPU, views left out).
+# The number of kernels that torch's foreach form of a step launches (counted by torch's dispatcher on the CPU, without views).
 FOREACH: dict[str, tuple[Callable[[Any], Any], int]] = {
     "SGD": (lambda p: optim.SGD(p, 0.1), 1), "SGD, momentum, decay": (lambda p: optim.SGD(p, 0.1, 0.9, weight_decay=0.1), 4),
     "SGD, nesterov": (lambda p: optim.SGD(p, 0.1, 0.9, nesterov=True), 4), "Adam": (optim.Adam, 9), "AMSGrad": (lambda p: optim.Adam(p, amsgrad=True), 10),

@@ -11,7 +11,7 @@ from typing import Any
 import mstorch as torch
 from mstorch._serialization.rebuild import OF_NPU
 
-# What torch_npu lists as the names of torch_npu.npu.
+# The names that torch_npu lists for torch_npu.npu.
 NAMES = (
     "is_initialized init set_dump synchronize device_count can_device_access_peer set_device current_device get_device_name "
     "get_device_properties get_device_capability mem_get_info is_available device device_of StreamContext stream set_stream current_stream "

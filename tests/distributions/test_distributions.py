@@ -50,7 +50,7 @@ def test_samples_have_the_same_bits(row: tuple[Any, ...], dtype: str) -> None:
         got, mine = run(lambda torch: build(torch, row, dtype)[0].sample(shape), mstorch)
         assert error is None and mine is None, (error, mine)
         assert tuple(want.shape) == tuple(got.shape) and str(want.dtype) == str(got.dtype)
-        # What follows the draw rounds as the libraries' logarithms and products do.
+        # Steps after the draw round as the logarithms and products of each library do.
         tolerance = 1e-12 if want.dtype == real_torch.float64 else 2e-5
         np.testing.assert_allclose(values(got), values(want), rtol=tolerance, atol=tolerance)
         after = [torch_.get_rng_state().tolist() for torch_ in (real_torch, mstorch)]
@@ -100,7 +100,7 @@ def test_densities_and_their_gradients(row: tuple[Any, ...]) -> None:
             log_prob.sum().backward()
         return [log_prob.detach(), *(leaf.grad for leaf in leaves)]
 
-    # Where the density falls steeply single-precision sums differ in their last digits.
+    # Sums in single precision differ in the last digits where the density falls steeply.
     compare(density, "log_prob", rtol=2e-4, atol=5e-5)
     compare(lambda torch: build(torch, row)[0].cdf(torch.tensor(value)).detach(), "cdf", rtol=2e-5)
     quantiles = np.linspace(0.05, 0.9, value.size).reshape(value.shape).astype(np.float32)

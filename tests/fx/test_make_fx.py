@@ -185,7 +185,7 @@ def test_a_layer_is_in_the_graph(name: str) -> None:
 
 
 
-# Where torch takes other operators for the same: what its C++ does in place, in another order, or by a kernel that stands for several.
+# Functions for which torch records other operators: its C++ works in place, in another order, or with one kernel for several operators.
 OTHER_OPERATORS = {
     "nn.Bilinear": "_trilinear", "nn.CTCLoss": "lengths that are tensors", "nn.CircularPad1d": "written part by part",
     "nn.CircularPad2d": "written part by part", "nn.CircularPad3d": "written part by part", "nn.CosineEmbeddingLoss": "squares by mul",

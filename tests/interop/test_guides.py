@@ -73,12 +73,12 @@ FORMS = [ModuleInCell, CellInModule, Whole]
 WEIGHTS = [np.random.RandomState(7).uniform(-0.5, 0.5, shape).astype(np.float32) for shape in ((3, 2, 3, 3), (3,), (3,), (3, 48), (3,))]
 _GRAPHS = RuntimeError, "cannot read a torch module. mstorch.interop.export_mindir writes its graph to a file"
 _RECOMPUTED = NotImplementedError, "torch.utils.checkpoint.checkpoint"
-# What MindSpore can do alone and not with a Module, with the words in which that is said.
+# Steps that work in MindSpore alone and are refused with a Module, and the errors that refuse them.
 REFUSED: dict[tuple[str, Any], tuple[type[Exception], str]] = {
     **{(step, form): _GRAPHS for step in ("a function under jit", "a step under jit", "export") for form in FORMS},
     ("graph mode", ModuleInCell): _GRAPHS, ("a recomputed part", ModuleInCell): _RECOMPUTED, ("a recomputed part", Whole): _RECOMPUTED,
 }  # fmt: skip
-# What MindSpore does not do on a CPU at all.
+# Steps that MindSpore does not support on a CPU.
 NOT_HERE = "a step with scaled loss", "model with dynamic loss scale"
 
 

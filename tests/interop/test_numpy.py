@@ -239,7 +239,7 @@ def test_dlpack_memory_is_given_back() -> None:
     assert len(_kept) == before
 
 
-# What builds on NumPy
+# Libraries built on NumPy
 
 
 def test_scipy() -> None:

@@ -151,7 +151,7 @@ if __name__ == "__main__":
 def test_hogwild(method: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(f"METHOD = {method!r}\n{HOGWILD}")
     root = Path(mstorch.__file__).parents[1]
-    # What an installed mstorch brings: children import torch from where their parent does.
+    # The hook of an installed mstorch: children import torch from where their parent does.
     (tmp_path / "sitecustomize.py").write_text((root / "tools" / "mstorch_hook.pth").read_text())
     command, path = [sys.executable, "-m", "mstorch", "script.py"], f"{root}{os.pathsep}{tmp_path}"
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120)

@@ -12,7 +12,7 @@ from tools import homes
 
 pytestmark = pytest.mark.sweep
 
-# What differs, by kind.
+# Names that differ from torch's, by kind of difference.
 KNOWN = {
     "an inner function of ours in a private place, where torch has the public one": (
         "sym_sqrt from_dlpack randperm shape_as_tensor _segment_reduce is_grad_enabled TreeSpec tree_flatten tree_unflatten boolean_dispatch to_dlpack"

@@ -149,7 +149,7 @@ def test_refusals(name: str, both) -> None:
     both(REFUSED[name], message=OWN_WORDS.get(name))
 
 
-# Where torch's text has a name of its own library, or of the Python type.
+# Errors whose text in torch contains a name of its library or of a Python type; the part that is compared.
 OWN_WORDS = {"jagged linear": "to be a contiguous jagged layout NestedTensor", "numbers": "zero-dim tensors"}
 
 

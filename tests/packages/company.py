@@ -23,7 +23,7 @@ from tests.packages.reports import differences
 from tests.packages.table import distribution_name
 from tests.packages.test_packages import NOT_EQUAL, PYTHON
 
-# What a package needs beside what its metadata asks for: an extra, what its documentation names, or what torch brings along (jinja2).
+# Packages needed in addition to those in the metadata: an extra, those named in the documentation, or a dependency of torch (jinja2).
 ALSO = {
     "lm_eval": ["accelerate", "transformers"], "neuralforecast": ["ray", "fsspec", "pandas", "pyarrow", "pydantic", "requests"],
     "peft": ["jinja2"], "segment_anything": ["torchvision"], "setfit": ["accelerate"], "transformers": ["accelerate"],

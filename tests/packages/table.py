@@ -10,7 +10,7 @@ from tests.packages.test_packages import MODULES, NOT_EQUAL
 
 PAGE = record.FOLDER.parents[1] / "docs" / "packages.md"
 HEAD = "| package | version | jobs |\n|---|---|---|\n"
-# Where the distribution is not called as its module.
+# Names of distributions that differ from the module's name.
 CALLED = {
     "chronos": "chronos-forecasting", "ignite": "pytorch-ignite", "laplace": "laplace-torch", "neuralop": "neuraloperator", "open_clip": "open-clip-torch",
     "pyro": "pyro-ppl", "whisper": "openai-whisper",

@@ -75,7 +75,7 @@ def test_calls(tmp_path, protocol, function, arguments, name):
     for file in in_both_formats(data):
         with pytest.raises(pickle.UnpicklingError) as caught:
             our_load(file)
-        # Of the opcodes of protocol 0 only GLOBAL is read at all, and it comes first.
+        # GLOBAL is the only opcode of protocol 0 that is read, and it comes first.
         assert name in str(caught.value)
     assert not os.path.exists(mark)
     assert "antigravity" not in sys.modules

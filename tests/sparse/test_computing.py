@@ -165,7 +165,7 @@ def test_gradients(both: Callable[..., Any], name: str, kind: str) -> None:
     both(lambda torch: _gradients(torch, {**GRADIENTS, **COO_GRADIENTS}[name], kind), strides=False)
 
 
-# What torch cannot differentiate for all layouts: the sparse gradient is the dense one at the leaf's places.
+# Operations that torch cannot differentiate for all layouts: the sparse gradient is the dense one at the leaf's indices.
 BEYOND = {
     "mm": lambda t, s, d: t.mm(s, d), "@": lambda t, s, d: s @ d, "dense @": lambda t, s, d: d @ s, "mv": lambda t, s, d: s @ d[:, 0],
     "sin": lambda t, s, d: s.sin(),

@@ -8,7 +8,7 @@ import pytest
 
 Both = Callable[..., Any]
 
-# Of a tensor (3, 3), positions, a mask of rows, and the library.
+# Functions of a tensor (3, 3), indices, a mask of rows, and the library.
 RESULTS: dict[str, Callable[..., Any]] = {
     "index_add": lambda x, i, m, t: x.index_add(0, i, t.ones(2, 3)), "index_add, alpha": lambda x, i, m, t: x.index_add(0, i, t.ones(2, 3), alpha=2),
     "index_add of a source": lambda x, i, m, t: t.zeros(3, 3).index_add(0, i, x[:2]), "index_copy": lambda x, i, m, t: x.index_copy(0, i, t.ones(2, 3)),

@@ -13,7 +13,7 @@ import pytest
 
 _Operation = Callable[..., Any]
 
-# Of a tensor (3, 3), another one, positions (3), and the library.
+# Functions of a tensor (3, 3), another one, indices (3), and the library.
 OPERATIONS: dict[str, _Operation] = {
     "gather": lambda a, b, i, t: a.gather(0, i.unsqueeze(0)), "take": lambda a, b, i, t: a.take(i),
     "index_select": lambda a, b, i, t: a.index_select(0, i), "index": lambda a, b, i, t: a[i],

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sweep
 
 pytest.importorskip("mypy")
 
-# What is not as in torch's annotations, by member or by class and member, and why.
+# Reasons why annotations differ from torch's, by member or by class and member.
 OTHERWISE = {
     "padding_mode": "any text", "acc_policy": "any text", "all_weights": "lists of tensors",
     "LSTM.permute_hidden": "of any number of states", "T_destination": "a type variable",

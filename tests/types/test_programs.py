@@ -13,7 +13,7 @@ pytestmark = pytest.mark.sweep
 pytest.importorskip("mypy")
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
-# Where torch's own annotations leave a type open that these give: the line's code → what is revealed here.
+# Lines whose type torch's own annotations leave open: the line's code → the types revealed by mstorch's.
 MORE = {
     "first, *rest = x.split(2)": [],  # an untyped method in torch
     "reveal_type(first)": ["Tensor"],

@@ -41,7 +41,7 @@ def _inputs(torch, shapes):
     return [(torch.rand(shape) + 0.1).requires_grad_() for shape in shapes]
 
 
-# What autograd does for itself: it keeps results detached, and copies gradients that something else holds.
+# Calls of autograd itself: it saves detached results, and copies gradients that are referenced elsewhere.
 _OWN = re.compile(r"aten\.(detach\.default|new_empty_strided|ones\.default|ones_like|copy_\.default\((T\([^)]*\)), \2\))")
 
 

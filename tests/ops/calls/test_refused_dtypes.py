@@ -14,7 +14,7 @@ pytestmark = pytest.mark.on_the_cpu  # a device has other kernels
 
 DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
-# Of x, a matrix of the first dtype, with y, ones of the second, and d, the second dtype.
+# Calls with x, a matrix of the first dtype; y, ones of the second dtype; and d, the second dtype.
 EXPRESSIONS = """
 torch.linalg.norm(x, dtype=d)
 torch.linalg.norm(x, 2, dim=0, dtype=d)
@@ -107,7 +107,7 @@ x << y
 x.clone().__iand__(y)
 """
 
-# Of x alone.
+# Calls with x alone.
 LONE = """
 torch.gradient(x)[0]
 torch.bernoulli(x)

@@ -128,7 +128,7 @@ def test_arithmetic_with_numbers_and_rows(op):
             assert not differing(*(bits_of(ARITHMETIC[op](*(pair[::-1] if swapped else pair))) for pair in pairs))
 
 
-# How many of all 65,536 results may differ: the library's approximations lie elsewhere where a result is nearly halfway.
+# The number of the 65,536 results that may differ, because the library's approximation rounds the other way near a tie.
 FUNCTIONS = {
     "relu": 0, "abs": 0, "neg": 0, "sqrt": 0, "square": 0, "tanh": 0, "gelu": 0, "exp": 1, "sigmoid": 4, "silu": 4, "gelu_tanh": 20,
 }  # fmt: skip

@@ -42,7 +42,7 @@ LAYERS = {
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("kind", HALVES)
 def test_layers(name, kind, both):
-    # Where single precision adds up in another order, a unit in the last place is left, or two.
+    # Sums in single precision in another order differ by one or two units in the last place.
     rtol = {"trilinear": 1e-3, "instance norm": 1.6e-2}.get(name, 0)
     both(lambda t: LAYERS[name](t, drawn(t, kind, 2, 4, 3, 4, 6)), rtol=rtol, atol=0)
 

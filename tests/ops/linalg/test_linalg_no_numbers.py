@@ -50,7 +50,7 @@ def _of(*names: str) -> dict[str, Callable[[Any, Any], Any]]:
     return {name: call(name) for name in names}
 
 
-# What torch gives as values has to agree, but for what the second table says.
+# Functions whose results have to equal torch's, except where the second table says otherwise.
 EQUAL = {
     **_of(*[
         f"linalg.{name}" for name in (

@@ -72,7 +72,7 @@ def test_views(both, expression):
     both(body if "to(" not in expression and "[[" not in expression and expression not in _FRESH else without_addresses)
 
 
-# Of what is new memory an address says nothing.
+# Results in new memory, whose addresses are not compared.
 _FRESH = {"y.real", "y.imag"}
 
 

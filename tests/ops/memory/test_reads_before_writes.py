@@ -9,7 +9,7 @@ import pytest
 
 import mstorch as torch
 
-# What is done to ``t``, shape (n, 3) and the like, and the same with operands of their own.
+# In-place operations on ``t`` of shape (n, 3) or similar, and the same with operands in separate memory.
 PROGRAMS = {
     "t.div_(t[:, :1])": "t.div_(t[:, :1].clone())",
     "t.sub_(t[:1])": "t.sub_(t[:1].clone())",
