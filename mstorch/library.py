@@ -10,11 +10,14 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
+from . import ops as _ops
+from ._core.dtype import dtype
 from ._core.schemas import Schema, parse
 from ._hook import missing as _missing
 from ._leaving import END, Undo, undoing
 from ._library import registry
 from ._library.schema import infer_schema
+from .amp import is_autocast_available
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}
 device_types_t = str | Sequence[str] | None
@@ -157,6 +160,16 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     return None
 
 
+def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Library | None = None) -> None:
+    """Let an operator run, within autocast of a device type, without autocast and on floating tensors cast to ``cast_inputs``, but for
+    float64. Raise ValueError for a device type without autocast."""
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_schema"):
+        raise ValueError(f"register_autocast({op}): got unexpected type for op: {type(op)}")
+    if not is_autocast_available(device_type):
+        raise ValueError(f"Device type '{device_type}' does not support autocast.")
+    registry.find(_qualname(op) if isinstance(op, (str, CustomOpDef)) else op).autocast.setdefault(device_type, cast_inputs)
+
+
 def get_ctx() -> None:
     """Raise NotImplementedError: mstorch does not call fake functions."""
     raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
@@ -191,6 +204,15 @@ class CustomOpDef:
         """Register the operator's gradient."""
         register_autograd(self, backward, setup_context=setup_context)
 
+    def register_autocast(self, device_type: str, cast_inputs: dtype) -> None:
+        """Let the operator run on cast tensors within autocast."""
+        register_autocast(self, device_type, cast_inputs)
+
+    @property
+    def _opoverload(self) -> Any:
+        """The operator as ``torch.ops`` has it."""
+        return getattr(getattr(_ops, self._namespace), self._name).default
+
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Register the operator's batching rule; also a decorator."""
         return register_vmap(self, func)
@@ -214,7 +236,7 @@ def custom_op(
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema",
-    "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -204,3 +204,39 @@ def test_vmap(ns, rule, call):
 def test_rules_of_vmap_that_do_not_fit(ns):
     for call in ("torch.library.register_vmap(3, print)", f"torch.library.register_vmap('{ns}::nothing', print)"):
         both(lambda torch, call=call: eval(call, {"torch": torch}))
+
+
+def test_autocast_of_operators(both, ns):
+    """Within autocast of the device they get cast tensors, whatever they are called by, and run without autocast."""
+
+    def body(torch):
+        seen = []
+
+        @torch.library.custom_op(f"{ns}::scaled", mutates_args=())
+        def scaled(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+            seen.append(torch.is_autocast_enabled("cpu"))
+            return x * k
+
+        scaled.register_autograd(lambda ctx, g: (g * 3, None))
+        torch.library.register_autocast(f"{ns}::scaled", "cpu", torch.bfloat16)
+        torch.library.register_autocast(scaled, "cpu", torch.float16)  # which comes too late
+        x = torch.ones(2, requires_grad=True)
+        with torch.autocast("cpu"):
+            found = [f(x.to(kind)) for f in (scaled, getattr(torch.ops, ns).scaled, scaled._opoverload) for kind in (torch.float32, torch.float64)]
+            found.append(scaled(torch.arange(2), 3.0))
+        found[0].sum().backward()
+        return found, x.grad, scaled(x.detach()), seen
+
+    both(body)
+
+
+@pytest.mark.parametrize("call", ["'{ns}::scaled', 'nowhere'", "scaled, 3", "3, 'cpu'"])
+def test_autocast_of_operators_that_is_refused(both, ns, call):
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::scaled", mutates_args=())
+        def scaled(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        eval(f"torch.library.register_autocast({call.format(ns=ns)}, torch.float16)", {"torch": torch, "scaled": scaled})
+
+    both(body)
