@@ -16,6 +16,7 @@ from ._core.schemas import Schema, parse
 from ._hook import missing as _missing
 from ._leaving import END, Undo, undoing
 from ._library import registry
+from ._library.opcheck import USUAL, checked
 from ._library.schema import infer_schema
 from .amp import is_autocast_available
 
@@ -170,6 +171,25 @@ def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: 
     registry.find(_qualname(op) if isinstance(op, (str, CustomOpDef)) else op).autocast.setdefault(device_type, cast_inputs)
 
 
+def opcheck(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] = USUAL,
+    raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return for each test whether an operator passes it with these arguments: "SUCCESS" or the error.
+
+    ``test_schema``: only arguments that the schema names are written to or share memory with results; ``test_autograd_registration``:
+    there is a gradient where results are tracked; ``test_faketensor``: the fake function gives the shapes, dtypes and strides of the
+    results; ``test_aot_dispatch_dynamic``: results and gradients are the same in ``torch.compile``. Raise OpCheckError for the first that
+    fails unless ``raise_exception`` is False, and ValueError for what is no operator."""
+    op = op._opoverload if isinstance(op, CustomOpDef) else op.default if isinstance(op, _ops.OpOverloadPacket) else op
+    if not isinstance(op, _ops.OpOverload):
+        raise ValueError(
+            f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}"
+        )
+    names = (test_utils,) if isinstance(test_utils, str) else test_utils
+    return checked(op, tuple(args), kwargs or {}, names, raise_exception, atol, rtol)
+
+
 def get_ctx() -> None:
     """Raise NotImplementedError: mstorch does not call fake functions."""
     raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
@@ -235,7 +255,7 @@ def custom_op(
 
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck",
     "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
 ]  # fmt: skip
 

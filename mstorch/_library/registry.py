@@ -82,14 +82,19 @@ class Operator:
 
     def _run(self, tensors: list[Tensor], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         result = self.kernel(tensors)(*positional, **named)
-        given = {id(tensor) for tensor in tensors}
-        if self.is_custom and any(id(leaf) in given for leaf in tree_leaves(result) if isinstance(leaf, Tensor)):
+        made = _memories(result) if self.is_custom else []
+        if len(set(made)) < len(made) or not set(made).isdisjoint(_memories(tensors)):
             raise RuntimeError(
                 f"{self.title}: The output of this custom operator (1) must not also be an input to this custom operator and (2) may "
                 "not alias any inputs to this custom operator or other returns. The most common way to trigger this error is if we "
                 "have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s)"
             )
         return result
+
+
+def _memories(tree: Any) -> list[int]:
+    """Return the identity of the memory of each tensor in a tree."""
+    return [id(getattr(leaf, "_ms_storage", leaf)) for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
 
 
 class _Context:

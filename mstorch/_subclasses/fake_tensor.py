@@ -52,6 +52,10 @@ class FakeTensorDeviceMismatchError(RuntimeError):
     """Raised for operands on two devices."""
 
 
+class UnsupportedOperatorException(RuntimeError):
+    """Error of an operator that has no function for fake tensors."""
+
+
 class MetadataMismatchError(RuntimeError):
     """Raised for a result whose metadata differ from those of fake tensors."""
 
@@ -281,7 +285,7 @@ unset_fake_temporarily = _disable_current_modes
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorDeviceMismatchError", "FakeTensorMode",
-    "MetadataMismatchError", "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
+    "MetadataMismatchError", "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake", "unset_fake_temporarily",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)
