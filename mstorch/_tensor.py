@@ -43,7 +43,7 @@ from ._core.tensor_base import (
     value_of,
     whole_storage,
 )  # fmt: skip
-from ._core.warned import warn
+from ._core.warned import CONVERTED, NO_LEAF, warn, warn_once
 from ._ops._numbers import real_of
 from ._ops.memory import creation, from_data, subclasses
 from ._ops.memory.copying import copy_storage, place_of, rebuilt
@@ -57,13 +57,6 @@ from ._tape.refitted import refit
 
 # Attributes of one tensor object, not of its value.
 _NOT_COPIED = frozenset(("_count",))
-
-NO_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
-    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
-    "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-    "github.com/pytorch/pytorch/pull/30531 for more information."
-)
 
 
 class Tensor(TensorBase, metaclass=NamedAsInTorch):
@@ -224,13 +217,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return bool(self.item())
 
     def __float__(self) -> float:
-        return float(real_of(_only(self), "double"))
+        return float(real_of(_followed(self), "double"))
 
     def __int__(self) -> int:
         return int(real_of(_only(self), "int64_t"))
 
     def __complex__(self) -> complex:
-        return complex(_only(self))
+        return complex(_followed(self))
 
     def __index__(self) -> int:
         if not self._ms_dtype.is_integral or self.numel() != 1:
@@ -526,6 +519,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         state = dict(self.__dict__)
         geometry = self._ms_shape, strides_of(self), self._ms_offset
         return rebuilt, (type(self), payload.copy(), self._ms_dtype.name, geometry, self.requires_grad, state, *place_of(self))
+
+
+def _followed(tensor: Tensor) -> Number:
+    """Return the only element, with a warning if autograd follows it."""
+    if modes.grad and tensor.requires_grad:
+        warn_once(CONVERTED)
+    return _only(tensor)
 
 
 def _only(tensor: Tensor) -> Number:

@@ -10,11 +10,15 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
+from . import ops as _ops
+from ._core.dtype import dtype
 from ._core.schemas import Schema, parse
 from ._hook import missing as _missing
 from ._leaving import END, Undo, undoing
 from ._library import registry
+from ._library.opcheck import USUAL, checked
 from ._library.schema import infer_schema
+from .amp import is_autocast_available
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}
 device_types_t = str | Sequence[str] | None
@@ -157,6 +161,35 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     return None
 
 
+def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Library | None = None) -> None:
+    """Let an operator run, within autocast of a device type, without autocast and on floating tensors cast to ``cast_inputs``, but for
+    float64. Raise ValueError for a device type without autocast."""
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_schema"):
+        raise ValueError(f"register_autocast({op}): got unexpected type for op: {type(op)}")
+    if not is_autocast_available(device_type):
+        raise ValueError(f"Device type '{device_type}' does not support autocast.")
+    registry.find(_qualname(op) if isinstance(op, (str, CustomOpDef)) else op).autocast.setdefault(device_type, cast_inputs)
+
+
+def opcheck(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] = USUAL,
+    raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return for each test whether an operator passes it with these arguments: "SUCCESS" or the error.
+
+    ``test_schema``: only arguments that the schema names are written to or share memory with results; ``test_autograd_registration``:
+    there is a gradient where results are tracked; ``test_faketensor``: the fake function gives the shapes, dtypes and strides of the
+    results; ``test_aot_dispatch_dynamic``: results and gradients are the same in ``torch.compile``. Raise OpCheckError for the first that
+    fails unless ``raise_exception`` is False, and ValueError for what is no operator."""
+    op = op._opoverload if isinstance(op, CustomOpDef) else op.default if isinstance(op, _ops.OpOverloadPacket) else op
+    if not isinstance(op, _ops.OpOverload):
+        raise ValueError(
+            f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}"
+        )
+    names = (test_utils,) if isinstance(test_utils, str) else test_utils
+    return checked(op, tuple(args), kwargs or {}, names, raise_exception, atol, rtol)
+
+
 def get_ctx() -> None:
     """Raise NotImplementedError: mstorch does not call fake functions."""
     raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
@@ -191,6 +224,15 @@ class CustomOpDef:
         """Register the operator's gradient."""
         register_autograd(self, backward, setup_context=setup_context)
 
+    def register_autocast(self, device_type: str, cast_inputs: dtype) -> None:
+        """Let the operator run on cast tensors within autocast."""
+        register_autocast(self, device_type, cast_inputs)
+
+    @property
+    def _opoverload(self) -> Any:
+        """The operator as ``torch.ops`` has it."""
+        return getattr(getattr(_ops, self._namespace), self._name).default
+
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Register the operator's batching rule; also a decorator."""
         return register_vmap(self, func)
@@ -213,8 +255,8 @@ def custom_op(
 
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema",
-    "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck",
+    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

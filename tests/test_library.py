@@ -204,3 +204,99 @@ def test_vmap(ns, rule, call):
 def test_rules_of_vmap_that_do_not_fit(ns):
     for call in ("torch.library.register_vmap(3, print)", f"torch.library.register_vmap('{ns}::nothing', print)"):
         both(lambda torch, call=call: eval(call, {"torch": torch}))
+
+
+def test_autocast_of_operators(both, ns):
+    """Within autocast of the device they get cast tensors, whatever they are called by, and run without autocast."""
+
+    def body(torch):
+        seen = []
+
+        @torch.library.custom_op(f"{ns}::scaled", mutates_args=())
+        def scaled(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+            seen.append(torch.is_autocast_enabled("cpu"))
+            return x * k
+
+        scaled.register_autograd(lambda ctx, g: (g * 3, None))
+        torch.library.register_autocast(f"{ns}::scaled", "cpu", torch.bfloat16)
+        torch.library.register_autocast(scaled, "cpu", torch.float16)  # which comes too late
+        x = torch.ones(2, requires_grad=True)
+        with torch.autocast("cpu"):
+            found = [f(x.to(kind)) for f in (scaled, getattr(torch.ops, ns).scaled, scaled._opoverload) for kind in (torch.float32, torch.float64)]
+            found.append(scaled(torch.arange(2), 3.0))
+        found[0].sum().backward()
+        return found, x.grad, scaled(x.detach()), seen
+
+    both(body)
+
+
+@pytest.mark.parametrize("call", ["'{ns}::scaled', 'nowhere'", "scaled, 3", "3, 'cpu'"])
+def test_autocast_of_operators_that_is_refused(both, ns, call):
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::scaled", mutates_args=())
+        def scaled(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        eval(f"torch.library.register_autocast({call.format(ns=ns)}, torch.float16)", {"torch": torch, "scaled": scaled})
+
+    both(body)
+
+
+def _checkable(torch, ns):
+    """Operators, each with something that opcheck looks for."""
+    made = {}
+
+    def operator(name, fake=None, mutates=(), gives=True):
+        def add(kernel):
+            kernel.__annotations__ = {"a": torch.Tensor, "return": torch.Tensor if gives else None}
+            made[name] = torch.library.custom_op(f"{ns}::{name}", mutates_args=mutates)(kernel)
+            if fake is not None:
+                made[name].register_fake(fake)
+
+        return add
+
+    operator("right", torch.empty_like)(lambda a: a * 2)
+    made["right"].register_autograd(lambda ctx, g: g * 2)
+    operator("no_fake")(lambda a: a * 2)
+    operator("other_shape", lambda a: a.new_empty(5))(lambda a: a * 2)
+    operator("other_dtype", lambda a: a.new_empty(2, dtype=torch.float64))(lambda a: a * 2)
+    operator("writes", torch.empty_like)(lambda a: a.add_(1) * 2)
+    operator("may_write", None, {"a"}, False)(lambda a: [a.add_(1)].clear())
+    torch.library.define(f"{ns}::plain", "(Tensor x) -> Tensor")
+    torch.library.impl(f"{ns}::plain", "cpu", lambda x: x * 2)
+    return {**made, "plain": getattr(torch.ops, ns).plain, "sin": torch.ops.aten.sin.default}
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("name", ["right", "no_fake", "other_shape", "other_dtype", "writes", "may_write", "plain", "sin"])
+def test_opcheck(both, ns, name, tracked):
+    """Each test's outcome: SUCCESS, or the class of the error and the beginning of what it says."""
+    if tracked and name == "may_write":
+        pytest.skip("in-place writes to leaves")
+
+    def body(torch):
+        found = torch.library.opcheck(_checkable(torch, ns)[name], (torch.ones(2, requires_grad=tracked),), raise_exception=False)
+        return {key: value if isinstance(value, str) else (type(value).__name__, str(value).replace("mstorch", "torch")[:110]) for key, value in found.items()}
+
+    both(body)
+
+
+CHECKS = ["right, (x,), test_utils='test_schema'", "right, (x,), test_utils=('test_schema', 'test_faketensor')", "right, (x,), test_utils=('nothing',)",
+          "'right', (x,)", "no_fake, (x,)", "writes, (x,)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CHECKS)
+def test_opcheck_raises(both, ns, call):
+    both(lambda torch: eval(f"torch.library.opcheck({call})", {"torch": torch, "x": torch.ones(2), **_checkable(torch, ns)}), message="opcheck(op, ...")
+
+
+@pytest.mark.parametrize("kernel", ["a", "a.view(-1)", "a[:1]", "a.detach()", "a * 2", "a.T"])
+def test_results_that_share_memory_with_arguments(both, ns, kernel):
+    def body(torch):
+        def f(a):
+            return eval(kernel, {"a": a})
+
+        f.__annotations__ = {"a": torch.Tensor, "return": torch.Tensor}
+        return torch.library.custom_op(f"{ns}::f", mutates_args=())(f)(torch.ones(2))
+
+    both(body, message="The output of this custom operator (1) must not also be an input")

@@ -75,9 +75,12 @@ def set_default_device(device: device | str | int | None) -> None:
 
 
 def typename(obj: Any) -> str:
-    """Return the type name of an object, for a tensor torch's: ``torch.FloatTensor`` for float32."""
+    """Return the name of a class, function or module, or of the class of another object; a tensor's is torch's: ``torch.FloatTensor`` for
+    float32."""
     if isinstance(obj, TensorBase):
         return str(obj.type())
-    kind = obj if isinstance(obj, type) else type(obj)
-    module = kind.__module__.replace("mstorch", "torch", 1) if kind.__module__.startswith("mstorch") else kind.__module__
-    return kind.__qualname__ if module in ("builtins", "") else f"{module}.{kind.__qualname__}"
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None) or ""
+    whole = name if module in ("builtins", "") else f"{module}.{name}"
+    return whole.replace("mstorch", "torch", 1) if whole.startswith("mstorch") else whole

@@ -5,8 +5,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._core.dtype import dtype
 from .._core.schemas import Schema
 from .._tensor import Tensor
+from ..amp._settings import is_autocast_enabled
+from ..amp.autocast_mode import _cast, autocast
 from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import is_grad_enabled, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
@@ -32,6 +35,7 @@ class Operator:
     backward: Callable[..., Any] | None = None
     setup_context: Callable[..., Any] | None = None
     vmap: Callable[..., Any] | None = None
+    autocast: dict[str, dtype] = dataclasses.field(default_factory=dict)  # by device type
     is_custom: bool = False  # made by custom_op: autograd cannot trace its kernels
 
     @property
@@ -59,6 +63,10 @@ class Operator:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for kind, wanted in self.autocast.items():
+            if is_autocast_enabled(kind):
+                with autocast(kind, enabled=False):
+                    return self(*_cast(args, kind, wanted), **kwargs)
         positional, named = self.schema.bind(args, kwargs)
         for transform in TRANSFORMS:
             found = transform(self, positional, named)
@@ -74,14 +82,19 @@ class Operator:
 
     def _run(self, tensors: list[Tensor], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         result = self.kernel(tensors)(*positional, **named)
-        given = {id(tensor) for tensor in tensors}
-        if self.is_custom and any(id(leaf) in given for leaf in tree_leaves(result) if isinstance(leaf, Tensor)):
+        made = _memories(result) if self.is_custom else []
+        if len(set(made)) < len(made) or not set(made).isdisjoint(_memories(tensors)):
             raise RuntimeError(
                 f"{self.title}: The output of this custom operator (1) must not also be an input to this custom operator and (2) may "
                 "not alias any inputs to this custom operator or other returns. The most common way to trigger this error is if we "
                 "have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s)"
             )
         return result
+
+
+def _memories(tree: Any) -> list[int]:
+    """Return the identity of the memory of each tensor in a tree."""
+    return [id(getattr(leaf, "_ms_storage", leaf)) for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
 
 
 class _Context:

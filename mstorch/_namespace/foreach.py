@@ -12,11 +12,13 @@ from typing import Any
 import mstorch as torch
 
 from .._backend.arrays import Number
+from .._backend.errors import wrong_type
 from .._core.built_in import written
 from .._core.dtype import dtype
 from .._core.formats import memory_format
 from .._core.public_names import IN_PYTHON
 from .._core.tensor_base import TensorBase
+from .._ops._dispatch import readable
 from .._tensor import Tensor
 
 _COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's aliases
@@ -73,10 +75,24 @@ def _binary(name: str) -> Callable[..., Any]:
         if not _is_list(self):  # _foreach_pow(2, exponents)
             return tuple(operation(self, exponent) for exponent in other)
         _lists(self, other)
+        if isinstance(other, torch.Tensor):
+            other = _number(name, other)
         return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _one_per_tensor(other, len(self))))
 
     plain.__doc__ = f"Apply ``{name}`` to each tensor and a number, a tensor, or an item of a list."
     return plain
+
+
+def _number(name: str, tensor: Tensor) -> Tensor | Number:
+    """Return a tensor without dimensions as a number, where torch reads it: but for products, quotients, and what autograd or a device has.
+    Raise torch's errors for other tensors."""
+    if name not in ("add", "mul", "div"):
+        if tensor.dim() or tensor.requires_grad:
+            raise wrong_type(f"_foreach_{name}() received an invalid combination of arguments - got (list, Tensor)")
+        return tensor.item()
+    if tensor.dim():
+        raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {tensor.dim()} dimensions and {tensor.numel()} elements.")
+    return tensor if name != "add" or tensor.requires_grad or readable(tensor) is None else tensor.item()
 
 
 def _pointwise(name: str) -> Callable[..., Any]:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._backend.arrays import Number
+from .._backend.errors import wrong_type
 from .._backend.float8 import EXPONENTS, FLOAT8
 from .._core.dtype import by_name, dtype, finfo
+from .._core.tensor_base import TensorBase, is_tracked
 
 _CPP_TYPES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float32": "float",
@@ -17,6 +19,13 @@ _CPP_TYPES = {
 }  # fmt: skip
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
+
+
+def refuse_tracked(*numbers: Any) -> None:
+    """Raise TypeError, as torch, if a number is a tensor that autograd tracks, whose gradient would be lost."""
+    for number in numbers:
+        if isinstance(number, TensorBase) and is_tracked(number):
+            raise wrong_type("a number is expected, not a Tensor that requires grad")
 
 
 def integer_fits(value: float, kind: dtype) -> bool:

@@ -15,6 +15,7 @@ from .._core import device as devices
 from .._core.above import above
 from .._core.device import device
 from .._core.dtype import bool_
+from .._core.tensor_base import to_meta
 from .._hook import missing as _missing
 from .._hook import not_yet
 from .._scan.sources import Source
@@ -50,6 +51,15 @@ class DataDependentOutputException(RuntimeError):
 
 class FakeTensorDeviceMismatchError(RuntimeError):
     """Raised for operands on two devices."""
+
+
+def _emptied(tensor: Tensor) -> Tensor:
+    """Return a meta tensor with the tensor's geometry, gaps in its strides too, which a copy to the meta device has not."""
+    return to_meta(tensor)  # type: ignore[return-value]
+
+
+class UnsupportedOperatorException(RuntimeError):
+    """Error of an operator that has no function for fake tensors."""
 
 
 class MetadataMismatchError(RuntimeError):
@@ -153,7 +163,7 @@ class FakeTensorMode(TorchDispatchMode):
         found = self._known.get(tensor)
         if found is None:
             with _disable_current_modes():
-                held = tensor.detach().to("meta")
+                held = _emptied(tensor)
             found = FakeTensor(self, held, tensor.device).requires_grad_(tensor.requires_grad)
             if isinstance(tensor, above.torch.nn.Parameter):
                 found = above.torch.nn.Parameter(found, tensor.requires_grad)
@@ -202,7 +212,7 @@ class FakeTensorMode(TorchDispatchMode):
             if own is not None:
                 own.constant = None  # it was modified in place
             if own is None:
-                return FakeTensor(self, value if value.is_meta else value.detach().to("meta"), device)
+                return FakeTensor(self, value if value.is_meta else _emptied(value), device)
             return own
 
         return tree_map(wrapped, found)
@@ -210,7 +220,7 @@ class FakeTensorMode(TorchDispatchMode):
     def _of_numbers(self, tensor: Tensor) -> FakeTensor:
         """Return a fake tensor for a tensor made from Python numbers. The value of a one-element tensor is kept, so that ``item()`` works.
         """
-        return FakeTensor(self, tensor.detach().to("meta"), tensor.device, tensor if tensor.numel() == 1 else None)
+        return FakeTensor(self, _emptied(tensor), tensor.device, tensor if tensor.numel() == 1 else None)
 
     def _of_constants(self, func: ops.OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, Any]) -> Tensor | float:
         """Run an operator on the known constants of fake tensors."""
@@ -281,7 +291,7 @@ unset_fake_temporarily = _disable_current_modes
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorDeviceMismatchError", "FakeTensorMode",
-    "MetadataMismatchError", "UnsupportedFakeTensorException", "is_fake", "unset_fake_temporarily",
+    "MetadataMismatchError", "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake", "unset_fake_temporarily",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -20,6 +20,8 @@ from .._core.storage import NATIVE, DeviceMemory
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
 from .node import Node, bare, edge_of, named
 
+_NO_DATA = "Cannot copy out of meta tensor; no data!"
+
 
 def _to_host(value: Raw) -> Array:
     return value if value.__class__ is np.ndarray else value.asnumpy().copy()
@@ -68,15 +70,33 @@ def _dense(tensor: TensorBase) -> bool:
 def brought(tensor: TensorBase, place: device) -> TensorBase:
     """Return a tensor on a device; a tensor that is there already is not copied. Raise NotImplementedError for a meta tensor."""
     if is_meta(tensor) and place is not devices.META:
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        raise NotImplementedError(_NO_DATA)
     if place is devices.META:
-        return tensor if is_meta(tensor) else meta_tensor(tensor._ms_shape, tensor._ms_dtype, tensor._ms_stride)
+        return tensor if is_meta(tensor) else _without_memory(tensor)
     if ON_CPU or (tensor._ms_storage.__class__ in NATIVE) == (place.type != "cpu"):
         return tensor
     if modes.native is not None:
         refuse_cpu_in_trace("a tensor is copied between the CPU and the device")
         return tensor
     return moved(tensor, place.type == "cpu")
+
+
+class _Emptied(Node):
+    """Node of a copy to the meta device."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Raise NotImplementedError: the gradient has no values."""
+        raise NotImplementedError(_NO_DATA)
+
+
+def _without_memory(tensor: TensorBase) -> TensorBase:
+    """Return a copy on the meta device, with the tensor's strides where these leave no gaps; autograd tracks it."""
+    made = meta_tensor(tensor._ms_shape, tensor._ms_dtype, strides_of(tensor) if _dense(tensor) else None)
+    if modes.grad and is_tracked(tensor):
+        made._ms_node = named(_Emptied, "ToCopyBackward0")((edge_of(tensor),))
+    return made
 
 
 def beside(constant: TensorBase, like: Any) -> Any:

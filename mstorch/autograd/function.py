@@ -270,8 +270,10 @@ class Function:
         if apart:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
-            args, kwargs = bound.args, {}
-        elif state.levels:
+            args, kwargs = bound.args, bound.kwargs
+        if kwargs:
+            args = _in_places(cls, args, kwargs, apart)
+        if state.levels and not apart:
             raise RuntimeError(
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                 "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -292,7 +294,7 @@ class Function:
                     output = cls.forward(*args)
                     cls.setup_context(ctx, args, output)
                 else:
-                    output = cls.forward(ctx, *args, **kwargs)
+                    output = cls.forward(ctx, *args)
         finally:
             modes.forward = forward
         if not record:
@@ -307,6 +309,24 @@ class Function:
         return output
 
 
+def _in_places(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], apart: bool) -> tuple[Any, ...]:
+    """Return arguments with those given by name at the places that ``forward`` has for them, where their gradients have places too. Raise
+    TypeError, as torch, for a name that is keyword-only or unknown, and for a gap before one that is given."""
+    parameters = list(inspect.signature(cls.forward).parameters.values())[0 if apart else 1 :]
+    names = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument {name!r}")
+        if name in names[: len(args)]:
+            raise TypeError(f"forward() got multiple values for argument {name!r}")
+    placed = list(args)
+    for name in names[len(args) : 1 + max(map(names.index, kwargs))]:
+        if name not in kwargs:
+            raise TypeError(f"forward() missing required argument: {name!r} (position {len(placed)})")
+        placed.append(kwargs[name])
+    return tuple(placed)
+
+
 def _plain_output(tensors: list[Any], output: Tensor) -> Any:
     """Return results that autograd does not track; a returned input becomes a new tensor over the same memory."""
     if isinstance(output, TensorBase):
@@ -317,7 +337,7 @@ def _plain_output(tensors: list[Any], output: Tensor) -> Any:
         if output._ms_auto is not None and output._ms_auto.base is not None:
             output._ms_auto.origin = OF_FUNCTION
         return output
-    if type(output) in (tuple, list):
+    if type(output) is tuple:
         return tuple(_plain_output(tensors, item) for item in output)
     return output
 
@@ -344,7 +364,7 @@ _VIEW_OF_SEVERAL = (
 
 
 def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Tensor) -> Any:
-    single = not isinstance(output, (tuple, list))
+    single = not isinstance(output, tuple)
     outputs = [output] if single else list(output)
     node: Any = named(_FunctionNode, f"{cls.__name__}Backward")(edges)
     node.ctx, node.cls = ctx, cls

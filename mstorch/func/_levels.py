@@ -88,13 +88,19 @@ class Level:
 
     def look_at(self, outputs: Sequence[Any]) -> None:
         """Set ``followed`` if the outputs depend on tensors that an outer level, or autograd, tracks."""
+        self._own.update(_BLOCKS[-1].leaves if _BLOCKS else ())
         if self._outer and not self.followed:
-            within = set(_BLOCKS[-1].leaves) if _BLOCKS else set()
-            self.followed = bool(_leaves_below(outputs) - self._own - within)
+            self.followed = self._depends_on_others(outputs)
+
+    def _depends_on_others(self, tensors: Sequence[Any]) -> bool:
+        """Return whether tensors depend on leaves that are neither this level's nor of levels within it."""
+        return bool(_leaves_below(tensors) - self._own)
 
     def left(self, tree: Any) -> Any:
-        """Return results of this level for the level around it, detached unless they depend on tensors that an outer level tracks."""
-        return tree if self.followed else tree_map(_detached_in_maps, tree)
+        """Return results of this level for the level around it, each detached unless it depends on tensors that an outer level tracks."""
+        return tree_map(
+            lambda leaf: leaf if leaf is None or self.followed and self._depends_on_others([leaf]) else _detached_in_maps(leaf), tree
+        )
 
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
         """Return the gradients of the inputs, given a gradient for each output; None for inputs that no output depends on."""

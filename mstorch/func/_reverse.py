@@ -184,7 +184,8 @@ def jacobian_rows(pull: Pull) -> Any:
                 shape = (*output.shape, *own)
                 blocks.append(public("stack")(row).reshape(shape) if row else zeros(shape, dtype=kind))
             trees.append(tree_unflatten(blocks, inner))
-    return level.left(tree_unflatten(trees, pull.spec))
+    found = tree_unflatten(trees, pull.spec)
+    return found if level.followed else level.left(found)
 
 
 def check_real(name: str, tensors: Sequence[Tensor], what: str) -> None:

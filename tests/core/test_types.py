@@ -154,3 +154,20 @@ def test_to_keeps_what_needs_no_change() -> None:
     assert tensor.to(mstorch.float32) is tensor and tensor.to("cpu") is tensor and tensor.float() is tensor
     assert tensor.to(mstorch.float32, copy=True) is not tensor and tensor.to(tensor) is tensor
     assert tensor.to(device="cpu", dtype=mstorch.float64).dtype is mstorch.float64
+
+
+TYPED = ["3", "[1]", "None", "int", "len", "object()", "torch.ones(1).half()", "torch.nn.Linear", "torch.nn.Linear(1, 1)", "torch.nn.functional.relu",
+         "torch.ones(1).to_sparse()", "torch.nn", "torch.optim.SGD"]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", TYPED)
+def test_names_of_types(both, value):
+    both(lambda torch: torch.typename(eval(value, {"torch": torch})))
+
+
+def test_parts_of_a_narrowed_nested_tensor_are_a_tuple(both):
+    def body(torch):
+        made = torch.nested.narrow(torch.ones(2, 6), 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged)
+        return type(made.unbind()).__name__
+
+    both(body)

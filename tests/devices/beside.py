@@ -132,6 +132,10 @@ def warnings_and_refusals() -> list[str]:
         if not torch.equal(L.cholesky(torch.eye(3)), torch.eye(3)):
             wrong.append(f"{name}: the CPU")
         del os.environ[name]
+    here, there = torch.ones(2), torch.ones(2, dtype=torch.float64).npu()
+    moved = [here.to(there), here.type_as(there), torch.nn.Linear(2, 2).to(there).weight, there.to(here), there.type_as(here)]
+    if [item.device.type for item in moved] != ["npu"] * 3 + ["cpu"] * 2:
+        wrong.append(f"to a tensor's place: {[str(item.device) for item in moved]}")
     turned = torch.ones(2, dtype=torch.complex64).conj()
     return wrong if (turned.is_conj(), turned.device.type, turned.mul(1).device.type) == (True, "cpu", "cpu") else [*wrong, "conj"]
 

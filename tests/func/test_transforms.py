@@ -267,3 +267,21 @@ def test_what_transforms_refuse(name, both):
 
 def test_hooks_that_jvp_takes(both):
     both(lambda t: t.func.jvp(lambda y: _saving(t, y), (t.ones(2),), (t.ones(2),)))
+
+
+@pytest.mark.parametrize("name", ["vjp", "grad", "grad_and_value", "jacrev", "jacfwd", "jvp"])
+def test_each_result_is_tracked_by_itself(both, name):
+    """Beside results that depend on a parameter from outside, what depends on the transform's own input alone is not tracked."""
+
+    def body(torch):
+        layer, x, f = torch.nn.Linear(2, 2), torch.ones(1, 2), torch.func
+
+        def of(a):
+            return layer(a).sum() if "grad" in name else layer(a), (a * 2, layer(a), [a.sum()])
+
+        if name == "vjp":
+            result, back, aux = f.vjp(of, x, has_aux=True)
+            return result, aux, back(torch.ones_like(result)), f.vjp(lambda a: (a * 2, layer(a)), x)[0]
+        return f.jvp(of, (x,), (x,), has_aux=True)[2] if name == "jvp" else getattr(f, name)(of, has_aux=True)(x)
+
+    both(body, strides=False)

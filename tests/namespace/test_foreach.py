@@ -111,3 +111,24 @@ def test_gradients(both: Any) -> None:
         return [t.grad for t in a]
 
     both(body)
+
+
+LISTS = {"single": ["float32"], "integers too": ["float32", "int64"], "half": ["float16", "float32"], "truth values": ["bool"], "complex": ["complex64"]}
+SCALARS = {"double": "torch.tensor(2.5, dtype=torch.float64)", "integer": "torch.tensor(2)", "single": "torch.tensor(2.5)", "tracked":
+           "torch.tensor(2.5, requires_grad=True)", "a row": "torch.ones(1)", "two": "torch.ones(2)"}  # fmt: skip
+
+
+@pytest.mark.parametrize("operands", LISTS)
+@pytest.mark.parametrize("scalar", SCALARS)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "clamp_max", "minimum"])
+def test_one_tensor_for_all(both, name, scalar, operands):
+    """A tensor without dimensions is a number to all but products and quotients; no other tensor is taken."""
+    if operands == "complex" and name in ("clamp_max", "minimum"):
+        pytest.skip("other words for what neither takes")
+    refused = name in ("sub", "pow", "clamp_max", "minimum") and scalar in ("tracked", "a row", "two")
+
+    def body(torch):
+        tensors = [torch.arange(1, 4).to(getattr(torch, kind)) for kind in LISTS[operands]]
+        return getattr(torch, f"_foreach_{name}")(tensors, eval(SCALARS[scalar], {"torch": torch}))
+
+    both(body, message="received an invalid combination of arguments - got (list, Tensor)" if refused else None)

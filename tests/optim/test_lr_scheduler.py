@@ -382,3 +382,17 @@ def test_optimizers_are_freed():
         assert gone() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("name", ["sequential", "chained"])
+def test_names_of_states_have_an_order(both, name):
+    """States of schedulers of schedulers come last."""
+
+    def body(torch):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1)
+        s = torch.optim.lr_scheduler
+        parts = [s.ConstantLR(optimizer), s.ExponentialLR(optimizer, 0.9)]
+        made = s.SequentialLR(optimizer, parts, milestones=[2]) if name == "sequential" else s.ChainedScheduler(parts)
+        return list(made.state_dict())
+
+    both(body)

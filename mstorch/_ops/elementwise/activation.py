@@ -19,7 +19,7 @@ from .._dispatch import FOUND, call, finish, finish_exactly, type_word, unary, w
 from .._in_place import in_place, in_place_form
 from .._memory_order import in_order_of, result_strides
 from .._named import node_called
-from .._numbers import fitting
+from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 from ..memory.copying import to_dtype
 from ..shape import views
@@ -55,6 +55,7 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
         raise wrong_type(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if inplace:
         return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
+    refuse_tracked(*args)
     return call(kernel_, (input,), *args, strides=result_strides((input,), input._ms_shape))
 
 
@@ -112,6 +113,7 @@ def hardtanh(input: TensorBase, min_val: float = -1.0, max_val: float = 1.0) -> 
 def _clamped(name: str, input: TensorBase, low: float, high: float) -> TensorBase:
     if not isinstance(input, TensorBase) or input._ms_stride is None:
         return _apply(_hardtanh, name, input, low, high)
+    refuse_tracked(low, high)
     # torch writes the result into a tensor that is made like the input.
     return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._ms_shape, input._ms_stride))
 
@@ -167,6 +169,8 @@ def selu(input: TensorBase) -> TensorBase:
 @operation(written="CeluBackward1")
 def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
     """Return ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
+    refuse_tracked(alpha)
+    refuse_tracked(alpha)
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating("elu_cpu", input)

@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..._backend.arrays import within
+from ..._backend.arrays import Array, within
 from ..._backend.errors import wrong_type
 from ..._core.dtype import int32, int64
 from ..._core.tensor_base import TensorBase
-from .._dispatch import cast_tensor, readable, type_word
+from .._dispatch import cast_tensor, is_number, readable, type_word
 
 
 def index_tensor(index: TensorBase | None, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> TensorBase:
@@ -48,3 +48,11 @@ def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
             "Index put requires the source and destination dtypes match, got "
             f"{type_word(target._ms_dtype)} for the destination and {type_word(value._ms_dtype)} for the source."
         )
+
+
+def not_numbers(items: Array) -> Exception:
+    """Return torch's error for a list in a key that holds something else than numbers."""
+    wrong = next(item for item in items.reshape(-1) if not is_number(item))
+    if isinstance(wrong, str):
+        return TypeError("new(): invalid data type 'str'")
+    return RuntimeError(f"Could not infer dtype of {type(wrong).__name__}")

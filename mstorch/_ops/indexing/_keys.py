@@ -18,7 +18,7 @@ def stands_for_a_tuple(key: Any) -> bool:
     return (
         isinstance(key, list)
         and len(key) < 32
-        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, TensorBase, np.ndarray)) for item in key)
+        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase, np.ndarray)) for item in key)
     )
 
 

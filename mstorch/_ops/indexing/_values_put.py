@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..._backend.arrays import Array
 from ..._core.dtype import float8_e8m0fnu
 from ..._core.tensor_base import TensorBase, strides_of, tensor_of
@@ -12,7 +10,6 @@ from ..._core.writable import refuse_partial_overlap
 from .._dispatch import cast_tensor, contiguous_copy, is_number, python_number, refuse_codes, type_word
 from .._numbers import written
 from .._scalars import scalar_array
-from ..memory.from_data import from_numpy
 from ..shape import views
 
 
@@ -54,10 +51,8 @@ def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase
     """Convert a value to a tensor of the target's dtype and the given shape, tracked by autograd; it may share the value's memory."""
     if is_number(value):
         return views.expand(tensor_of(number_as(value, target).copy()), shape)
-    if isinstance(value, np.ndarray):
-        value = from_numpy(value)
     if not isinstance(value, TensorBase):
-        raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
+        raise not_assigned(value, target)
     if value._ms_shape != shape:
         value = without_leading_ones(value)
         if len(value._ms_shape) > len(shape):
@@ -72,5 +67,12 @@ def fitted(value: Any, target: TensorBase, shape: tuple[int, ...]) -> TensorBase
     return value
 
 
-def _old_type(target: TensorBase) -> str:
-    return f"torch.{type_word(target._ms_dtype)}Tensor"
+def type_name(value: Any) -> str:
+    """Return the name of a value's class, with "numpy." before NumPy's."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def not_assigned(value: Any, target: TensorBase) -> TypeError:
+    """Return torch's error for a value that cannot be written to a tensor."""
+    return TypeError(f"can't assign a {type_name(value)} to a torch.{type_word(target._ms_dtype)}Tensor")

@@ -17,6 +17,7 @@ from ..._core.formats import contiguous_format
 from ..._core.modes import grad_set_to
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
+from ..._core.warned import warn_once
 from ..._tape.apply import of_sizes
 from ..._tape.composite import record, refuse
 from ..._tape.node import watch
@@ -95,6 +96,11 @@ def _written_along(
         src = value
     if src is None:
         raise wrong_type("scatter() missing 1 required positional arguments: \"src\"")
+    if reduce is not None and isinstance(src, TensorBase):
+        warn_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+            "torch.scatter_reduce instead for more reduction options."
+        )
     if reduce is not None and reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     source = src if isinstance(src, TensorBase) else None
@@ -334,6 +340,7 @@ def index_reduce(
     """Return a copy with the slices of ``source`` reduced into the slices ``index`` by "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    warn_once("index_reduce() is in beta and the API may change at any time.")
     dim, positions = _checked_rows("index_reduce", input, dim, index, source)
     shape, other = input._ms_shape, source._ms_shape
     if input._ms_dtype.is_complex:

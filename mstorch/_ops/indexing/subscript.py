@@ -47,7 +47,7 @@ from .._dispatch import (
 from .._numbers import fitting
 from ..shape import views
 from ._flat_put import Put, filling, flat_positions, put_by_one_kernel, put_on_device
-from ._index_checks import expect_dtype_of
+from ._index_checks import expect_dtype_of, not_numbers
 from ._keys import (
     end_of_slice,
     has_full_slices,
@@ -60,10 +60,11 @@ from ._keys import (
     with_ellipses,
 )
 from ._mask_fill import fill, window_of_mask
-from ._values_put import fitted, number_as, refuse_exponents, stands_in, without_leading_ones
+from ._values_put import fitted, not_assigned, number_as, refuse_exponents, stands_in, type_name, without_leading_ones
 
 _index = kernel("index")
 _scatter = kernel("storage_scatter")
+_MASKS = (np.bool_, np.uint8)
 
 
 def _as_index(item: Any) -> Any:
@@ -80,7 +81,9 @@ def _as_index(item: Any) -> Any:
         return item
     if isinstance(item, (list, tuple, range)):
         item = np.asarray([i.tolist() if isinstance(i, TensorBase) else i for i in item])
-        if item.size == 0:
+        if item.dtype.kind in "OUS":
+            raise not_numbers(item)
+        if item.size == 0 or item.dtype.kind == "f":
             item = item.astype(np.int64)
     if item.dtype == np.uint8:
         item = item.astype(np.bool_)
@@ -97,7 +100,10 @@ def _expanded(key: Any, rank: int) -> list[Any]:
             "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either "
             "in an error or a different result"
         )
-    items = list(key) if whole or isinstance(key, tuple) else [key]
+    items = [
+        int(item) if isinstance(item, np.bool_) or isinstance(item, np.ndarray) and not item.ndim and item.dtype not in _MASKS else item
+        for item in (key if whole or isinstance(key, tuple) else (key,))
+    ]
     used = 0
     ellipsis = None
     for position, item in enumerate(items):
@@ -105,14 +111,12 @@ def _expanded(key: Any, rank: int) -> list[Any]:
             if ellipsis is None:
                 ellipsis = position
             continue
-        if item is None or isinstance(item, (bool, np.bool_)):
+        if item is None or isinstance(item, bool):
             continue
         if isinstance(item, TensorBase) and item._ms_dtype in (bool_, uint8):
             used += len(item._ms_shape)
-        elif isinstance(item, np.ndarray) and item.dtype in (np.bool_, np.uint8):
-            used += item.ndim
         else:
-            used += 1
+            used += 1  # for an array too, as torch counts it, whatever its rank
     if used > rank:
         if rank == 0 and used == 1 and all(isinstance(item, (int, np.integer)) for item in items):
             if items[0] < 0:
@@ -140,7 +144,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
     items = _expanded(key, len(self._ms_shape))
     for number, item in enumerate(items):
         shape = current._ms_shape
-        if isinstance(item, (bool, np.bool_)):
+        if isinstance(item, bool):
             current = views.unsqueeze(current, dim)
             advanced[dim] = tensor_of(np.zeros(1 if item else 0, np.int64))
             dim += 1
@@ -175,7 +179,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
         else:
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-                f"{type(item).__name__})"
+                f"{type_name(item)})"
             )
     return views.alias(current) if current is self and not advanced else current, advanced
 
@@ -382,6 +386,8 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         return  # as in torch, for any value
     if key is True:
         key = None
+    if isinstance(value, (np.ndarray, np.bool_)):
+        raise not_assigned(value, self)
     if value.__class__ is complex:
         number_as(value, self)
     part = window_of_mask(self, key, value, _expanded, _basic)

@@ -111,17 +111,21 @@ def _check(
             )
 
 
-def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> None:
-    if input._ms_dtype is not weight._ms_dtype:
-        raise RuntimeError(
-            f"Input type (torch.{type_word(input._ms_dtype)}Tensor) and weight type (torch.{type_word(weight._ms_dtype)}Tensor) should "
-            "be the same or input should be a MKLDNN tensor and weight is a dense tensor"
-        )
-    if bias is not None and bias._ms_dtype is not input._ms_dtype:
-        raise RuntimeError(
-            f"Input type ({cpp_word(input._ms_dtype)}) and bias type ({cpp_word(bias._ms_dtype)}) should be "
-            "the same"
-        )
+def _old_name(tensor: TensorBase) -> str:
+    """Return the name of a tensor's type as torch's convolutions spell it."""
+    kind, word = tensor._ms_dtype, type_word(tensor._ms_dtype)
+    return f"CPU{word}Type" if kind.is_complex or kind.name == "bfloat16" else f"torch.{word}Tensor"
+
+
+def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None, grouped: bool, transposed: bool) -> None:
+    kind = input._ms_dtype
+    if bias is not None and bias._ms_dtype is not kind and (not transposed or weight._ms_dtype is kind):
+        raise RuntimeError(f"Input type ({cpp_word(kind)}) and bias type ({cpp_word(bias._ms_dtype)}) should be the same")
+    if weight._ms_dtype is not kind:
+        if kind.name == "bfloat16" or kind.is_complex or grouped and kind.name == "float32":
+            end = "" if kind.is_complex else " or input should be a MKLDNN tensor and weight is a dense tensor"
+            raise RuntimeError(f"Input type ({_old_name(input)}) and weight type ({_old_name(weight)}) should be the same{end}")
+        raise RuntimeError(f"expected scalar type {type_word(kind)} but found {type_word(weight._ms_dtype)}")
     if input._ms_dtype.name == "bool":
         raise not_for("slow_conv2d_cpu", "bool")
 
@@ -171,7 +175,7 @@ def _convolve(
     else:
         padding = expand_numbers(padding, rank, "padding")
     _check(input._ms_shape, weight._ms_shape, bias, stride, padding, dilation, groups, False)
-    _check_types(input, weight, bias)
+    _check_types(input, weight, bias, groups > 1, False)
     if not input._ms_shape[1]:
         result = _without_channels(input, weight, bias, stride, padding, dilation)
     elif _is_direct(input, rank < 3) and math.prod(input._ms_shape) and math.prod(weight._ms_shape):
@@ -258,7 +262,7 @@ def _convolve_transposed(
     output_padding = expand_numbers(output_padding, rank, "output_padding")
     x, w = input._ms_shape, weight._ms_shape
     _check(x, w, bias, stride, padding, dilation, groups, True)
-    _check_types(input, weight, bias)
+    _check_types(input, weight, bias, groups > 1, True)
     if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
         names = ("depth", "height", "width")[3 - rank :] if rank > 1 else ("height", "width")
         lists = {"output_padding": output_padding, "stride": stride, "dilation": dilation}

@@ -12,6 +12,7 @@ from ..._core.tensor_base import TensorBase
 from .._autocast import FLOAT32, FLOAT32_ON_DEVICES
 from .._dispatch import broadcast_shape, call, deliver, type_word, wrap_dim
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import clamp_min
@@ -27,6 +28,7 @@ _p_norm = kernel("p_norm")
 
 def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: bool = True) -> TensorBase:
     """Return the p-norm over one or several dimensions."""
+    refuse_tracked(p)
     if input._ms_dtype.is_complex:
         input = abs_of(input)
     rank = len(input._ms_shape)

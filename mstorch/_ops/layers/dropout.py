@@ -15,6 +15,7 @@ from ..._core.tensor_base import TensorBase, strides_of, tensor_of, wrap
 from ..._tape.moving import beside
 from .._dispatch import call, cast_tensor, refuse_codes, type_word
 from .._memory_order import result_strides
+from .._numbers import refuse_tracked
 from .._operation import BY_TENSOR, operation
 from ..elementwise.elementwise import add, mul, sub
 from ..random.random import draw
@@ -24,6 +25,7 @@ _mul = kernel("mul")
 
 
 def _check(p: float) -> None:
+    refuse_tracked(p)
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
 

@@ -81,6 +81,10 @@ def addmm(
     found = in_one_kernel(input, mat1, mat2, beta, alpha)
     if found is not None:
         return finish_exactly(found, out)
+    if mat1._ms_dtype is not mat2._ms_dtype:
+        name, other = ("mat1", mat1) if input._ms_dtype is mat2._ms_dtype else ("self", input)
+        words = f"{type_word(other._ms_dtype)} and {type_word(mat2._ms_dtype)}"
+        raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {words}")
     # The factors are never ignored.
     if mat1._ms_dtype is mat2._ms_dtype is input._ms_dtype and input._ms_dtype.name in _ROUNDED_ONCE:
         whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)

@@ -330,6 +330,8 @@ def _layer(input: TensorBase, weight: TensorBase, bias: TensorBase | None) -> Te
         rows = math.prod(a[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
     if input._ms_dtype is not weight._ms_dtype:
+        if bias is None:
+            check_same_dtype(input, weight)
         words = f"{type_word(input._ms_dtype)} and {type_word(weight._ms_dtype)}"
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {words}")
     refuse_dtype("addmm_impl_cpu_", input._ms_dtype)

@@ -27,6 +27,7 @@ from .._autocast import FLOAT32
 from .._dispatch import broadcast_shape, call, check_result_cast, readable, refuse_dtype, result_dtype, type_word
 from .._memory_order import in_order_of, kept_order
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._operation import operation
 from ..elementwise.activation import logsigmoid
 from ..elementwise.compare import where
@@ -107,6 +108,7 @@ def _difference_loss(
     ``losses(input, target, *rest)`` returns the unreduced losses; ``slope(difference, gradient, share, *rest)`` returns the gradient, where
     ``share`` is the factor of each loss in the result (1, or 1 / n for the mean). ``of_array(difference, *rest)`` and ``array_slope`` do
     the same for arrays, if both tensors are in host memory and have one shape."""
+    refuse_tracked(*rest)
     if input._ms_shape == target._ms_shape and input._ms_stride is target._ms_stride is None and _fits_arrays(input, target):
         return _difference_loss_of_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
     if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts

@@ -92,8 +92,14 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
     if t != expected and not (len(x) == 1 and t == (1,)):
         if len(x) <= 2 and len(t) > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if len(x) == len(t) == 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {t[0]}")
         if len(x) <= 2:
             raise RuntimeError(f"size mismatch (got input: {list(x)}, target: {list(t)})")
+        if len(x) == 4 and len(t) != 3:
+            raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(t)}")
+        if len(x) == 4:
+            raise RuntimeError(f"size mismatch (got input: {list(x)} , target: {list(t)}")
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(t)}")
     if weight is not None and weight._ms_shape != (classes,):
         raise RuntimeError(

@@ -181,10 +181,11 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
         kinds = [_kind_of(value) for value in args] + [f"{name}={_kind_of(value)}" for name, value in kwargs.items()]
         raise TypeError(_TO.format(", ".join(kinds)))
     named.update(given)
-    kind = named["tensor"]._ms_dtype if "tensor" in named else named.get("dtype")
+    like = named.get("tensor")
+    kind, place = (named.get("dtype"), named.get("device")) if like is None else (like._ms_dtype, like.device)
     if kind is not None and not isinstance(kind, dtype):
         kind = PYTHON_TYPES[kind]
-    return kind, named.get("device"), bool(named.get("copy", False)), named.get("memory_format")
+    return kind, place, bool(named.get("copy", False)), named.get("memory_format")
 
 
 def _kind_of(value: TensorBase | complex | dtype | None) -> str:
@@ -293,8 +294,8 @@ def as_dtype(name: Any) -> dtype:
 
 
 def type_as(self: TensorBase, other: TensorBase) -> TensorBase:
-    """Return the tensor cast to the dtype of ``other``."""
-    return to_dtype(self, other._ms_dtype)
+    """Return the tensor cast to the dtype of ``other``, on its device."""
+    return to_dtype(brought(self, other.device), other._ms_dtype)
 
 
 def _conversion(name: str, kind: dtype) -> Callable[..., Any]:

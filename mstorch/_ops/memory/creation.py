@@ -43,7 +43,7 @@ from ..._tape.windows import no_view
 from .._dispatch import deliver, python_number, shape_args, type_word
 from .._forms import SIZE
 from .._fresh_out import fresh_out
-from .._numbers import filling, fitting
+from .._numbers import filling, fitting, refuse_tracked
 from .._operation import operation
 from ..shape.views import as_strided, reshape
 from ._spaced import evenly_spaced
@@ -193,6 +193,7 @@ def full(
     _strided_only(layout)
     place = devices.resolve(device)
     if isinstance(fill_value, TensorBase):
+        refuse_tracked(fill_value)
         fill_value = fill_value.item()
     fill_value = python_number(fill_value)
     if out is not None:
@@ -322,6 +323,7 @@ def full_like(
     devices.refuse_pinning(pin_memory, device, input)
     _strided_only(layout)
     if isinstance(fill_value, TensorBase):
+        refuse_tracked(fill_value)
         fill_value = fill_value.item()
     return _like(input, python_number(fill_value), dtype, device, requires_grad, memory_format)
 
@@ -347,6 +349,7 @@ def arange(
     if end is None:
         raise TypeError("arange() received an invalid combination of arguments - got (), but expected one of:\n * (Number end)")
     start = 0 if start is None else start
+    refuse_tracked(start, end, step)
     start, end, step = (python_number(v.item() if isinstance(v, TensorBase) else v) for v in (start, end, step))
     if dtype is None and out is not None:
         dtype = out._ms_dtype
@@ -424,6 +427,7 @@ def range(
     )
     if end is None:
         start, end = 0, start
+    refuse_tracked(start, end, step)
     kind = dtype or get_default_dtype()
     count = int((float(end) - float(start)) / float(step)) + 1
     found = None if out is not None else without_values(device, kind, (count,), None, requires_grad)

@@ -45,6 +45,7 @@ from .._dispatch import (
 from .._forms import SIZE, Forms
 from .._fresh_out import fresh_out
 from .._named import written_by
+from .._numbers import refuse_tracked
 from .._operation import BY_SIZE, BY_TENSOR, BY_VALUES, IN_PLACE, operation
 from .._overlaps import refuse_partly
 from ..elementwise import elementwise
@@ -354,6 +355,7 @@ def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Ge
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
     check_history(self)
     _floating(self._ms_dtype, None, "check_uniform_bounds")
+    refuse_tracked(low, to)
     low, high = float(low), float(to)
     if low > high:
         raise RuntimeError(
@@ -375,6 +377,7 @@ def normal_(self: TensorBase, mean: float = 0, std: float = 1, *, generator: Gen
         touch(self)
         return self
     _floating(self._ms_dtype, None, "normal_kernel_cpu")
+    refuse_tracked(mean, std)
     check_writable(self)
     engine, name = _stream(generator, self, "normal"), self._ms_dtype.name
     return _put(
@@ -398,6 +401,7 @@ def normal(
     devices.refuse_pinning(pin_memory, device)
     engine = _named_stream(generator, device)
     if size is not None:
+        refuse_tracked(mean, std)
         mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
         kind = mean._ms_dtype if isinstance(mean, TensorBase) else std._ms_dtype

@@ -460,7 +460,7 @@ def _binned(points: TensorBase, edges: Sequence[Any], weight: TensorBase | None,
         column = views.select(points, 1, d)
         count = edge._ms_shape[0] - 1
         sizes.append(count)
-        place = searchsorted(edge, column, right=True) - 1
+        place = searchsorted(edge, row_major(column), right=True) - 1
         last = views.select(edge, 0, -1)
         place = place.masked_fill(column.eq(last), count - 1)
         inside = column.ge(views.select(edge, 0, 0)).logical_and(column.le(last))

@@ -14,6 +14,7 @@ from ..._tape.composite import record
 from ..._tape.ways import followed, fused
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, finish_exactly, type_word, wrap_dims
+from .._numbers import refuse_tracked
 from .._operation import operation
 from ..elementwise.compare import where
 from ..elementwise.complex_views import imag, real
@@ -32,6 +33,7 @@ def vector_norm(
     """Return the ``ord``-norm of all elements as a vector, or along ``dim``."""
     if isinstance(ord, builtins.complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    refuse_tracked(ord)
     if x._ms_dtype.is_integral:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._ms_dtype)}"

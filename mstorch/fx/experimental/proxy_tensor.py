@@ -15,6 +15,7 @@ from typing import Any
 from ... import ops
 from ..._core import tangents
 from ..._core.overriding import state
+from ..._core.tensor_base import to_meta
 from ..._hook import missing as _missing
 from ..._hook import not_yet
 from ..._leaving import END, Undo, undoing, values_again
@@ -38,7 +39,7 @@ _READ = (
 
 def _describe(node: Node, tensor: Tensor) -> None:
     """Write a tensor's metadata to a node."""
-    node.meta["val"], node.meta["tensor_meta"] = tensor.detach().to("meta"), _extract_tensor_metadata(tensor)
+    node.meta["val"], node.meta["tensor_meta"] = to_meta(tensor), _extract_tensor_metadata(tensor)
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):

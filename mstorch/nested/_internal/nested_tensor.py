@@ -244,7 +244,7 @@ class NestedTensor(Nested):
         for start, length in zip(starts, lengths):
             if start + length > whole:
                 raise RuntimeError("unbind(): nested tensor offsets and lengths do not match ragged_idx dimension")
-        return [self._values.narrow(place, start, length) for start, length in zip(starts, lengths)]
+        return tuple(self._values.narrow(place, start, length) for start, length in zip(starts, lengths))
 
     def _view_func(self, new_base: Any) -> Any:
         """Return the view of ``new_base`` with the geometry that this tensor has on its base."""

@@ -16,6 +16,7 @@ from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops._autocast import LOWER
 from ..._ops._dispatch import cast_tensor, cpp_word
+from ..._ops._numbers import refuse_tracked
 from ..._ops._operation import operation
 from ..._ops.elementwise.compare import isnan, logical_and, logical_or, ne, where
 from ..._ops.elementwise.elementwise import add, mul
@@ -63,6 +64,7 @@ def scaled_dot_product_attention(
     refuse_what_is_not_allowed(query, key, value, attn_mask, dropout_p, enable_gqa)
     if enable_gqa:
         _check_groups(q, k, value._ms_shape)
+    refuse_tracked(scale)
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
         return attention(query, key, value, attn_mask, is_causal, factor)

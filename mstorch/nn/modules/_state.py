@@ -138,6 +138,12 @@ class StateMixin:
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Return a dict of parameters and persistent buffers by dotted name; the tensors share the module's memory."""
+        if args:
+            warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+            )
         for value, name in zip(args, ("destination", "prefix", "keep_vars")):
             destination = value if name == "destination" else destination
             prefix = value if name == "prefix" else prefix

@@ -123,7 +123,8 @@ class Module(ModuleParts):
         members["_modules"] = {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Module.__init__(self)
+        if "_modules" not in self.__dict__:
+            Module.__init__(self)
         fresh = dict(self.__dict__)
         self.__dict__.clear()
         self.__dict__.update({**state, **{name: value for name, value in fresh.items() if name not in state}})

@@ -261,7 +261,8 @@ class RNNBase(Module):
             packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
             return packed, self.permute_hidden(last, unsorted_indices)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+            end = " tensor" if self.mode.startswith("RNN") else ""
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D{end} instead")
         batched = input.dim() == 3
         if not batched:
             input = input.unsqueeze(0 if self.batch_first else 1)
@@ -370,7 +371,10 @@ class LSTM(RNNBase):
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
         """Apply the layer: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, unbatched, or packed."""
-        return self._forward(input, None if hx is None else tuple(hx))
+        states = hx if hx is None or isinstance(hx, tuple) else (hx[0], hx[1])
+        if states is not None and len(states) > 2:
+            raise RuntimeError("lstm expects two hidden states")
+        return self._forward(input, states)
 
 
 class GRU(RNNBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..._core.above import above
+from ..._core.settings import typename
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 
@@ -16,7 +17,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Set the parameters to consecutive slices of a vector."""
     if not isinstance(vec, TensorBase):
-        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__module__}.{type(vec).__name__}")
+        raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
     start = 0
     for parameter in parameters:
         count = parameter.numel()

@@ -36,6 +36,7 @@ class _Composite(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Return every attribute except the optimizer; the schedulers as their state dicts."""
         state = super().state_dict()
+        del state["_schedulers"]  # comes last, as in torch
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 

@@ -243,3 +243,28 @@ def test_arrays_in_lists(both, name, way):
         return made, {str(each.message).split(" (Triggered")[0] for each in seen}
 
     both(body)
+
+
+TO_META = {
+    "to": lambda x: x.to("meta"), "to, dtype": lambda x: x.to("meta", dtype=x.double().dtype), "columns": lambda x: x.T.to("meta"),
+    "expanded": lambda x: x.expand(2, 2, 3).to("meta"), "gaps": lambda x: x[:, ::2].to("meta"), "integers": lambda x: x.long().to("meta"),
+    "no history": lambda x: x.detach().to("meta"), "like a tensor": lambda x: x.to(x.detach().to("meta")),
+    "type of a tensor": lambda x: x.type_as(x.detach().double().to("meta")), "a keyword": lambda x: x.to(tensor=x.detach().to("meta")),
+    "there already": lambda x: x.to("meta").to(x.to("meta")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TO_META)
+def test_copies_to_the_meta_device(both, name):
+    """They are tracked, and their gradients cannot come back."""
+
+    def body(torch):
+        made = TO_META[name](torch.ones(2, 3, requires_grad=True))
+        return str(made.device), made.shape, made.stride(), str(made.dtype), made.requires_grad, made.is_leaf
+
+    both(body)
+    both(lambda torch: TO_META[name](torch.ones(2, 3, requires_grad=True)).sum().backward())
+
+
+def test_a_module_goes_where_a_tensor_is(both):
+    both(lambda torch: str(torch.nn.Linear(2, 2).to(torch.ones(1, device="meta")).weight.device))
