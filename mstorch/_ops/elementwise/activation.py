@@ -170,7 +170,6 @@ def selu(input: TensorBase) -> TensorBase:
 def celu(input: TensorBase, alpha: float = 1.0) -> TensorBase:
     """Return ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
     refuse_tracked(alpha)
-    refuse_tracked(alpha)
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating("elu_cpu", input)
