@@ -39,6 +39,9 @@ WRONG = {
     "SearchSorted",  # treats NaN at the end of a sequence as the smallest number
 }
 
+SIZED_BY_VALUES = frozenset(("NonZero",))
+"""Primitives whose results are as long as values say: the host waits for the device, which counts as a read."""
+
 computed: Counter[str] = Counter()
 """Calls of operations that the Ascend kernel computed."""
 replaced: Counter[str] = Counter()
@@ -86,6 +89,8 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> R
     try:
         found = primitive(*args)
         _seen.append(name)
+        if name in SIZED_BY_VALUES and not _quiet[0]:
+            _read(name)
         return found
     except (RuntimeError, TypeError, ValueError) as error:
         if meaning(error) is NO_KERNEL:
@@ -245,6 +250,12 @@ written: Counter[str] = Counter()
 """Writes into memory by the primitive that a device would make them with, and the ``bytes`` that they wrote."""
 
 
+def _read(name: str) -> None:
+    transfers[name] += 1
+    for told in on_transfer:
+        told()
+
+
 def _install() -> None:
     device_memory.stand_in.append(StandIn)
     watchers.append(_watch)
@@ -253,9 +264,7 @@ def _install() -> None:
 
     def asnumpy(self: Raw) -> Any:
         if not _quiet[0]:
-            transfers["asnumpy"] += 1
-            for watcher in on_transfer:
-                watcher()
+            _read("asnumpy")
         return read(self)
 
     Raw.asnumpy = asnumpy
