@@ -1,4 +1,4 @@
-"""Attention and steps of optimisers by one kernel each on the stand-in device, beside the CPU: ``python -m tests.devices.fused``."""
+"""Attention, activations' gradients and steps of optimisers by few kernels on the stand-in device, beside the CPU: ``python -m tests.devices.fused``."""
 from __future__ import annotations
 
 from typing import Any
@@ -85,6 +85,39 @@ def products() -> list[str]:
     return wrong
 
 
+INF = float("inf")
+ENDS = [-INF, -7.0, -3.0, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 2.5, 3.0, 6.0, 7.0, 25.0, INF]
+ACTIVATIONS: dict[str, tuple[Any, int]] = {  # with the kernels of the gradient
+    "relu": (F.relu, 1), "gelu": (F.gelu, 1), "gelu, tanh": (lambda x: F.gelu(x, approximate="tanh"), 1), "silu": (F.silu, 1), "sigmoid": (torch.sigmoid, 1),
+    "tanh": (torch.tanh, 1), "leaky_relu": (lambda x: F.leaky_relu(x, 0.125), 1), "elu": (lambda x: F.elu(x, 1.25), 1), "selu": (F.selu, 2),
+    "celu": (lambda x: F.celu(x, 2.0), 2), "softplus": (F.softplus, 1), "softplus, bound": (lambda x: F.softplus(x, 2, 5), 1), "mish": (F.mish, 1),
+    "hardsigmoid": (F.hardsigmoid, 1), "hardswish": (F.hardswish, 7), "relu6": (F.relu6, 3), "hardtanh": (lambda x: F.hardtanh(x, -0.5, 1.5), 3),
+    "softshrink": (F.softshrink, 1), "hardshrink": (F.hardshrink, 1), "threshold": (lambda x: F.threshold(x, 0.5, 3.0), 1), "logsigmoid": (F.logsigmoid, 3),
+}  # fmt: skip
+
+
+def activations() -> list[str]:
+    """Activations whose gradients differ from the CPU's, at their ends too, launch more kernels than they need, or go to the host."""
+    wrong: list[str] = []
+    told: list[str] = []
+    table.on_fallback.append(told.append)
+    for name, (function, most) in ACTIVATIONS.items():
+        for kind, near in ((torch.float32, 1e-5), (torch.float64, 1e-9), (torch.float16, 8e-3), (torch.bfloat16, 2e-2)):
+            found = []
+            for place in ("cpu", "npu"):
+                x = torch.tensor(ENDS, dtype=kind).to(place).requires_grad_()
+                y = function(x)
+                told.clear()
+                with cost.counted() as counted:
+                    y.backward(torch.arange(1.0, len(ENDS) + 1).to(kind).to(place))
+                found.append(x.grad.cpu().double())
+            if not torch.allclose(*found, near, near, equal_nan=True) or told:
+                wrong.append(f"gradient of {name}, {kind}: {found}, by the host: {told}")
+            if kind is torch.float32 and sum(counted.kernels.values()) > most:
+                wrong.append(f"gradient of {name}: {dict(counted.kernels)}")
+    return wrong
+
+
 OPTIMIZERS: dict[str, tuple[Any, int]] = {  # with the kernels of a step of one tensor
     "AdamW": (lambda p: torch.optim.AdamW(p, lr=0.1), 1),
     "AdamW, fused": (lambda p: torch.optim.AdamW(p, lr=0.1, fused=True), 2),
@@ -158,4 +191,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + products() + optimizers() + memory())
+    print(attention() + products() + activations() + optimizers() + memory())
