@@ -40,6 +40,10 @@ def _indices(*values: int) -> dict[str, Any]:
     return {"dtype": "int64", "shape": [len(values)], "values": list(values)}
 
 
+def _given(shape: list[int], *values: float) -> dict[str, Any]:
+    return {"dtype": "float32", "shape": shape, "values": list(values)}
+
+
 def _pair(*items: int | dict[str, Any]) -> dict[str, Any]:
     return {"tuple": list(items)}
 
@@ -70,6 +74,8 @@ BY_HAND: dict[str, list[Any]] = {
     "embedding_grad": [_floats(2, 3), _indices(0, 4), 5, -1, False],
     "gelu_grad": [_floats(2, 3), _floats(2, 3), "none"],
     "elu_grad": [_floats(2, 3), _floats(2, 3), 1.3, 1.0, 1.0],
+    "group_norm_grad": [_floats(1, 2, 2), _given([1, 2, 2], 1, 3, 3, 1), _floats(2), _given([1, 1], 2), _given([1, 1], 1), 1],
+    "group_norm_parts": [_floats(2, 4, 3), _floats(4), _floats(4), 2, 1e-5],
     "hardshrink_grad": [_floats(2, 3), _floats(2, 3), 0.5],
     "hardsigmoid_grad": [_floats(2, 3), _floats(2, 3)],
     "leaky_relu_grad": [_floats(2, 3), _floats(2, 3), 0.1],

@@ -85,6 +85,35 @@ def products() -> list[str]:
     return wrong
 
 
+def norms() -> list[str]:
+    """Group norms that differ from the CPU's, with both derivatives, or are more than a kernel each way (half precision with gradients is computed in single)."""
+    wrong = []
+    for shape, groups in (((2, 4, 3, 3), 2), ((3, 6), 3), ((2, 4, 5), 4), ((2, 4, 2, 3, 2), 1)):
+        for kind, near in ((torch.float32, 1e-4), (torch.float16, 2e-2), (torch.bfloat16, 1e-1)):
+            found = []
+            for place in ("cpu", "npu"):
+                torch.manual_seed(2)
+                x, weight, bias, g = (torch.randn(size).to(kind).to(place) for size in (shape, shape[1], shape[1], shape))
+                leaves = [item.requires_grad_() for item in (x, weight, bias)]
+                with cost.counted() as there:
+                    y = F.group_norm(*leaves[:1], groups, *leaves[1:])
+                with cost.counted() as back:
+                    y.backward(g)
+                parts = [y.detach(), *(leaf.grad for leaf in leaves)]
+                if kind is torch.float32:
+                    slope = torch.autograd.grad((F.group_norm(x, groups, weight, bias) ** 3).sum(), (x, weight), create_graph=True)
+                    parts += torch.autograd.grad((slope[0] ** 2).sum() + slope[1].sum(), (x, weight, bias))
+                found.append([part.float().cpu() for part in parts])
+            if not all(torch.allclose(a, b, near, near) for a, b in zip(*found)):
+                wrong.append(f"group norm, {shape}, {kind}: {found}")
+            with cost.counted() as alone, torch.no_grad():
+                F.group_norm(x, groups, weight, bias)
+            for counted in (alone, there, back) if kind is torch.float32 else (alone,):
+                if sum(counted.kernels.values()) + sum(counted.casts.values()) > 1:
+                    wrong.append(f"group norm, {shape}, {kind}: {counted.text()}")
+    return wrong
+
+
 INF = float("inf")
 ENDS = [-INF, -7.0, -3.0, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 2.5, 3.0, 6.0, 7.0, 25.0, INF]
 ACTIVATIONS: dict[str, tuple[Any, int]] = {  # with the kernels of the gradient
@@ -191,4 +220,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + products() + activations() + optimizers() + memory())
+    print(attention() + products() + norms() + activations() + optimizers() + memory())

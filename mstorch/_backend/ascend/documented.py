@@ -12,7 +12,8 @@ _PAGES: dict[str, str] = {
     "float16 bfloat16 float32":
         "AdaptiveAvgPool2d Addmm ApplyAdamWV2 Baddbmm BatchNorm BatchNormBackward Convolution ConvolutionBackward CrossEntropyLoss "
         "CrossEntropyLossGrad EluBackward EmbeddingDenseBackward FlashAttentionScore FlashAttentionScoreGrad GeluBackwardV2 GeluV2 "
-        "HardshrinkBackward HardsigmoidBackward Im2colBackward LayerNorm LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid "
+        "GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward "
+        "Im2colBackward LayerNorm LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid "
         "Matmul MaxPool2dWithIndices MaxPool2dWithMask MaxPool2dWithMaskBackward Mish MishBackward Mm NLLLoss SoftshrinkBackward "
         "ThresholdBackward UpsampleBilinear2dBackward",
     "uint8 int8 int16 int32 int64":
@@ -70,7 +71,8 @@ PAGE_OF: dict[str, str] = {
     "conv_transpose2d": "Convolution", "count_positions": "Bincount", "cross_entropy": "CrossEntropyLoss",
     "cross_entropy_grad": "CrossEntropyLossGrad", "cross_entropy_parts": "CrossEntropyLoss", "cummin_indices": "Cummin",
     "cumsum": "Cumsum", "elu_grad": "EluBackward", "hardshrink_grad": "HardshrinkBackward", "hardsigmoid_grad": "HardsigmoidBackward",
-    "leaky_relu_grad": "LeakyReluBackward", "mish_grad": "MishBackward", "softplus_grad": "SoftplusBackward",
+    "group_norm_grad": "GroupNormBackward", "group_norm_parts": "GroupNorm", "leaky_relu_grad": "LeakyReluBackward",
+    "mish_grad": "MishBackward", "softplus_grad": "SoftplusBackward",
     "softshrink_grad": "SoftshrinkBackward", "threshold_grad": "ThresholdBackward",
     "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "fmod": "FmodTensor",
     "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "hardtanh": "Hardtanh",

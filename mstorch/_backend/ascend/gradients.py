@@ -26,6 +26,16 @@ def _layer_norm_grad(g: Raw, x: Raw, weight: Raw, bias: Raw, mean: Raw, inverse:
     return found[0], found[1], found[2]
 
 
+def _group_norm_parts(x: Raw, weight: Raw, bias: Raw, groups: int, eps: float) -> tuple[Raw, Raw, Raw]:
+    found = run("GroupNorm", x, groups, weight, bias, eps)
+    return found[0], found[1], found[2]
+
+
+def _group_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, groups: int) -> tuple[Raw, Raw, Raw]:
+    found = run("GroupNormGrad", g, x, mean, inverse, weight, groups, True, True, True)
+    return found[0], found[1], found[2]
+
+
 def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
     """Return the gradient of max pooling; the mask of the maxima is recomputed, because forward saves values only."""
     images, attributes, shape = pool_of_two(x, kernel, stride, padding, dilation, out)
@@ -81,6 +91,7 @@ _ROWS: dict[str, Function | str] = {
     "relu_grad": lambda g, y: run("ReluGrad", g, y), "gelu_grad": lambda g, x, how: run("GeluGradExt", g, x, how),
     "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
     "tanh_grad": lambda g, y: run("TanhGrad", y, g), "layer_norm_parts": _layer_norm_parts, "layer_norm_grad": _layer_norm_grad,
+    "group_norm_parts": _group_norm_parts, "group_norm_grad": _group_norm_grad,
     "leaky_relu_grad": lambda g, x, slope: run("LeakyReLUGradExt", g, x, float(slope), False), "elu_grad": _elu_grad,
     "softplus_grad": lambda g, x, beta, bound: run("SoftplusGradExt", g, x, beta, bound),
     "mish_grad": lambda g, x: run("MishGradExt", g, x) if x.size else g, "hardsigmoid_grad": "HSigmoidGrad",
