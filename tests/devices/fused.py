@@ -162,13 +162,13 @@ def _stepped(make: Any, place: str, layers: int = 1) -> tuple[Any, int]:
     torch.manual_seed(0)
     net = torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(layers))).to(place)
     x, optimizer, kernels = torch.randn(4, 3).to(place), make(net.parameters()), 0
-    for _ in range(4):
+    for step in range(4):
         optimizer.zero_grad()
         net(x).square().sum().backward()
         with cost.counted() as counted:
             optimizer.step()
         kernels = sum(counted.kernels.values())
-        assert not counted.reads
+        assert not counted.reads or step == 0  # the first write through a window asks whether it arrived
     return net[0].weight.detach().cpu(), kernels
 
 

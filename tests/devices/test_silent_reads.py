@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.sweep]
 
 ROOT = pathlib.Path(__file__).parents[2]
 KNOWN = {
-    "the result is a number of Python's, or as long as values say": "item allclose equal unique_consecutive histogram histogramdd histc to_sparse",
+    "the result is a number of Python's, or as long as values say": "item allclose equal unique_consecutive histogram histogramdd histc to_sparse "
+    "masked_select nonzero nonzero_static",
     "the sample asks for the host": "to",
     "the values decide how to compute, as in torch": "cumprod prod matrix_exp lu_unpack searchsorted cov linalg.eigh linalg.svd svd gather "
     "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v special.chebyshev_polynomial_w "
