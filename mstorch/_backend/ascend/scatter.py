@@ -26,7 +26,7 @@ def _filled(shape: Sizes, value: int, like: Raw) -> Raw:
     return full(shape, value, NAME_OF[like.dtype])
 
 
-def flat_positions(shape: Sizes, dim: int, index: Raw) -> Raw:
+def _flat_positions(shape: Sizes, dim: int, index: Raw) -> Raw:
     """Return the flat positions in a tensor of ``shape`` that scatter and gather reach through ``index``, as a vector."""
     steps = contiguous_strides(shape)
     found = index if steps[dim] == 1 else run("Mul", index, constant(steps[dim], index))
@@ -42,7 +42,7 @@ def _largest(x: Raw, source: Raw, dim: int, index: Raw, include_self: bool) -> R
     """Return ``x`` with the largest values at their positions. Values are sorted, then stably by their positions: the last one of each
     position is written there, the others into an element that is cut off."""
     size, shape = x.size, tuple(x.shape)
-    flat, values, places = run("Reshape", x, (-1,)), run("Reshape", source, (-1,)), flat_positions(shape, dim, index)
+    flat, values, places = run("Reshape", x, (-1,)), run("Reshape", source, (-1,)), _flat_positions(shape, dim, index)
     if include_self:
         values = _row("maximum", values, _row("take", flat, places))
     order = _row("argsort", values, 0, False, False)
