@@ -13,7 +13,7 @@ from mindspore import Tensor as Raw
 from mindspore.ops import Primitive
 
 from mstorch._backend import primitives
-from mstorch._backend.raw import from_numpy, instances
+from mstorch._backend.raw import NAME_OF, NP_DTYPE, from_numpy, instances
 
 # Primitives of several results, whose stand-ins are as many.
 _RESULTS = {
@@ -53,6 +53,12 @@ def _stand_in(name: str, args: Any) -> Any:
     first = next(instances(args, Raw), None)
     if name == "Arange":
         return from_numpy(np.arange(*args[:3]))
+    if name == "FillScalar":
+        return from_numpy(np.full(args[0], args[1], NP_DTYPE[NAME_OF[args[2]]]))
+    if name == "Take":
+        return from_numpy(np.zeros(args[1].shape, NP_DTYPE[NAME_OF[args[0].dtype]]))
+    if name == "SortExt":
+        return first, from_numpy(np.zeros(first.shape, np.int64))
     made = first if first is not None else from_numpy(np.zeros(args[0], np.float32))
     count = _RESULTS.get(name, 1)
     return made if count == 1 else (made,) * count

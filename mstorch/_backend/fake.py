@@ -30,6 +30,7 @@ WRONG = {
     "Tanh", "Erfinv", "Softmax",  # errors larger than rounding, or wrong results next to a NaN
     "Exp", "Log", "Digamma", "Sinc",  # 4e-6 and no subnormal results, 1e-4 about 1, single precision in double, NaN in half precision
     "Div", "Pow",  # 1 / -0.0 is inf, NaN / 0.0 -inf, complex 0 / 0 is 0; powers of uint8 do not wrap
+    "HSigmoidGrad", "SoftShrinkGrad", "HShrinkGrad",
     "ReduceMax", "ReduceMin", "Maximum", "Minimum", "ReLU", "ReluGrad", "HSwish", "ClampTensor", "SoftShrink", "HShrink",
     "SoftplusExt", "AdaptiveMaxPool2D",  # lose a NaN
     "LeftShift", "RightShift", "Xlogy", "DivMod",  # too large shift counts, infinity times zero, division by zero
@@ -38,6 +39,9 @@ WRONG = {
     "NLLLoss",  # leaves ignored elements uninitialized
     "SearchSorted",  # treats NaN at the end of a sequence as the smallest number
 }
+
+SIZED_BY_VALUES = frozenset(("NonZero",))
+"""Primitives whose results are as long as values say: the host waits for the device, which counts as a read."""
 
 computed: Counter[str] = Counter()
 """Calls of operations that the Ascend kernel computed."""
@@ -86,6 +90,8 @@ def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> R
     try:
         found = primitive(*args)
         _seen.append(name)
+        if name in SIZED_BY_VALUES and not _quiet[0]:
+            _read(name)
         return found
     except (RuntimeError, TypeError, ValueError) as error:
         if meaning(error) is NO_KERNEL:
@@ -245,6 +251,12 @@ written: Counter[str] = Counter()
 """Writes into memory by the primitive that a device would make them with, and the ``bytes`` that they wrote."""
 
 
+def _read(name: str) -> None:
+    transfers[name] += 1
+    for told in on_transfer:
+        told()
+
+
 def _install() -> None:
     device_memory.stand_in.append(StandIn)
     watchers.append(_watch)
@@ -253,9 +265,7 @@ def _install() -> None:
 
     def asnumpy(self: Raw) -> Any:
         if not _quiet[0]:
-            transfers["asnumpy"] += 1
-            for watcher in on_transfer:
-                watcher()
+            _read("asnumpy")
         return read(self)
 
     Raw.asnumpy = asnumpy

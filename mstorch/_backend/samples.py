@@ -40,6 +40,10 @@ def _indices(*values: int) -> dict[str, Any]:
     return {"dtype": "int64", "shape": [len(values)], "values": list(values)}
 
 
+def _given(shape: list[int], *values: float) -> dict[str, Any]:
+    return {"dtype": "float32", "shape": shape, "values": list(values)}
+
+
 def _pair(*items: int | dict[str, Any]) -> dict[str, Any]:
     return {"tuple": list(items)}
 
@@ -69,6 +73,16 @@ BY_HAND: dict[str, list[Any]] = {
     "cross_entropy_parts": [_floats(2, 3), _indices(0, 2), None, -100, "mean"],
     "embedding_grad": [_floats(2, 3), _indices(0, 4), 5, -1, False],
     "gelu_grad": [_floats(2, 3), _floats(2, 3), "none"],
+    "elu_grad": [_floats(2, 3), _floats(2, 3), 1.3, 1.0, 1.0],
+    "group_norm_grad": [_floats(1, 2, 2), _given([1, 2, 2], 1, 3, 3, 1), _floats(2), _given([1, 1], 2), _given([1, 1], 1), 1],
+    "group_norm_parts": [_floats(2, 4, 3), _floats(4), _floats(4), 2, 1e-5],
+    "hardshrink_grad": [_floats(2, 3), _floats(2, 3), 0.5],
+    "hardsigmoid_grad": [_floats(2, 3), _floats(2, 3)],
+    "leaky_relu_grad": [_floats(2, 3), _floats(2, 3), 0.1],
+    "mish_grad": [_floats(2, 3), _floats(2, 3)],
+    "softplus_grad": [_floats(2, 3), _floats(2, 3), 1.0, 20.0],
+    "softshrink_grad": [_floats(2, 3), _floats(2, 3), 0.5],
+    "threshold_grad": [_floats(2, 3), _floats(2, 3), 0.5],
     "index_placed": [_floats(2, 4), _pair(3, 4), _pair(0), _pair(_indices(0, 2)), _pair(2), True],
     "lerp_scalar": [_floats(2, 3), _floats(3), 0.3],
     "layer_norm_grad": [_floats(2, 4), _floats(2, 4), _floats(4), _floats(4), _floats(2, 1), _floats(2, 1), 1],
@@ -79,6 +93,7 @@ BY_HAND: dict[str, list[Any]] = {
     "nll_grad": [_floats(), _floats(2, 3), _indices(0, 2), None, _floats(), -100, "mean"],
     "nll_parts": [_floats(2, 3), _indices(0, 2), None, -100, "mean"],
     "relu_grad": [_floats(2, 3), _floats(2, 3)],
+    "scatter_reduce": [_floats(5), _floats(4), 0, _indices(0, 1, 4, 0), "amax", True],
     "sigmoid_grad": [_floats(2, 3), _floats(2, 3)],
     "silu_grad": [_floats(2, 3), _floats(2, 3)],
     "tanh_grad": [_floats(2, 3), _floats(2, 3)],

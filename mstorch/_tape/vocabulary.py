@@ -16,7 +16,7 @@ from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.host.views import put
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
-from .._backend.table import kernel
+from .._backend.table import kernel, serves
 from .._core.dtype import dtype
 from .._core.storage import NATIVE
 from .._core.strides import preserved_strides
@@ -351,15 +351,12 @@ def at_least_zero(value: Operand) -> Any:
     return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
 
 
-def in_one_kernel(op: str, slope: Callable[[Any, Any], Any], array: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """Return the gradient rule ``slope(g, value)``, computed by the kernel ``op`` on real MindSpore tensors and by ``array`` on NumPy
-    arrays.
+def in_one_kernel(op: str, slope: Callable[..., Any], array: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Return the gradient rule ``slope(g, value, *numbers)``, computed by the kernel ``op`` on MindSpore tensors of dtypes that it takes on
+    the device, and by ``array`` on NumPy arrays.
     """
     row = Primitive(op)
-    return ways(array=array, raw=lambda g, value: row(g, value) if dtype_name(g) in _REAL else None)(slope)
-
-
-_REAL = frozenset(("float32", "float64", "float16", "bfloat16"))
+    return ways(array=array, raw=lambda g, value, *numbers: row(g, value, *numbers) if serves(op, dtype_name(g)) else None)(slope)
 
 
 def converted(value: Operand, name: str) -> Operand:

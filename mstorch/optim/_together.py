@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._ops.memory.together import can_be_laid_out, laid_out, put_back
+from .._ops.memory.from_data import tensor as make
+from .._ops.memory.together import can_be_laid_out, known_number, laid_out, put_back, set_together
 from .._tape.ways import ways
 from .._tensor import Tensor
 
@@ -15,9 +16,9 @@ _MOST = 1 << 25
 Lists = dict[str, list[Any]]
 
 
-@ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None)
+@ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None, device=known_number)
 def _value(counter: Any) -> float | None:
-    """Return the value of a counter that is on the host; None for a counter on a device."""
+    """Return the value of a counter that is on the host; None for a counter on a device whose value only the device knows."""
     return None
 
 
@@ -36,7 +37,7 @@ def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: 
             item.__class__ is Tensor and item._ms_shape == param._ms_shape and item._ms_dtype is param._ms_dtype for item in (grad, *states)
         ):
             counts = [_value(lists[name][place]) for name in counters if lists[name]]
-            alike = None not in counts  # counters on a device are not read: such parameters are updated separately
+            alike = None not in counts  # what only a device knows is not read: such parameters are updated separately
             if alike and can_be_laid_out((param, *states)) and grad.device == param.device and not grad.requires_grad:
                 key = (param._ms_dtype, *counts)
         kinds.setdefault(key, []).append(place)
@@ -64,7 +65,7 @@ def update_together(
             update(chosen, slopes, **own, **options)
             continue
         flat = {name: [laid_out(values)] if values else [] for name, values in own.items() if name not in counters}
-        alone = {name: own[name][:1] for name in counters}
+        alone = {name: [make(_value(own[name][0]), dtype=own[name][0].dtype)] for name in counters}
         whole = laid_out(chosen)
         update([whole], [laid_out(slopes)], **flat, **alone, **options)
         put_back(whole, chosen)
@@ -72,5 +73,4 @@ def update_together(
             if values:
                 put_back(values[0], own[name])
         for name in counters:
-            for counter in own[name][1:]:
-                counter.copy_(own[name][0])
+            set_together(own[name], float(alone[name][0]))

@@ -225,15 +225,30 @@ CALLS: dict[str, Callable[..., Any]] = {
     "attention": lambda x, i, v, m: F.scaled_dot_product_attention(x[None], x[None], x[None]), "attention, mask": lambda x, i, v, m: F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=m[:, :6]),
     "attention, float mask": lambda x, i, v, m: F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=torch.zeros(6, 6, device=x.device).masked_fill(m[:, :6], -torch.inf)),
     "searchsorted": lambda x, i, v, m: torch.searchsorted(x.detach().sort(1)[0], x.detach()) * x, "bucketize": lambda x, i, v, m: torch.bucketize(x.detach(), x.detach()[0].sort()[0]) * x,
+    "repeat_interleave, output_size": lambda x, i, v, m: x.repeat_interleave((v * 0 + 2), 0, output_size=12),
+    "histc": lambda x, i, v, m: x.histc(5, -1, 1), "histc of integers": lambda x, i, v, m: (v if v.is_npu else v.float()).histc(6, 0, 5).float(),
     "prelu": lambda x, i, v, m: F.prelu(x, x[0, :1]), "lerp": lambda x, i, v, m: torch.lerp(x, x.flip(0), x.detach()), "diff": lambda x, i, v, m: x.diff(), "trapezoid": lambda x, i, v, m: torch.trapezoid(x),
     "remainder": lambda x, i, v, m: x % x.detach().abs(), "matmul": lambda x, i, v, m: x @ x.mT, "einsum": lambda x, i, v, m: torch.einsum("ij,kj->ik", x, x), "outer": lambda x, i, v, m: torch.outer(x[0], x[1]),
     "clip_grad_norm": lambda x, i, v, m: _clipped(x), "group_norm": lambda x, i, v, m: F.group_norm(x[None], 2), "batch_norm": lambda x, i, v, m: F.batch_norm(x, None, None, training=True),
 }  # fmt: skip
+SIZED: dict[str, Callable[..., Any]] = {
+    "mask": lambda x, i, v, m: x[m], "mask of rows": lambda x, i, v, m: x[m[:, 0]], "mask of columns": lambda x, i, v, m: x[:, m[0]], "mask of a view": lambda x, i, v, m: x[1:, ::2][m[1:, ::2]],
+    "mask and positions": lambda x, i, v, m: x[m[:, 0], 2], "0-d mask": lambda x, i, v, m: x[m[0, 0]], "masked_select": lambda x, i, v, m: x.masked_select(m), "masked_select, spread": lambda x, i, v, m: x.masked_select(m[:, :1]),
+    "nonzero": lambda x, i, v, m: x.nonzero(), "nonzero, vectors": lambda x, i, v, m: m.nonzero(as_tuple=True)[1], "nonzero of a vector": lambda x, i, v, m: v.nonzero(), "argwhere": lambda x, i, v, m: m.argwhere(),
+    "where, alone": lambda x, i, v, m: torch.where(m)[0], "x[m] = rows": lambda x, i, v, m: _written_by_mask(x, m[:, 0]), "repeat_interleave": lambda x, i, v, m: x.repeat_interleave(v, 0),
+    "repeat_interleave, alone": lambda x, i, v, m: torch.repeat_interleave(v),
+}  # fmt: skip
+"""Calls that ask the device for a length, and for nothing else."""
 READING: dict[str, Callable[..., Any]] = {
-    "mask": lambda x, i, v, m: x[m], "masked_select": lambda x, i, v, m: x.masked_select(m), "nonzero": lambda x, i, v, m: x.nonzero(), "unique": lambda x, i, v, m: v.unique(),
-    "bincount": lambda x, i, v, m: v.bincount(), "allclose": lambda x, i, v, m: torch.allclose(x, x), "repeat_interleave": lambda x, i, v, m: x.repeat_interleave(v, 0), "item": lambda x, i, v, m: x.sum().item(),
+    **SIZED, "unique": lambda x, i, v, m: v.unique(), "bincount": lambda x, i, v, m: v.bincount(), "allclose": lambda x, i, v, m: torch.allclose(x, x), "item": lambda x, i, v, m: x.sum().item(),
 }  # fmt: skip
 """Calls whose result is as long as values say, or a number of Python's: these wait, as in torch."""
+
+
+def _written_by_mask(x: Any, m: Any) -> Any:
+    y = x * 2
+    y[m] = x.flip(0)[m]
+    return y
 
 
 def _written_at(x: Any, v: Any) -> Any:
@@ -273,7 +288,7 @@ def reads() -> dict[str, Any]:
             counts.update(counted.numbers())
         same = (a.shape == b.shape and torch.allclose(a, b, 1e-4, 1e-5) for a, b in zip(*results))
         wrong = name not in drawn and not all(same)
-        found[name] = {"reads": counts["reads"], "copies": counts["copies"], "bytes": counts["bytes"], "wrong": wrong or counts.get("error")}
+        found[name] = {"sized": name in SIZED, "reads": counts["reads"], "copies": counts["copies"], "bytes": counts["bytes"], "wrong": wrong or counts.get("error")}
     return found
 
 

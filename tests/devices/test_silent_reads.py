@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.sweep]
 
 ROOT = pathlib.Path(__file__).parents[2]
 KNOWN = {
-    "the result is a number of Python's, or as long as values say": "item allclose equal unique_consecutive histogram histogramdd histc to_sparse",
+    "the result is a number of Python's, or as long as values say": "item allclose equal unique_consecutive histogram histogramdd histc to_sparse "
+    "masked_select nonzero nonzero_static",
     "the sample asks for the host": "to",
     "the values decide how to compute, as in torch": "cumprod prod matrix_exp lu_unpack searchsorted cov linalg.eigh linalg.svd svd gather "
     "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v special.chebyshev_polynomial_w "
@@ -25,8 +26,7 @@ KNOWN = {
     "nn.functional.multi_head_attention_forward nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d nn.functional.alpha_dropout "
     "nn.functional.feature_alpha_dropout.with_train nn.functional.feature_alpha_dropout.without_train nn.functional.fractional_max_pool2d "
     "nn.functional.fractional_max_pool3d",
-    "the operator itself has no kernel there, and warned": "frexp nextafter special.i1 index_reduce.mean index_reduce.amin index_reduce.amax scatter_reduce.sum "
-    "scatter_reduce.mean scatter_reduce.amin scatter_reduce.amax _segment_reduce.lengths _segment_reduce.offsets sparse.sampled_addmm sparse.mm.reduce",
+    "the operator itself has no kernel there, and warned": "frexp nextafter special.i1 _segment_reduce.lengths _segment_reduce.offsets sparse.sampled_addmm sparse.mm.reduce",
     "the sample has no elements": "nn.functional.pad.reflect nn.functional.pad.replicate nn.functional.pad.circular",
 }
 

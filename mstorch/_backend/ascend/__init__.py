@@ -1,7 +1,21 @@
 """Ascend's kernels, one file per family: the device primitives that implement each operation. Importing the package fills the kernel table.
 """
 from ..table import ROWS, VIA_HALF
-from . import activation, elementwise, fused, gradients, index, layers, linalg, math, reduce, resample, special, storage  # noqa: F401
+from . import (  # noqa: F401
+    activation,
+    elementwise,
+    fused,
+    gradients,
+    index,
+    layers,
+    linalg,
+    math,
+    reduce,
+    resample,
+    scatter,
+    special,
+    storage,
+)
 from .refused import REFUSED
 
 _VIA = {**VIA_HALF, "uint8": "int32", "int8": "int32", "int16": "int32"}

@@ -11,13 +11,15 @@ _PAGES: dict[str, str] = {
         "Acosh",
     "float16 bfloat16 float32":
         "AdaptiveAvgPool2d Addmm ApplyAdamWV2 Baddbmm BatchNorm BatchNormBackward Convolution ConvolutionBackward CrossEntropyLoss "
-        "CrossEntropyLossGrad EmbeddingDenseBackward FlashAttentionScore FlashAttentionScoreGrad GeluBackwardV2 GeluV2 Im2colBackward "
-        "LayerNorm LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid Matmul MaxPool2dWithIndices MaxPool2dWithMask "
-        "MaxPool2dWithMaskBackward Mish Mm NLLLoss UpsampleBilinear2dBackward",
+        "CrossEntropyLossGrad EluBackward EmbeddingDenseBackward FlashAttentionScore FlashAttentionScoreGrad GeluBackwardV2 GeluV2 "
+        "GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward "
+        "Im2colBackward LayerNorm LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid "
+        "Matmul MaxPool2dWithIndices MaxPool2dWithMask MaxPool2dWithMaskBackward Mish MishBackward Mm NLLLoss SoftshrinkBackward "
+        "ThresholdBackward UpsampleBilinear2dBackward",
     "uint8 int8 int16 int32 int64":
         "Bincount",
     "float16 bfloat16 float32 float64":
-        "LogSoftmax UpsampleBilinear2d",
+        "LeakyReluBackward LogSoftmax SoftplusBackward UpsampleBilinear2d",
     "bool uint8 int8 int16 int32 int64":
         "BitwiseNot",
     "float16 float32 float64 complex64 complex128":
@@ -68,7 +70,11 @@ PAGE_OF: dict[str, str] = {
     "conv2d_input": "ConvolutionBackward", "conv2d_weight": "ConvolutionBackward", "conv_transpose": "Convolution",
     "conv_transpose2d": "Convolution", "count_positions": "Bincount", "cross_entropy": "CrossEntropyLoss",
     "cross_entropy_grad": "CrossEntropyLossGrad", "cross_entropy_parts": "CrossEntropyLoss", "cummin_indices": "Cummin",
-    "cumsum": "Cumsum", "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "fmod": "FmodTensor",
+    "cumsum": "Cumsum", "elu_grad": "EluBackward", "hardshrink_grad": "HardshrinkBackward", "hardsigmoid_grad": "HardsigmoidBackward",
+    "group_norm_grad": "GroupNormBackward", "group_norm_parts": "GroupNorm", "leaky_relu_grad": "LeakyReluBackward",
+    "mish_grad": "MishBackward", "softplus_grad": "SoftplusBackward",
+    "softshrink_grad": "SoftshrinkBackward", "threshold_grad": "ThresholdBackward",
+    "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "fmod": "FmodTensor",
     "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "hardtanh": "Hardtanh",
     "im2col": "ConstantPadNd", "index": "Index", "index_placed": "IndexPutImpl", "index_select": "IndexSelect",
     "index_write": "IndexAdd", "kth_index": "Sort", "layer_norm": "LayerNorm", "layer_norm_grad": "LayerNormBackward",

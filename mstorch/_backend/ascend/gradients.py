@@ -6,6 +6,7 @@ gradient rules compose these instead.
 from __future__ import annotations
 
 from ..geometry import inverse_order
+from ..kernels._nodes import constant
 from ..raw import Raw
 from ..table import FLOATS, HALVES, Function
 from ._primitives import enter, run
@@ -22,6 +23,16 @@ def _layer_norm_parts(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) ->
 
 def _layer_norm_grad(g: Raw, x: Raw, weight: Raw, bias: Raw, mean: Raw, inverse: Raw, begin: int) -> tuple[Raw, Raw, Raw]:
     found = run("LayerNormGradExt", g, x, tuple(x.shape[begin:]), mean, inverse, weight, bias, (1, 1, 1))
+    return found[0], found[1], found[2]
+
+
+def _group_norm_parts(x: Raw, weight: Raw, bias: Raw, groups: int, eps: float) -> tuple[Raw, Raw, Raw]:
+    found = run("GroupNorm", x, groups, weight, bias, eps)
+    return found[0], found[1], found[2]
+
+
+def _group_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, groups: int) -> tuple[Raw, Raw, Raw]:
+    found = run("GroupNormGrad", g, x, mean, inverse, weight, groups, True, True, True)
     return found[0], found[1], found[2]
 
 
@@ -70,10 +81,23 @@ def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, igno
     return run("CrossEntropyLossGrad", g, logs, target, weight, None, None, reduction, ignored, 0.0, 0.0)
 
 
-_ROWS: dict[str, Function] = {
+def _elu_grad(g: Raw, x: Raw, alpha: float, scale: float, inner: float) -> Raw:
+    """Return the gradient of Elu; that of Selu and Celu is Elu's of a multiple."""
+    g = g if scale == 1 else run("Mul", g, constant(scale, g))
+    return run("EluGradExt", g, x if inner == 1 else run("Mul", x, constant(inner, x)), float(alpha * inner), False)
+
+
+_ROWS: dict[str, Function | str] = {
     "relu_grad": lambda g, y: run("ReluGrad", g, y), "gelu_grad": lambda g, x, how: run("GeluGradExt", g, x, how),
     "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
     "tanh_grad": lambda g, y: run("TanhGrad", y, g), "layer_norm_parts": _layer_norm_parts, "layer_norm_grad": _layer_norm_grad,
+    "group_norm_parts": _group_norm_parts, "group_norm_grad": _group_norm_grad,
+    "leaky_relu_grad": lambda g, x, slope: run("LeakyReLUGradExt", g, x, float(slope), False), "elu_grad": _elu_grad,
+    "softplus_grad": lambda g, x, beta, bound: run("SoftplusGradExt", g, x, beta, bound),
+    "mish_grad": lambda g, x: run("MishGradExt", g, x) if x.size else g, "hardsigmoid_grad": "HSigmoidGrad",
+    "softshrink_grad": lambda g, x, bound: run("SoftShrinkGrad", g, x, at=(float(bound),)),
+    "hardshrink_grad": lambda g, x, bound: run("HShrinkGrad", g, x, at=(float(bound),)),
+    "threshold_grad": lambda g, x, bound: run("ThresholdGrad", g, x, float(bound)),
     "max_pool_grad": _max_pool_grad, "embedding_grad": _embedding_grad,
     "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": _cross_entropy_parts,
     "cross_entropy_grad": _cross_entropy_grad,

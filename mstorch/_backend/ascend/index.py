@@ -10,7 +10,7 @@ from ..kernels._nodes import constant
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import CHANGES, HALVES
-from ._primitives import absent, dense, enter_all, run
+from ._primitives import dense, enter_all, run
 
 Sizes = tuple[int, ...]
 BOOL = MS_DTYPE["bool"]
@@ -190,5 +190,4 @@ enter_all({
     "pick_along": _pick_along, "im2col": _im2col, "col2im": _col2im, "along": _along,
 })  # fmt: skip
 CHANGES.update({"put": _change_put, "index_put": _change_index_put, "index_write": _change_index_write})
-absent("the device's scatter adds and multiplies only; extremes and means of what is scattered have no kernel", "scatter_reduce")
 

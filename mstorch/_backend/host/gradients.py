@@ -42,6 +42,49 @@ def numpy_silu_grad(g: Array, x: Array) -> Array:
         return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
 
 
+def numpy_leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
+    """Return the gradient of leaky ReLU; NaN counts as not positive."""
+    with quiet():
+        return np.where(x > 0, g, np.asarray(g * g.dtype.type(slope)))
+
+
+def numpy_elu_grad(g: Array, x: Array, alpha: float, scale: float, inner: float) -> Array:
+    """Return the gradient of ``scale * elu(x)``, whose negative part is ``alpha * (exp(inner * x) - 1)``."""
+    with quiet():
+        low = g * (np.exp(np.minimum(x, 0) * g.dtype.type(inner)) * g.dtype.type(alpha * scale * inner))
+        return np.asarray(np.where(x > 0, g * g.dtype.type(scale), low))
+
+
+def numpy_softplus_grad(g: Array, x: Array, beta: float, bound: float) -> Array:
+    """Return the gradient of softplus; above the bound it is ``g``."""
+    with quiet():
+        scaled = x * g.dtype.type(beta)
+        return np.where(scaled > bound, g, g * special.expit(scaled))
+
+
+def numpy_mish_grad(g: Array, x: Array) -> Array:
+    """Return ``g`` times the derivative of ``x * tanh(softplus(x))``."""
+    with quiet():
+        inner_ = np.tanh(np.logaddexp(x, g.dtype.type(0)))
+        return np.asarray(g * (inner_ + x * special.expit(x) * (1 - inner_ * inner_)), g.dtype)
+
+
+def numpy_hardsigmoid_grad(g: Array, x: Array) -> Array:
+    """Return a sixth of ``g`` where x is between -3 and 3, else 0."""
+    with quiet():
+        return np.where((x > -3) & (x < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
+
+
+def numpy_shrink_grad(g: Array, x: Array, bound: float) -> Array:
+    """Return ``g`` where the size of x is greater than the bound, else 0; NaN counts as inside."""
+    return np.where((x > bound) | (x < -bound), g, g.dtype.type(0))
+
+
+def numpy_threshold_grad(g: Array, x: Array, bound: float) -> Array:
+    """Return 0 where x is at most the bound, else ``g``."""
+    return np.where(x <= bound, g.dtype.type(0), g)
+
+
 def numpy_sigmoid_grad(g: Array, y: Array) -> Array:
     """Return the gradient of sigmoid from its result."""
     with quiet():
@@ -70,6 +113,26 @@ def numpy_layer_norm_grad(
         normal, scaled = (x - mean) * inverse, g * weight
         by_x = inverse * (scaled - scaled.mean(axes, keepdims=True) - normal * (scaled * normal).mean(axes, keepdims=True))
         return tuple(np.asarray(item, x.dtype) for item in (by_x, (g * normal).sum(rows), g.sum(rows)))
+
+
+def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tuple[Array, ...]:
+    """Return group norm of (N, C, *), the means, and the inverse standard deviations (N, groups)."""
+    rows, wide = x.reshape(len(x), groups, -1), (-1, *(1,) * (x.ndim - 2))
+    normal, mean, _, inverse = standardised(rows, (2,), eps)
+    with quiet():
+        y = normal.reshape(x.shape) * weight.reshape(wide) + bias.reshape(wide)
+        return tuple(np.asarray(item, x.dtype) for item in (y, mean.reshape(len(x), groups), inverse.reshape(len(x), groups)))
+
+
+def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, inverse: Array, groups: int) -> tuple[Array, ...]:
+    """Return the gradients for input, weight and bias."""
+    rows, axes = (len(x), groups, -1), (0, *range(2, x.ndim))
+    with quiet():
+        normal = (x.reshape(rows) - mean[..., None]) * inverse[..., None]
+        scaled = (g * weight.reshape(-1, *(1,) * (x.ndim - 2))).reshape(rows)
+        inner_ = scaled - scaled.mean(2, keepdims=True) - normal * (scaled * normal).mean(2, keepdims=True)
+        found = ((inverse[..., None] * inner_).reshape(x.shape), (g * normal.reshape(x.shape)).sum(axes), g.sum(axes))
+        return tuple(np.asarray(item, x.dtype) for item in found)
 
 
 def numpy_batch_norm_parts(
@@ -162,7 +225,11 @@ def numpy_cross_entropy_grad(
 
 _ROWS: dict[str, Any] = {
     "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
-    "tanh_grad": numpy_tanh_grad, "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
+    "leaky_relu_grad": numpy_leaky_relu_grad, "elu_grad": numpy_elu_grad, "softplus_grad": numpy_softplus_grad,
+    "mish_grad": numpy_mish_grad, "hardsigmoid_grad": numpy_hardsigmoid_grad, "softshrink_grad": numpy_shrink_grad,
+    "hardshrink_grad": numpy_shrink_grad, "threshold_grad": numpy_threshold_grad, "tanh_grad": numpy_tanh_grad,
+    "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
+    "group_norm_parts": numpy_group_norm_parts, "group_norm_grad": numpy_group_norm_grad,
     "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
     "max_pool_grad": numpy_max_pool_grad, "conv2d_both": numpy_conv2d_both, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
     "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,

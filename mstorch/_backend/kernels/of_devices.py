@@ -11,6 +11,8 @@ from ..table import HOST, Function, define
 OPS = (
     "window", "window_placed", "index_placed", "embedding_grad", "relu_grad", "gelu_grad", "silu_grad", "sigmoid_grad", "tanh_grad",
     "layer_norm_parts", "layer_norm_grad", "batch_norm_parts", "batch_norm_parts_grad", "max_pool_grad", "conv2d_both",
+    "group_norm_parts", "group_norm_grad",
+    "leaky_relu_grad", "elu_grad", "softplus_grad", "mish_grad", "hardsigmoid_grad", "softshrink_grad", "hardshrink_grad", "threshold_grad",
     "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad", "upsample", "upsample_grad",
 )  # fmt: skip
 

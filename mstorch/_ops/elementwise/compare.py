@@ -13,7 +13,7 @@ from ..._core.dtype import bool_, dtype, finfo, int64, uint8
 from ..._core.modes import grad_set_to
 from ..._core.one_device import OneDevice, found_two
 from ..._core.strides import preserved_strides
-from ..._core.tensor_base import TensorBase, array_of, laid_out, tensor_of, touch
+from ..._core.tensor_base import TensorBase, array_of, laid_out, touch
 from ..._core.writable import check_writable
 from ..._tape.apply import apply
 from ..._tape.moving import beside
@@ -40,6 +40,7 @@ from .._named import by_value, node_called
 from .._numbers import fitting
 from .._operation import operation
 from .._scalars import scalar_array
+from .._true_positions import true_positions
 from ..memory.copying import clone, to_dtype
 from ._where import chosen
 from .complex_views import complex, imag, real
@@ -382,7 +383,7 @@ def where(
 ) -> Any:
     """Return ``input`` where the condition is True, else ``other``; for a condition alone, the indices of its nonzero elements."""
     if input is None and other is None:
-        return _nonzero(condition)
+        return tuple(beside(positions, condition) for positions in true_positions(condition))
     if not isinstance(condition, TensorBase) or input is None or other is None:
         words = ", ".join(type(value).__name__ for value in (condition, input, other))
         raise TypeError(f"where() received an invalid combination of arguments - got ({words}), but expected one of:")
@@ -399,11 +400,6 @@ def where(
         expect_out_dtype(out, kind, "Expected out type to be {kind} but got {out}")
     tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
     return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
-
-
-def _nonzero(condition: TensorBase | None) -> tuple[Any, ...]:
-    array = array_of(condition)
-    return tuple(beside(tensor_of(np.ascontiguousarray(index, np.int64)), condition) for index in np.nonzero(np.atleast_1d(array)))
 
 
 def where_method(self: TensorBase, condition: TensorBase | int | tuple[Any, ...], other: TensorBase | float) -> TensorBase:

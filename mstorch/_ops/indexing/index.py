@@ -16,7 +16,7 @@ from ..._core import determinism
 from ..._core.dtype import bool_, int64, uint8
 from ..._core.formats import contiguous_format
 from ..._core.one_device import OneDevice, found_two, mask_elsewhere
-from ..._core.strides import beyond_storage, normalize, overlaps, preserved_strides
+from ..._core.strides import beyond_storage, overlaps, preserved_strides
 from ..._core.tangents import is_dual
 from ..._core.tensor_base import (
     TensorBase,
@@ -62,6 +62,7 @@ from .._numbers import fitting
 from .._operation import operation
 from .._overlaps import refuse_overlap, refuse_partly
 from .._scalars import scalar_array
+from .._true_positions import nonzero_rows, true_positions
 from ..elementwise.compare import clamp, eq, lt, where
 from ..elementwise.elementwise import add
 from ..reduce.reduce import any as any_of
@@ -75,8 +76,8 @@ from .scatter import put_flat
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")
-_take = kernel("take")
 _nonzero = kernel("nonzero")
+_take = kernel("take")
 _where = kernel("where")
 _cumsum = kernel("cumsum")
 
@@ -253,8 +254,8 @@ def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None
     refuse_overlap(out, input, mask)
     shape = broadcast_shape(mask._ms_shape, input._ms_shape)
     spread = views.expand(input, shape) if input._ms_shape != shape else input
-    chosen = np.broadcast_to(array_of(mask), shape)
-    found = call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0")
+    (places,) = true_positions(views.reshape(views.expand(mask, shape), (-1,)))
+    found = call(_take, (spread,), beside(places, input), label="MaskedSelectBackward0")
     return finish_exactly(watch(found, input, mask), out, _SAME.format("masked_select"))
 
 
@@ -276,12 +277,10 @@ def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool 
         if not truth._ms_shape:
             truth = views.reshape(truth, (1,))
         return views.unbind(nonzero(truth), 1)
-    found = call(_nonzero, (truth,))
     if out is not None:
         refuse_overlap(out, input)
-        return deliver(found, out)
-    rows = found._ms_shape[0]
-    return in_order(found, normalize(found._ms_shape, (1, rows)))
+        return deliver(call(_nonzero, (truth,)), out)
+    return nonzero_rows(truth)
 
 
 def argwhere(input: TensorBase) -> TensorBase:

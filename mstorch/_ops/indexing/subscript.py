@@ -45,6 +45,7 @@ from .._dispatch import (
     write_array,
 )
 from .._numbers import fitting
+from .._true_positions import true_positions
 from ..shape import views
 from ._flat_put import Put, filling, flat_positions, put_by_one_kernel, put_on_device
 from ._index_checks import expect_dtype_of, not_numbers
@@ -201,7 +202,7 @@ def _add_mask(current: TensorBase, dim: int, mask: TensorBase, advanced: dict[in
     shape = current._ms_shape
     if not mask._ms_shape:
         current = views.unsqueeze(current, dim)
-        advanced[dim] = tensor_of(np.zeros(1 if bool(array_of(mask)) else 0, np.int64))
+        (advanced[dim],) = true_positions(mask)
         return dim + 1, current
     for i, length in enumerate(mask._ms_shape):
         if length != shape[dim + i]:
@@ -209,8 +210,8 @@ def _add_mask(current: TensorBase, dim: int, mask: TensorBase, advanced: dict[in
                 f"The shape of the mask {list(mask._ms_shape)} at index {i} does not match the shape of the indexed tensor "
                 f"{list(shape)} at index {dim + i}"
             ), WRONG_MASK)  # fmt: skip
-    for i, positions in enumerate(np.nonzero(array_of(mask))):
-        advanced[dim + i] = tensor_of(positions.astype(np.int64))
+    for i, positions in enumerate(true_positions(mask)):
+        advanced[dim + i] = positions
     return dim + len(mask._ms_shape), current
 
 

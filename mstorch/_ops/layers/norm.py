@@ -29,6 +29,7 @@ from ..shape import views
 _train = kernel("batch_norm_train")
 _eval = kernel("batch_norm_eval")
 _layer_norm, _layer_norm_parts = kernel("layer_norm"), kernel("layer_norm_parts")
+_group_norm_parts = kernel("group_norm_parts")
 _running = kernel("running_average")
 _train_parts = kernel("batch_norm_parts")
 
@@ -211,9 +212,17 @@ def group_norm(
                 f"{list(tensor._ms_shape)} and input of shape {list(shape)}"
             )
     expect_parameters("GroupNormKernelImpl", input, weight, bias)
-    if input._ms_dtype.itemsize == 2 and input._ms_dtype.is_floating_point:  # half precision rounds once, at the end
+    kind = input._ms_dtype
+    given = [item for item in (input, weight, bias) if item is not None]
+    precise = kind.itemsize > 2 or not recording(given)  # the gradient's kernel reads statistics in the input's dtype
+    alike = all(item._ms_dtype is kind for item in given)
+    if 0 not in shape and alike and precise and fused("group_norm_parts", kind, *given):
+        weight = ones((channels,), dtype=kind, device=input.device) if weight is None else weight
+        bias = zeros((channels,), dtype=kind, device=input.device) if bias is None else bias
+        return with_format(call(_group_norm_parts, (input, weight, bias), num_groups, eps)[0], input)
+    if kind.itemsize == 2 and kind.is_floating_point:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
-        return group_norm(input.float(), num_groups, weight, bias, eps).to(input._ms_dtype)
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(kind)
     if not math.prod(input._ms_shape):
         if weight is not None and shape[0]:  # the mean of no elements is NaN, and so is the gradient
             weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")

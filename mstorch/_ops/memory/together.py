@@ -4,10 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..._backend import device_memory
 from ..._core.storage import home
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import TensorBase, on_device, value_of
+from ..._core.tensor_base import TensorBase, array_of, on_device, value_of
+from ..._tape.ways import is_known, ways
 
 LAYS_OUT = device_memory.HAS_WINDOWS
 """True if this process can concatenate tensors in device memory."""
@@ -27,6 +30,27 @@ def laid_out(tensors: Sequence[Any]) -> Any:
     raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
     raw._of_storage = False  # so that writes to its parts are visible in its memory
     return on_device(raw)
+
+
+def known_number(tensor: Any) -> float | None:
+    """Return the number in a 0-d tensor of a device that is alone in its memory, if it is known without a read; else None."""
+    return float(array_of(tensor)) if is_known(tensor) and home(tensor).is_free(tensor) and not tensor._ms_shape else None
+
+
+@ways(at=0, device=lambda tensors, number: _set_on_device(tensors, number))
+def set_together(tensors: list[Any], number: float) -> None:
+    """Write a number into 0-d tensors. On a device it is one kernel from the second time on, and the number stays known."""
+    for tensor in tensors:
+        tensor.fill_(number)
+
+
+def _set_on_device(tensors: list[Any], number: float) -> bool:
+    flat = laid_out(tensors)
+    flat.fill_(number)
+    put_back(flat, tensors, False)
+    for tensor in tensors:
+        tensor._ms_storage.shadow = np.full((), number, tensor._ms_dtype.np)
+    return True
 
 
 def has_clean_gaps(flat: TensorBase) -> bool:

@@ -38,11 +38,13 @@ from .._dispatch import (
 from .._forms import SELF, Forms
 from .._memory_order import row_major
 from .._operation import operation
+from ..elementwise.compare import where
 from ..indexing.index import gather, index_select, nonzero
 from ..memory.creation import linspace
 from ..memory.from_data import tensor
 from ..shape import views
-from ..shape.join import cat
+from ..shape.join import cat, stack
+from .reduce import aminmax
 from .scan import cumsum, diff
 from .sort import sort
 
@@ -317,6 +319,7 @@ def _range_of(values: TensorBase, low: float, high: float, name: str, widen: flo
     return (low - widen, high + widen) if low == high else (low, high)
 
 
+@ways(device=lambda values: tuple(stack(aminmax(values)).tolist()))
 def _ends_of(values: TensorBase) -> tuple[float, float]:
     """Return the minimum and the maximum of the values; both are NaN if a value is NaN."""
     array = array_of(values)
@@ -335,6 +338,22 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
+    _refuse_kind(input, min, max)
+    words = "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {} and hist {}"
+    if out is not None and out._ms_dtype is not input._ms_dtype:
+        raise RuntimeError(words.format(cpp_word(input._ms_dtype), cpp_word(out._ms_dtype)))
+    return _histogram(input, bins, min, max, out)
+
+
+def _refuse_kind_on_device(input: TensorBase, min: float, max: float) -> bool:
+    if input._ms_dtype is bool_ or input._ms_dtype.is_complex:
+        raise not_for("histc", input._ms_dtype.name)
+    return True
+
+
+@ways(device=_refuse_kind_on_device)
+def _refuse_kind(input: TensorBase, min: float, max: float) -> None:
+    """Raise RuntimeError for a dtype that torch's kernel does not count; a device's counts integers too."""
     if not input._ms_dtype.is_floating_point:
         if input._ms_dtype in (uint8, int8) and min == max:  # torch widens the range before it checks the dtype
             low, high = _ends_of(input.detach()) if math.prod(input._ms_shape) else (0, 0)
@@ -343,13 +362,26 @@ def histc(input: TensorBase, bins: int = 100, min: Any = 0, max: Number = 0, *, 
                 raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
         raise not_for("histogram_cpu", input._ms_dtype.name)
     refuse_codes("aminmax_cpu" if min == max else "linspace_cpu", input)
-    words = "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {} and hist {}"
-    if out is not None and out._ms_dtype is not input._ms_dtype:
-        raise RuntimeError(words.format(cpp_word(input._ms_dtype), cpp_word(out._ms_dtype)))
-    return _histogram(input, bins, min, max, out)
 
 
-@ways(absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._ms_dtype), out))
+def _histogram_on_device(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
+    values, kind = views.reshape(input.detach(), (-1,)), input._ms_dtype
+    whole = not kind.is_floating_point
+    if whole:
+        values = values.to(int64)
+    low, high = _range_of(values, int(min) if whole else min, int(max) if whole else max, "torch.histc", 1)
+    span = high - low if whole else float(np.asarray(high - low).astype(kind.np))  # rounded to the dtype
+    shares = ((values - low) * bins).div(span, rounding_mode="floor" if whole else None)
+    if kind.itemsize == 2 and not whole:
+        shares = shares.nan_to_num(0.0, 0.0, 0.0)  # what overflows in half precision counts in the first bin
+    places = shares.to(int64).clamp(max=bins - 1)
+    counted = where(values.ge(low).logical_and(values.le(high)), places, bins)  # what is outside counts in a bin of its own
+    return finish(views.slice_dim(call(_count, (counted,), bins + 1), 0, 0, bins, 1).to(kind), out)
+
+
+@ways(
+    device=_histogram_on_device, absent=lambda input, bins, low, high, out: finish(meta_tensor((bins,), input._ms_dtype), out)
+)
 def _histogram(input: TensorBase, bins: int, min: float, max: float, out: TensorBase | None) -> TensorBase:
     values = views.reshape(input.detach(), (math.prod(input._ms_shape),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)

@@ -24,7 +24,7 @@ from ..._core.tensor_base import TensorBase, array_of, in_order, meta_tensor, te
 from ..._tape.apply import apply
 from ..._tape.movement import Move, cloned, flipped, permuted
 from ..._tape.moving import beside
-from ..._tape.ways import followed, ways
+from ..._tape.ways import followed, is_known, ways
 from ..._tape.windows import linear_node, no_view
 from .._autocast import WIDEST
 from .._deprecated import warn_of
@@ -52,6 +52,7 @@ from . import views
 _cat = kernel("cat")
 _stack = kernel("stack")
 _index_select = kernel("index_select")
+_cumsum, _searchsorted = kernel("cumsum"), kernel("searchsorted")
 _tile = kernel("tile")
 _flip = kernel("flip")
 _roll = kernel("roll")
@@ -327,7 +328,20 @@ def _interleaved_unread(input: Any, counts: Any, dim: int, output_size: int | No
     return call(_index_select, (input,), dim, meta_tensor((output_size,), int64))
 
 
-@ways(at=1, absent=_interleaved_unread)
+def _interleaved_by_kernels(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
+    if is_known(counts) or not counts._ms_shape[0]:
+        return None
+    counts = counts.detach().to(int64)
+    ends = call(_cumsum, (counts,), 0)
+    if output_size is None:
+        output_size, least = stack((views.select(ends, 0, -1), counts.amin(0))).tolist()
+        if least < 0:
+            raise RuntimeError("repeats can not be negative")
+    places = arange(output_size, device=counts.device)
+    return call(_index_select, (input,), dim, beside(call(_searchsorted, (ends, places), True), input))
+
+
+@ways(at=1, device=_interleaved_by_kernels, absent=_interleaved_unread)
 def _interleaved(input: TensorBase, counts: TensorBase, dim: int, output_size: int | None) -> TensorBase:
     array = array_of(counts)
     if (array < 0).any():

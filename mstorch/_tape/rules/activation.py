@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ..apply import Applied, rule
 from ..operands import Operand
 from ._chained import chained
 
-_gelu_grad = v.Primitive("gelu_grad")
 _relu_grad = v.in_one_kernel(
     "relu_grad", lambda g, result: v.flat_in(v.where(v.positive_or_nan(result), g, 0), result), lambda g, result: relu_slope(result, g)
 )
@@ -35,10 +35,17 @@ def _silu_slope(g: Operand, x: Operand) -> Operand:
 chained("silu", 0, v.in_one_kernel("silu_grad", _silu_slope, lambda g, x: activation_slope(SWISH, x, g)))
 
 
-@rule("leaky_relu", keep=(0,), symmetric=True)
-def leaky_relu(node: Applied, g: Operand) -> Operand:
-    x = node.kept(g)
-    return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
+def _with_numbers(op: str, slope: Callable[..., Any]) -> None:
+    """Register ``slope(gradient, operand, *numbers)`` as the gradient of an activation with numbers; on a device it is one kernel."""
+    by_kernel = v.in_one_kernel(f"{op}_grad", slope)
+
+    @rule(op, keep=(0,), symmetric=True)
+    def backward(node: Applied, g: Operand) -> Operand:
+        x = node.kept(g)
+        return v.flat_in(by_kernel(g, x, *node.args), x)
+
+
+_with_numbers("leaky_relu", lambda g, x, slope: v.where(v.positive(x), g, v.times(g, slope)))
 
 
 def _gelu_of_arrays(g: Array, x: Array) -> Array | None:
@@ -46,17 +53,15 @@ def _gelu_of_arrays(g: Array, x: Array) -> Array | None:
     return gelu_slope(x, g) if found is None and g.ndim and g.dtype.char in "fd" else found
 
 
-@v.ways(array=_gelu_of_arrays, raw=lambda g, x: _gelu_grad(g, x, "none"))
 @v.wide
-def _gelu_slope(g: Operand, x: Operand) -> Operand:
+def _gelu_composed(g: Operand, x: Operand) -> Operand:
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))
 
 
-@v.ways(array=lambda g, x: activation_slope(GELU_TANH, x, g), raw=lambda g, x: _gelu_grad(g, x, "tanh"))
 @v.wide
-def _gelu_tanh_slope(g: Operand, x: Operand) -> Operand:
+def _gelu_tanh_composed(g: Operand, x: Operand) -> Operand:
     squared = v.mul(x, x)
     inner = v.tanh(v.times(v.mul(x, v.plus(v.times(squared, 0.044715), 1)), 0.7978845608028654))
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
@@ -64,14 +69,26 @@ def _gelu_tanh_slope(g: Operand, x: Operand) -> Operand:
     return v.mul(g, v.times(v.add(v.plus(inner, 1), by_inner), 0.5))
 
 
-chained("gelu", 0, _gelu_slope)
-chained("gelu_tanh", 0, _gelu_tanh_slope, "GeluBackward0")
+_gelu_slope = v.in_one_kernel("gelu_grad", lambda g, x, how: _gelu_composed(g, x), lambda g, x, how: _gelu_of_arrays(g, x))
+_gelu_tanh_slope = v.in_one_kernel(
+    "gelu_grad", lambda g, x, how: _gelu_tanh_composed(g, x), lambda g, x, how: activation_slope(GELU_TANH, x, g)
+)
+chained("gelu", 0, lambda g, x: _gelu_slope(g, x, "none"))
+chained("gelu_tanh", 0, lambda g, x: _gelu_tanh_slope(g, x, "tanh"), "GeluBackward0")
+
+
+_above = v.in_one_kernel("threshold_grad", lambda g, x, bound: v.where(v.at_most(x, bound), 0, g))
+
+
+@v.ways(raw=lambda g, x, low, high: _above(_above(g, x, low), v.neg(x), -high))  # Ascend's own gradient takes the ends for inside
+def _hardtanh_slope(g: Operand, x: Operand, low: float, high: float) -> Any:
+    return v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g)
 
 
 @rule("hardtanh", keep=(0,), symmetric=True)
 def hardtanh(node: Applied, g: Operand) -> Operand:
-    x, (low, high) = node.kept(g), node.args
-    return v.flat_in(v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g), x)
+    x = node.kept(g)
+    return v.flat_in(_hardtanh_slope(g, x, *node.args), x)
 
 
 @rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
@@ -83,13 +100,18 @@ def prelu(node: Applied, g: Array) -> tuple[Array | None, ...]:
     )
 
 
-@rule("elu", keep=(0,), symmetric=True)
-def elu(node: Applied, g: Operand) -> Operand:
-    alpha, scale, inner = node.args
-    x = node.kept(g)
+def _elu_slope(g: Operand, x: Operand, alpha: float, scale: float, inner: float) -> Operand:
     above = v.positive(x)  # NaN counts as not positive, as in torch's vectorized loop
     slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.positive(x), 0, x), inner)), alpha * scale * inner)))
     return v.where(above, v.times(g, scale), slope(g, x))
+
+
+_elu_by_kernel = v.in_one_kernel("elu_grad", _elu_slope)
+
+
+@rule("elu", keep=(0,), symmetric=True)
+def elu(node: Applied, g: Operand) -> Operand:
+    return _elu_by_kernel(g, node.kept(g), *node.args)
 
 
 _softplus = v.elementwise("softplus")
@@ -101,19 +123,24 @@ def _mish_slope(g: Operand, x: Operand) -> Operand:
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
 
 
-chained("mish", 0, _mish_slope)
+chained("mish", 0, v.in_one_kernel("mish_grad", _mish_slope))
 
 
 def _growth(g: Array, z: Array) -> Array:
     return v.div(v.mul(g, z), v.plus(z, 1))
 
 
-@rule("softplus", keep=(0,), symmetric=True)
-def softplus(node: Applied, g: Operand) -> Operand:
-    beta, bound = node.args
-    x = node.kept(g)
+def _softplus_grad(g: Operand, x: Operand, beta: float, bound: float) -> Operand:
     steep = v.above(v.times(x, beta), bound)
     return v.where(steep, g, _softplus_slope(g, x, beta, steep))
+
+
+_softplus_by_kernel = v.in_one_kernel("softplus_grad", _softplus_grad)
+
+
+@rule("softplus", keep=(0,), symmetric=True)
+def softplus(node: Applied, g: Operand) -> Operand:
+    return _softplus_by_kernel(g, node.kept(g), *node.args)
 
 
 def _softplus_of_arrays(g: Array, x: Array, beta: float, steep: Array) -> Array:
@@ -146,14 +173,27 @@ def _within(x: Array, low: float, high: float) -> Array:
 _SIXTH = float(np.float32(1 / 6))  # torch uses the float32 constant in double precision too
 
 
-@rule("hardsigmoid", keep=(0,), symmetric=True)
-def hardsigmoid(node: Applied, g: Array) -> Array:
-    return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, _SIXTH))(g), 0)
+chained(
+    "hardsigmoid", 0,
+    v.in_one_kernel("hardsigmoid_grad", lambda g, x: v.where(_within(x, -3, 3), v.wide(lambda g: v.times(g, _SIXTH))(g), 0)),
+)  # fmt: skip
+_hardsigmoid = v.Primitive("hardsigmoid")
+
+
+def _hardswish_slope_on_device(g: Any, x: Any) -> Any:
+    """Return the gradient by seven kernels: outside of (-3, 3) the slope is hardsigmoid's value. Ascend's own gradient takes the ends for
+    inside."""
+    inside = v.less_than(v.abs_(x), 3)
+    return v.mul(g, v.where(inside, v.plus(v.times(x, 1 / 3), 0.5), _hardsigmoid(x)))
 
 
 @rule("hardswish", keep=(0,), symmetric=True)
 def hardswish(node: Applied, g: Operand) -> Operand:
-    x = node.kept(g)
+    return _hardswish_slope(g, node.kept(g))
+
+
+@v.ways(raw=_hardswish_slope_on_device)
+def _hardswish_slope(g: Operand, x: Operand) -> Operand:
     flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
     x = _bounded(x, flat, straight)
     slope = v.wide(lambda g, x: v.mul(g, v.plus(v.times(x, 1 / 3), 0.5)))
@@ -167,11 +207,13 @@ def _bounded(x: TensorBase, flat: Array, straight: Array) -> TensorBase:
 
 
 def _shrink(op: str) -> None:
+    # NaN counts as inside, as in torch's vectorized loop.
+    by_kernel = v.in_one_kernel(f"{op}_grad", lambda g, x, bound: v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0))
+
     @rule(op, keep=(0,), symmetric=True)
     def outside(node: Applied, g: Operand) -> Operand:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
-        # NaN counts as inside, as in torch's vectorized loop.
-        return v.flat_in(v.where(v.either(v.above(x, bound), v.less_than(x, -bound)), g, 0), x)
+        return v.flat_in(by_kernel(g, x, bound), x)
 
 
 _shrink("softshrink")
@@ -181,7 +223,7 @@ _shrink("hardshrink")
 @rule("threshold", keep=(0,), symmetric=True)
 def threshold(node: Applied, g: Operand) -> Operand:
     x = node.kept(g)
-    return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
+    return v.flat_in(_above(g, x, node.args[0]), x)
 
 
 def _tanhshrink_slope(g: Any, x: Any) -> Any:

@@ -109,6 +109,28 @@ def layer_norm_parts(node: Any, gradients: Any) -> Any:
     return layer_norm(node, gradients[0])
 
 
+_group_norm_grad = v.Primitive("group_norm_grad")
+
+
+def _group_norm_by_kernel(node: Applied, gradients: Any) -> Any:
+    g, (x, weight, mean, inverse) = gradients[0], (node.kept(gradients[0], place) for place in range(4))
+    return _group_norm_grad(g, x, weight, mean, inverse, node.args[0])
+
+
+@rule("group_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeGroupNormBackward0")
+@v.by_gradient(raw=_group_norm_by_kernel)
+def group_norm_parts(node: Any, gradients: Any) -> Any:
+    """Return the gradient of group norm on a device from the statistics that forward saved."""
+    (groups, eps), (shape, channels, _), g = node.args, node.shapes, gradients[0]
+    rows, wide = (shape[0], groups, math.prod(shape[1:]) // groups), (1, *channels, *(1,) * (len(shape) - 2))
+    normal, inverse = standardised(v.reshape(node.kept(g, 0), rows), (2,), rows[2], eps)
+    scaled, number = v.reshape(v.mul(g, v.reshape(node.kept(g, 1), wide)), rows), v.constant(rows[2], g)
+    inner = v.sub(scaled, v.div(v.total(scaled, (2,)), number))
+    inner = v.sub(inner, v.mul(normal, v.div(v.total(v.mul(scaled, normal), (2,)), number)))
+    by_weight = v.reshape(v.fit(v.mul(g, v.reshape(normal, shape)), wide), channels)
+    return v.reshape(v.mul(inner, inverse), shape), by_weight, v.reshape(v.fit(g, wide), channels)
+
+
 _batch_norm_grad = kernel("batch_norm_grad")
 _SINGLE_OR_HALF = ("float32", "float16", "bfloat16")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
-from ..._backend.constants import kept
+from ..._backend.constants import kept, table_of
 from ..._backend.halves import narrowed
 from ..._backend.host._slices import inner, padded, slices
 from ..._backend.host.pool import (
@@ -151,11 +151,11 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
     if len(kernel) > 2 or any((n + 2 * p - k) // s + 1 != o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)):
         found = _spread(g, [_window_shares(*sizes, include_pad, divisor) for sizes in zip(shape[2:], kernel, stride, padding, out)])
         return found if divisor is None else v.times(found, 1 / divisor)
-    counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
+    counts = _divisors(shape[2:], kernel, stride, padding, out, include_pad, divisor)
     if len(kernel) == 2:
         return _windows_added(g, shape, kernel, stride, padding, out, counts)
     image = v.reshape(g, (*shape[:2], 1, *out))  # 1-d input is an image of one row
-    flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts[None])
+    flat = _windows_added(image, (*shape[:2], 1, *shape[2:]), (1, *kernel), (1, *stride), (0, *padding), (1, *out), counts)
     return v.reshape(flat, shape)
 
 
@@ -219,13 +219,16 @@ def _adaptive_shares(n: int, o: int) -> Array:
     return inside / inside.sum(1, keepdims=True)
 
 
+_divisors = kept(window_counts)
+
+
 def _windows_added(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, counts: Array) -> Any:
     """Return the gradient of average pooling on a device: each output's share is spread over its window, and overlapping windows are
     summed.
     """
     rows, count, size = shape[0], shape[1], int(np.prod(kernel))
     uniform = counts.size and (counts == counts.flat[0]).all()
-    share = v.div(g, v.constant(float(counts.flat[0]), g) if uniform else v.like(counts.astype(np.float32), g))
+    share = v.div(g, v.constant(float(counts.flat[0]), g) if uniform else v.like(table_of(counts, v.dtype_name(g)), g))
     spread = v.spread(v.reshape(share, (rows, count, 1, int(np.prod(out)))), (rows, count, size, int(np.prod(out))))
     return _fold(v.reshape(spread, (rows, count * size, int(np.prod(out)))), shape[2:], kernel, (1, 1), padding, stride, out)
 

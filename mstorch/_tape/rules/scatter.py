@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
+from ..._backend.cast import cast
 from ..._backend.host.scatter import places_along
 from ..._core.tensor_base import TensorBase
 from .. import movement
@@ -86,7 +87,41 @@ def index_write(node: Applied, g: Array) -> tuple[Operand | None, ...]:
 _reduced = Primitive("scatter_reduce")
 
 
+def _as_number(condition: Any, like: Any) -> Any:
+    """Return 1 where a device's condition is True and 0 elsewhere, as a constant beside ``like``."""
+    return v.like(cast(condition, v.dtype_name(like)), like)
+
+
+def _reduced_on_device(node: Any, g: Any) -> Any:
+    (dim, index, how, include_self), (shape, own) = node.args, node.shapes
+    if how == "prod" or 0 in index.shape:
+        return None
+    if not shape or not own:
+        index, shape, own, g = movement.reshaped(index, (-1,)), (1,), (1,), v.reshape(g, (1,))
+
+    def add(values: Any) -> Any:
+        return _scatter(v.zeros_beside(shape, values), values, dim, index, "add")
+
+    def without(values: Any) -> Any:
+        return _scatter(values, v.zeros_beside(own, values), dim, index, "none")
+
+    if how in ("amax", "amin"):
+        x, source, result = (movement.reshaped(v.bare_condition(node.kept(g, i)), size) for i, size in enumerate((shape, own, shape)))
+        mine, theirs = _as_number(v.eq(x, result), g), _as_number(v.eq(source, _gather(result, dim, index)), g)
+        share = v.div(g, v.add(mine, add(theirs)))  # NaN for a NaN, which equals nothing
+        by_x, by_source = v.mul(mine, share), v.mul(theirs, _gather(share, dim, index))
+    else:
+        by_x = g
+        if how == "mean":
+            ones = v.plus(v.zeros_beside(shape, g), 1)
+            by_x = v.div(g, v.add(ones if include_self else without(ones), add(v.plus(v.zeros_beside(own, g), 1))))
+        by_source = _gather(by_x, dim, index)
+    by_x = by_x if include_self else without(by_x)
+    return v.reshape(by_x, node.shapes[0]), v.reshape(by_source, node.shapes[1])
+
+
 @rule("scatter_reduce", keep=(0, 1, "result"))
+@v.by_gradient(raw=_reduced_on_device, device=_reduced_on_device)
 def scatter_reduce(node: Applied, g: Operand) -> tuple[Operand, Operand]:
     dim, index, how, include_self = node.args
     places = _along(node.shapes[0], dim, v.host_array(index), node.shapes[1])
