@@ -59,7 +59,7 @@ def _prepare_for_processes() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--whole``."""
-    parser.addoption("--whole", action="store_true", help="all cases of sweeps and slow tests, and long ones; folders run a third of those cases otherwise")
+    parser.addoption("--whole", action="store_true", help="all cases of sweeps and slow tests, and long ones; folders run a fifth of those cases otherwise")
 
 
 def _of_folders(config: pytest.Config) -> bool:
@@ -92,11 +92,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    """Return whether a test of a folder runs with ``--whole`` only: a long one, and two of three cases of a sweep or of a slow test."""
+    """Return whether a test of a folder runs with ``--whole`` only: a long one, and four of five cases of a sweep or of a slow test."""
     if item.get_closest_marker("long"):
         return True
     sampled = item.get_closest_marker("sweep") or item.get_closest_marker("slow")
-    return bool(sampled) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 3 != 0
+    return bool(sampled) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 5 != 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
