@@ -6,6 +6,8 @@ import torch as reference
 
 import mstorch
 
+pytestmark = pytest.mark.on_the_cpu
+
 _OTHER = {
     "set_": "there it is refused as the node runs, here before",
     "subtract_": "its older order of arguments",

@@ -65,6 +65,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "a number where three were": lambda x, at: _smaller(x, lambda out: torch.sum(x, out=out)),
     "a stack of what does not fit": lambda x, at: _stacked(x),
     "a softmax of a number": lambda x, at: x[0, 0].bfloat16().softmax(0).float(),
+    "nothing where no mask holds": lambda x, at: (x * 1).masked_scatter_(x > 9, x[:0]),
     "division by zero": lambda x, at: [1 / (x * -0.0), (x * math.nan) / 0.0, torch.complex(x * 0, x * 0) / torch.complex(x * 0, x * 0)],
 }  # fmt: skip
 DRAWS: dict[str, Callable[[Any], Any]] = {

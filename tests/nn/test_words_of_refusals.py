@@ -31,7 +31,8 @@ def test_dtypes(both: Any, name: str, first: str, second: str) -> None:
         x, w = (lambda shape, kind=kind: torch.ones(shape, dtype=getattr(torch, kind)) for kind in (first, second))
         return CALLS[name](torch.nn.functional, x, w) if name in CALLS else eval(name, {"torch": torch, "x": x, "w": w})
 
-    both(body)
+    by_processor = first == "bfloat16" and ("conv" in name or name in ("in groups", "transposed"))  # on some torch has a kernel for it
+    both(body, message="" if by_processor else None)
 
 
 SHAPES = [((2, 3, 4, 5), (2, 4, 4)), ((2, 3, 4, 5), (2, 4)), ((2, 3, 4, 5), (3, 4, 5)), ((2, 3, 4, 5), (2, 1, 4, 5)), ((2, 3, 4), (2, 5)), ((2, 3, 4), (2,)),

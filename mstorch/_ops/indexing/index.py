@@ -534,7 +534,9 @@ def masked_scatter_(self: TensorBase, mask: TensorBase, source: TensorBase) -> T
 
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
-    """Implement ``masked_scatter`` in a capture: the index into ``source`` is the cumulative sum of the mask."""
+    """Implement ``masked_scatter`` without reading the mask: the index into ``source`` is the cumulative sum of the mask."""
+    if 0 in source._ms_shape:
+        return contiguous_copy(input)  # if the mask is True anywhere, it is an error that nobody looks for here
     before = call(_cumsum, (views.reshape(mask, (-1,)).to(int64),), 0, dtype=int64) - 1
     flat = views.reshape(source, (-1,))
     taken = index_select(flat, 0, clamp(before, 0, flat._ms_shape[0] - 1))
