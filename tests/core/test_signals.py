@@ -36,7 +36,7 @@ def test_other_kernels_do_not_notice_signals() -> None:
 
 
 # Functions that find or describe the library, or that run on other processors.
-_APART = frozenset("_path _load _products_of_halves describe stream _address_by_name _found has_stack _place_after".split())
+_APART = frozenset("_path _load _products_of_halves describe stream _address_by_name _sigaltstack has_stack _place_after".split())
 # Functions that only memory of a device, or a tensor of MindSpore's, uses.
 _OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage_scatter lexicographic_order view_dtype permute reshape".split())
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests import warm
 
-pytestmark = [pytest.mark.slow, pytest.mark.sweep]
+pytestmark = [pytest.mark.slow, pytest.mark.sweep, pytest.mark.long]
 
 ROOT = pathlib.Path(__file__).parents[2]
 KNOWN = {
