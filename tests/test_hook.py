@@ -101,6 +101,13 @@ def test_a_traceback_starts_in_the_script(tmp_path):
     assert result.returncode == 1
 
 
+def test_warnings_name_the_line_of_the_script(tmp_path):
+    lines = ["import torch", "x = torch.ones(1, requires_grad=True) * 2", "float(x)", "torch.tensor(torch.ones(2))", "x.grad", "torch.nn.Softmax()(torch.ones(2))"]
+    done = ran(tmp_path, "\n".join(lines))
+    assert [line for line in range(1, 7) if f"script.py:{line}: UserWarning" in done.stderr] == [3, 4, 5, 6], done.stderr
+    assert "mstorch" + os.sep not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("source", "code", "error"),
     [

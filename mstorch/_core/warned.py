@@ -1,10 +1,11 @@
 """Warnings with the stack level of the user: the innermost line outside of mstorch."""
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 
-_ROOM = __name__.partition(".")[0]
+_FOLDER = os.path.dirname(os.path.dirname(__file__)) + os.sep  # modules may have torch's names (``install``)
 _given: set[str] = set()
 _always = [False]  # the value of ``set_warn_always``
 
@@ -27,7 +28,7 @@ CONVERTED = (
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called mstorch, at any depth."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _ROOM:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
