@@ -11,7 +11,7 @@ import numpy as np
 from .._backend.arrays import Array
 from .._backend.host.narrow import row_major
 from .._backend.host.views import put
-from .._backend.raw import NAME_OF, Raw, from_numpy
+from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
@@ -37,10 +37,11 @@ from .._core.tensor_base import (
 )
 from .._core.writable import change_raw, check_view
 from .duals import tangent_of, write, write_into
-from .movement import Move, cleared, cloned, zeros
+from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
 from .operands import Operand, as_raw
 from .refitted import refit
+from .vocabulary import zeros_beside
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
 _clone = kernel("clone")
@@ -107,12 +108,11 @@ def _zeros_like(gradient: Operand) -> Operand:
     """Return zeros of the gradient's shape and dtype, on its device."""
     if isinstance(gradient, np.ndarray):
         return np.zeros(gradient.shape, gradient.dtype)
-    if not isinstance(gradient, TensorBase):
-        return zeros(gradient.shape, NAME_OF[gradient.dtype])
-    if is_meta(gradient):
+    if isinstance(gradient, TensorBase) and is_meta(gradient):
         return meta_tensor(gradient._ms_shape, gradient._ms_dtype)
-    kind = gradient._ms_dtype
-    return dressed(np.zeros(gradient._ms_shape, kind.np) if on_host(gradient) else zeros(gradient._ms_shape, kind.name))
+    if isinstance(gradient, TensorBase) and on_host(gradient):
+        return dressed(np.zeros(gradient._ms_shape, gradient._ms_dtype.np))
+    return zeros_beside(gradient.shape, gradient)
 
 
 class Copied(Node):

@@ -45,8 +45,9 @@ def _far(found: Any, wanted: Any, close: float = 1e-5) -> bool:
 
 
 _KINK = 5e-4
-"""How far three steps may be apart. An activation that is zero but for rounding passes its gradient in one run and not in the other: on
-one processor this moved a weight of the ResNet by 7e-5."""
+"""Tolerance after the first of three steps. Rounding decides the sign of an activation at zero, and with it whether a gradient passes: on one
+processor a weight of the ResNet differed by 7e-5 for that.
+"""
 
 
 def _trained_apart(found: list[Any], wanted: list[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What layers say of operands whose dtypes or shapes do not fit together, and of calls that torch warns of."""
+"""Errors of layers for operands of different dtypes or of shapes that do not match, and warnings of calls."""
 from __future__ import annotations
 
 import warnings
