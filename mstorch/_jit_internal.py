@@ -5,6 +5,7 @@ import collections.abc
 import inspect
 import threading
 import typing
+import weakref
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  # torch's module has these names
 
@@ -79,19 +80,30 @@ def _overload_method(func: Callable[..., Any]) -> Callable[..., Any]:
     return func
 
 
+boolean_dispatched: weakref.WeakKeyDictionary[Callable[..., Any], dict[str, Any]] = weakref.WeakKeyDictionary()
+"""The arguments of ``boolean_dispatch`` for each function that it returned."""
+
+
 def boolean_dispatch(
-    arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any], module_name: str,
-    func_name: str,
+    arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any],
+    module_name: str | None, func_name: str | None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that calls ``if_true`` or ``if_false``, depending on one of its arguments."""
+    """Return a function that calls ``if_true`` or ``if_false``, depending on its argument ``arg_name``.
 
-    def fn(*args: Any, **kwargs: Any) -> Any:
-        chosen = args[arg_index] if len(args) > arg_index else kwargs.get(arg_name, default)
-        return (if_true if chosen else if_false)(*args, **kwargs)
+    At most one of the two may have a docstring; RuntimeError is raised otherwise.
+    """
+    if if_true.__doc__ is not None and if_false.__doc__ is not None:
+        raise RuntimeError("only one function can have a docstring")
 
-    fn.__doc__ = if_false.__doc__ if if_true.__doc__ is None else if_true.__doc__
-    fn.__name__, fn.__module__ = func_name, module_name
-    return fn
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        return (if_true if flag else if_false)(*args, **kwargs)
+
+    chosen.__doc__ = if_true.__doc__ or if_false.__doc__
+    chosen.__module__ = module_name or chosen.__module__
+    chosen.__name__ = func_name or chosen.__name__
+    boolean_dispatched[chosen] = {"if_true": if_true, "if_false": if_false, "index": arg_index, "default": default, "arg_name": arg_name}
+    return chosen
 
 
 class _Running(threading.local):
@@ -211,7 +223,7 @@ def get_callable_argument_names(fn: Any) -> list[str]:
 __all__ = [
     "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "BroadcastingList4", "BroadcastingList5",
     "BroadcastingList6", "Dict", "Final", "FunctionModifiers", "Future", "List", "Optional", "Tuple", "Union",
-    "_copy_to_script_wrapper", "_drop", "_isinstance", "_overload", "_overload_method", "boolean_dispatch", "export",
+    "_copy_to_script_wrapper", "_drop", "_isinstance", "_overload", "_overload_method", "boolean_dispatch", "boolean_dispatched", "export",
     "get_callable_argument_names", "get_torchscript_modifier", "ignore", "is_dict", "is_final", "is_ignored_fn", "is_list",
     "is_optional", "is_scripting", "is_tuple", "is_union", "unused",
 ]  # fmt: skip

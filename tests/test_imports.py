@@ -22,6 +22,14 @@ try:
     from torch import guarded
 except ImportError:
     pass
+try:
+    from torch.jit import _enabled
+except ImportError:
+    from torch.jit._state import _enabled, not_there_either
+try:
+    from torch import relu
+except ImportError:
+    from torch.old import relu
 if False:
     from torch import sometimes
 if version > 2:
@@ -50,12 +58,15 @@ distributed.checkpoint.storage.StorageReader distributed._shard.sharded_tensor.S
 nn.attention.flex_attention._mask_mod_signature nn.attention.flex_attention._score_mod_signature _weight_int8pack_mm
 autograd.SavedTensor autograd._functions.Resize _masked_softmax _amp_foreach_non_finite_check_and_unscale_ nn.parallel._functions.Broadcast
 _scaled_mm fx._symbolic_trace._Patcher _utils_internal Tensor._cdata _dynamo.explain _dynamo.utils.counters _dynamo.testing.CompileCounter
-distributed.Reducer utils._contextlib
+distributed.Reducer utils._contextlib jit._state._enabled distributed.autograd.context distributed.rpc.RRef package.sys_importer
+distributed.checkpoint.utils.CheckpointException distributed.fsdp._common_utils.clean_tensor_name optim.lbfgs._cubic_interpolate
+_jit_internal.boolean_dispatched _C._is_tracing _C.ScriptObject
 """.split()
 
 
 def test_what_is_imported_at_once_is_found(tmp_path: Path) -> None:
-    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within", "newer", "older"}
+    assert imports.imported(SOURCE) == {"nn.functional", "Tensor", "no_such_name", "nn.init", "nn.not_there", "within", "newer", "older",
+                                        "jit._state._enabled", "jit._state.not_there_either"}
     package = tmp_path / "site" / "package"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(SOURCE)

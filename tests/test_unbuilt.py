@@ -74,3 +74,15 @@ def test_other_names_are_not_there() -> None:
     with pytest.raises(AttributeError, match="no_such_operator"):
         _ = mstorch.ops.aten.no_such_operator
     assert lack_of("torch.nn.Linear") is None
+
+
+def test_exceptions_can_be_caught() -> None:
+    """An except clause may name each placeholder for an exception."""
+    found = [getattr(importlib.import_module(_hook.ours(module)), name) for module, name in IMPORTED if name.endswith(("Error", "Exception"))]
+    assert found
+    for kind in found:
+        with pytest.raises(ZeroDivisionError):
+            try:
+                _ = 1 / 0
+            except kind:
+                raise AssertionError from None

@@ -3,7 +3,7 @@
     python -m tools.imports SITE_PACKAGES…    # a line for each name: how many packages, and which; fails if there is any
 
 Unguarded: in an ``import`` statement outside of functions and ``try``, so that a missing name makes the package's import fail. Statements
-under ``if`` count too. Only the sources are read; nothing of the packages runs.
+under ``if`` count too, and those under ``except`` where the guarded ones fail. Only the sources are read; nothing of the packages runs.
 """
 from __future__ import annotations
 
@@ -30,14 +30,21 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             if not any(word in ast.unparse(statement.test) for word in ("TYPE_CHECKING", "__main__", "False")):
                 yield from _statements(statement.body)
             yield from _statements(statement.orelse)
+        elif isinstance(statement, ast.Try) and not all(has(mstorch.__name__, name) for name in _names(statement.body)):
+            for handler in statement.handlers:
+                yield from _statements(handler.body)
         elif isinstance(statement, (ast.ClassDef, ast.With)):
             yield from _statements(statement.body)
 
 
 def imported(source: str) -> set[str]:
     """Return the dotted names below torch that a module's source imports unguarded, such as ``nn.init.normal_``; "" is torch itself."""
+    return _names(ast.parse(source).body)
+
+
+def _names(body: list[ast.stmt]) -> set[str]:
     found = set()
-    for statement in _statements(ast.parse(source).body):
+    for statement in _statements(body):
         if isinstance(statement, ast.Import):
             found |= {alias.name for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:

@@ -18,6 +18,7 @@ from .._core.modes import modes
 from .._core.size import Size
 from .._core.warned import warn
 from .._hook import missing as _missing
+from .._jit_internal import running as _jit
 from .._jit_internal import states
 from .._library import schema_types as _schema_types
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
@@ -153,6 +154,11 @@ class DispatchKeySet:
 def _get_tracing_state() -> State | None:
     """Return the state of the trace that ``torch.jit._get_trace_graph`` is recording, with its scopes; None outside of a trace."""
     return states[-1] if states else None
+
+
+def _is_tracing() -> bool:
+    """Return whether ``torch.jit.trace`` is running in this thread."""
+    return _jit.traced
 
 
 def _is_alias_of(first: Tensor, second: Tensor) -> bool:

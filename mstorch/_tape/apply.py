@@ -26,7 +26,6 @@ from .._core.tensor_base import (
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
 from .node import (
-    FREED,
     USED_UP,
     Node,
     Saved,
@@ -81,13 +80,6 @@ class Applied(Node):
     def kept(self, gradient: TensorBase | Array, place: int = 0) -> Any:
         """Return a saved value: as a tensor if ``gradient`` is a tensor, else as a raw array."""
         return self.saved[place].value(self, isinstance(gradient, TensorBase))
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors. Raise RuntimeError once they have been freed."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        return tuple(item.value(self, True) for item in self.saved if item is not None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

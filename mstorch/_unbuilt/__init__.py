@@ -38,7 +38,8 @@ class UnbuiltClass(type):
 @cache
 def _class(module: str, name: str) -> type:
     full = f"{theirs(module)}.{name}"
-    return UnbuiltClass(name, (), {"__module__": theirs(module), "__doc__": f"Stands for {full}, which is not built.", "_unbuilt": full})
+    bases = (Exception,) if name.endswith(("Error", "Exception")) else ()  # those that stand in except clauses
+    return UnbuiltClass(name, bases, {"__module__": theirs(module), "__doc__": f"Stands for {full}, which is not built.", "_unbuilt": full})
 
 
 @cache

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._hook import missing as _missing
 from .._hook import not_yet
 
 
@@ -16,4 +17,5 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
     raise NotImplementedError(f"mstorch: torch.distributed.rpc is not here {not_yet()}")
 
 
+__getattr__ = _missing(__name__)
 __all__ = ["init_rpc", "is_available"]

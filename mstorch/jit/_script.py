@@ -15,6 +15,7 @@ from .._jit_internal import mode
 from ..nn.modules.module import Module
 from ._archive import write
 from ._arguments import converted
+from ._state import _enabled
 
 Attribute = collections.namedtuple("Attribute", ["value", "type"])
 
@@ -178,8 +179,9 @@ def script(
 
     A module's copy shares parameters and buffers with the module. Classes are returned unchanged. Differs from torch: Python runs and
     nothing is compiled, so nothing is rejected either.
+    ``PYTORCH_JIT=0`` in the environment lets it return its argument.
     """
-    if isinstance(obj, (ScriptModule, ScriptFunction)):
+    if not _enabled or isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
     if isinstance(obj, Module):
         return wrapped(obj, RecursiveScriptModule)

@@ -9,6 +9,7 @@ from .._jit_internal import mode, running
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, wrapped
+from ._state import _enabled
 from ._trace_graph import _get_trace_graph as _get_trace_graph
 
 
@@ -99,7 +100,7 @@ def trace(
     Raise RuntimeError for results that a trace cannot hold. A module's copy shares parameters and buffers with the module. Differs from
     torch: later calls run Python again, so that value-dependent branches are taken anew; ``check_trace`` checks nothing.
     """
-    if isinstance(func, (ScriptModule, ScriptFunction)):
+    if not _enabled or isinstance(func, (ScriptModule, ScriptFunction)):
         return func
     if example_inputs is None:
         if not isinstance(example_kwarg_inputs, dict):
@@ -123,6 +124,8 @@ def trace_module(
     _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False, _store_inputs: bool = True,
 ) -> Any:
     """Trace several methods of a module, the keys of ``inputs``, with their example inputs (see ``trace``)."""
+    if not _enabled:
+        return mod
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .._hook import missing as _missing
+from .._jit_internal import BroadcastingList1, BroadcastingList2, BroadcastingList3, boolean_dispatch
 from .._namespace.entries import enter_functional as _enter
 from .._namespace.in_place import rrelu_ as rrelu_
 from .._ops.elementwise.activation import gelu as gelu
@@ -117,11 +118,7 @@ from ._functional.linear_cross_entropy import linear_cross_entropy
 from ._functional.names import (
     GRID_SAMPLE_INTERPOLATION_MODES,
     GRID_SAMPLE_PADDING_MODES,
-    BroadcastingList1,
-    BroadcastingList2,
-    BroadcastingList3,
     assert_int_or_pair,
-    boolean_dispatch,
     reproducibility_notes,
     sparse_support_notes,
     tf32_notes,

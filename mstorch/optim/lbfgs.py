@@ -211,19 +211,25 @@ class _Point(NamedTuple):
     slope: Tensor
 
 
-def _cubic_minimum(a: _Point, b: _Point, low=None, high=None):
-    """Return the minimizer of the cubic through two points with given slopes, clamped to [low, high]."""
-    if low is None:
-        low, high = (a.t, b.t) if a.t <= b.t else (b.t, a.t)
-    d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
-    square = d1**2 - a.slope * b.slope
+def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """Return the minimizer of the cubic with values ``f1`` and ``f2`` and slopes ``g1`` and ``g2`` at two points, clamped to the bounds;
+    the middle of the bounds if it has none.
+
+    The bounds are the two points by default."""
+    low, high = bounds if bounds is not None else (x1, x2) if x1 <= x2 else (x2, x1)
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1**2 - g1 * g2
     if not square >= 0:
         return (low + high) / 2.0
     d2 = square.sqrt()
-    if a.t > b.t:
-        a, b = b, a
-    best = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    if x1 > x2:
+        x1, g1, x2, g2 = x2, g2, x1, g1
+    best = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     return min(max(best, low), high)
+
+
+def _cubic_minimum(a: _Point, b: _Point, bounds=None):
+    return _cubic_interpolate(a.t, a.f, a.slope, b.t, b.f, b.slope, bounds)
 
 
 def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
@@ -248,7 +254,7 @@ def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance
         if new.slope >= 0:
             bracket = [last, new]
             break
-        t = _cubic_minimum(last, new, new.t + 0.01 * (new.t - last.t), new.t * 10)
+        t = _cubic_minimum(last, new, (new.t + 0.01 * (new.t - last.t), new.t * 10))
         last, new = new, probe(t)
         evaluations += 1
         iteration += 1

@@ -181,3 +181,25 @@ def test_gradcheck_warns_of_undefined_gradients(both: Callable[..., Any], fast_m
         return found, [str(one.message) for one in caught]
 
     both(body)
+
+
+def test_names_that_tell_kinds_of_nodes_apart(both: Callable[..., Any]) -> None:
+    """Packages that draw graphs ask which of these a node has."""
+
+    def body(torch: Any) -> Any:
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, gradient: Any) -> Any:
+                return gradient * 2
+
+        x = torch.ones(2, requires_grad=True)
+        nodes = [x.exp().grad_fn, (x * x).grad_fn, x[0].grad_fn, x.sum().grad_fn, Twice.apply(x).grad_fn, x.exp().grad_fn.next_functions[0][0]]
+        asked = ("saved_tensors", "saved_variables", "variable", "next_functions", "metadata", "name", "register_hook", "register_prehook")
+        return [[hasattr(node, name) for name in asked] for node in nodes]
+
+    both(body)

@@ -4,7 +4,11 @@ from __future__ import annotations
 import copy
 import importlib
 import io
+import os
 import pickle
+import subprocess
+import sys
+import textwrap
 import threading
 
 import pytest
@@ -234,3 +238,26 @@ def test_scripted_functions_in_classes_bind_no_instance():
 
 def _scaled(x, factor: float = 2.0):
     return x * factor
+
+
+@pytest.mark.slow
+def test_pytorch_jit_0_leaves_functions_and_modules_alone(tmp_path):
+    program = """
+        def same(x):
+            return x
+
+        net = torch.nn.Linear(2, 2)
+        print(torch.jit.script(net) is net, torch.jit.script(same) is same, torch.jit.trace(same, torch.ones(2)) is same)
+        print(torch.jit.trace_module(net, {"forward": torch.ones(1, 2)}) is net, bool(torch.jit._state._enabled))
+        torch.jit._state.disable()
+        print(torch.jit.script(net) is net)
+    """
+    for setting, expected in (("0", "True True True\nTrue False\nTrue\n"), ("1", "False False False\nFalse True\nTrue\n")):
+        for library in ("torch", "mstorch"):
+            script = tmp_path / "script.py"
+            script.write_text(f"import {library} as torch\n" + textwrap.dedent(program))
+            environment = {**os.environ, "PYTORCH_JIT": setting, "PYTHONWARNINGS": "ignore"}
+            run = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+            assert run.stdout == expected, run.stderr
+    wrong = subprocess.run([sys.executable, "-c", "import mstorch.jit"], env={**os.environ, "PYTORCH_JIT": "2"}, capture_output=True, text=True)
+    assert "ValueError: Unknown setting of PYTORCH_JIT" in wrong.stderr

@@ -5,6 +5,7 @@ import importlib
 
 import pytest
 
+import mstorch
 from tests.against_torch import both
 
 
@@ -99,3 +100,18 @@ def test_a_graph_is_demanded_of_an_argument_with_attributes():
         return t.compile(lambda x: x * 2, fullgraph=True, backend="eager" if t.__name__ == "torch" else "mindspore")(x)
 
     both(body)
+
+
+def test_private_classes_do_not_take_public_names() -> None:
+    """Packages find torch's classes among the subclasses of its bases, by name without underscores and capitals."""
+    schedulers, distributions = mstorch.optim.lr_scheduler, mstorch.distributions
+    bases = (mstorch.nn.Module, mstorch.optim.Optimizer, schedulers.LRScheduler, distributions.Distribution, distributions.Transform)
+    for base in bases:
+        taken: dict[tuple[str, str], type] = {}
+        waiting = [base]
+        while waiting:
+            for kind in type.__subclasses__(waiting.pop()):
+                waiting.append(kind)
+                if kind.__module__.startswith("mstorch"):
+                    room = kind.__module__.rpartition(".")[0]
+                    assert taken.setdefault((room, kind.__name__.replace("_", "").lower()), kind) is kind

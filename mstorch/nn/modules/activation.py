@@ -388,7 +388,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class _Softmax(Module):
+class _AlongDim(Module):
     __constants__ = ["dim"]
     _function: Any
 
@@ -406,21 +406,21 @@ class _Softmax(Module):
 
 
 @own_init
-class Softmax(_Softmax):
+class Softmax(_AlongDim):
     """Divides ``exp(x)`` by its sum along ``dim``."""
 
     _function = LookedUp("softmax")
 
 
 @own_init
-class Softmin(_Softmax):
+class Softmin(_AlongDim):
     """Applies softmax to ``-x``."""
 
     _function = LookedUp("softmin")
 
 
 @own_init
-class LogSoftmax(_Softmax):
+class LogSoftmax(_AlongDim):
     """Applies the logarithm of softmax."""
 
     _function = LookedUp("log_softmax")
