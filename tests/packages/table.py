@@ -13,7 +13,7 @@ HEAD = "| package | version | jobs |\n|---|---|---|\n"
 # Names of distributions that differ from the module's name.
 CALLED = {
     "chronos": "chronos-forecasting", "ignite": "pytorch-ignite", "laplace": "laplace-torch", "neuralop": "neuraloperator", "open_clip": "open-clip-torch",
-    "pyro": "pyro-ppl", "whisper": "openai-whisper",
+    "ot": "pot", "pyro": "pyro-ppl", "whisper": "openai-whisper",
 }  # fmt: skip
 
 
