@@ -175,7 +175,11 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
         kind = type(value)
         if kind in PLAIN:
             continue
-        if isinstance(value, (tuple, list)):
+        if _handles(kind) and kind not in FORMED:  # a named tuple may, too
+            if all(kind is not type(other) for other in found):
+                place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+                found.insert(place, value)
+        elif isinstance(value, (tuple, list)):
             formed = (not _plain(map(type, value)) and collect(value, found)) or formed
         elif kind is slice:
             formed = collect((value.start, value.stop, value.step), found) or formed
@@ -183,9 +187,6 @@ def collect(values: Iterable[Any], found: list[Any]) -> bool:
             formed = collect(value.values(), found) or formed
         elif kind in FORMED:
             formed = True
-        elif _handles(kind) and all(kind is not type(other) for other in found):
-            place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
-            found.insert(place, value)
     return formed
 
 
@@ -388,8 +389,10 @@ def entry(
             told = limit_reached(error, *given, *named.values())
             if told is not None:
                 raise told from None
-            if data and isinstance(error, RecursionError):  # nested lists that contain themselves
-                raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
+            if isinstance(error, RecursionError):
+                if data:  # nested lists that contain themselves
+                    raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
+                raise
             if _among_nested((*given, *named.values())):
                 raise  # nested tensors raise their own errors, and have no shape to explain
             known_as = spoken(known if public is None else public())
