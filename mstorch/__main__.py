@@ -14,6 +14,7 @@ python -m mstorch check [--json FILE]     compare kernels and common programs on
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -151,6 +152,7 @@ def _new_main(path: str | None) -> ModuleType:
 
 def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None) -> None:
     _hook.install()
+    gc.freeze()  # all objects are the library's here; to go through them took the last collections, as the program ends, half a second
     try:
         code = source if isinstance(source, CodeType) else compile(source, filename or "", "exec", dont_inherit=True)
         exec(code, module.__dict__)

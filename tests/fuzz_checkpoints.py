@@ -12,10 +12,10 @@ import argparse
 import collections
 import itertools
 import json
+import os
 import pathlib
 import pickle
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +24,7 @@ import warnings
 import numpy as np
 import torch
 
+from tests import warm
 from tests.serialization.serialization_files import (
     archive_with,
     assert_same,
@@ -227,13 +228,12 @@ def check_kills(count):
     with tempfile.TemporaryDirectory() as folder:
         path = str(pathlib.Path(folder) / "a.pt")
         for number in range(count):
-            child = subprocess.Popen([sys.executable, "-c", _SAVING, path, str(step)], stdout=subprocess.PIPE)
-            for _ in range(2):
-                child.stdout.readline()  # "ready", and the first save
+            out = str(pathlib.Path(folder) / f"out{number}")
+            child = warm.start("-c", _SAVING, path, str(step), environment=os.environ, out=out, error=os.devnull)
+            child.wait_for_lines(2)  # "ready", and the first save
             time.sleep(0.03 * random.random())
-            child.send_signal(signal.SIGKILL)
+            child.kill()
             child.wait()
-            child.stdout.close()
             try:
                 found, values = torch.load(path)
                 assert found > step and bool((values == found).all()), f"step {found} after {step}"
@@ -247,12 +247,7 @@ def check_kills(count):
 
 def in_process(*arguments):
     """The counts of a worker; a crash or a hang is a failure of its whole batch."""
-    command = [sys.executable, "-m", "tests.fuzz_checkpoints", "--worker", *map(str, arguments)]
-    root = pathlib.Path(__file__).resolve().parents[1]
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=root, check=False)
-    except subprocess.TimeoutExpired:
-        return {"refused": 0, "accepted": 0, "failures": [f"{arguments}: hangs"]}
+    run = warm.done("-m", "tests.fuzz_checkpoints", "--worker", *map(str, arguments), seconds=900)
     if run.returncode:
         return {"refused": 0, "accepted": 0, "failures": [f"{arguments}: ended with {run.returncode}: {run.stderr[-500:]}"]}
     return json.loads(run.stdout.strip().splitlines()[-1])

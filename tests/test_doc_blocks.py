@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.documents import LANGUAGES, PAGES, ROOT, Block, blocks, readers_folder, unfenced
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -75,7 +76,7 @@ def test_what_is_not_run_is_counted() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", RUN, ids=lambda key: " ".join((*("=".join(pair) for pair in key[1:]), key[0])))
+@pytest.mark.parametrize("key", [pytest.param(key, marks=pytest.mark.long if "speech.py" in key[0] else ()) for key in RUN], ids=lambda key: " ".join((*("=".join(pair) for pair in key[1:]), key[0])))
 def test_commands_run(key: tuple[str], tmp_path: Path) -> None:
     command, block = key[0], RUN[key]
     folder = readers_folder(tmp_path)
@@ -98,8 +99,8 @@ def test_python_runs(page: str, tmp_path: Path) -> None:
         pytest.skip(f"{page} needs packages that are not installed")
     script.write_text("import torch\n" + "".join(map(_text, there)) + "assert hasattr(torch.version, 'mstorch')\nprint('all of the page ran')\n")
     variables = {name: value for block in there for name, value in block.variables.items()}
-    command = [sys.executable, "-m", "mstorch", str(script)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(**variables), capture_output=True, text=True, timeout=600)
+    command = ["-m", "mstorch", str(script)]
+    done = warm.done(*command, environment=environment(**variables), folder=tmp_path, seconds=600)
     assert done.returncode == 0 and "all of the page ran" in done.stdout, done.stderr[-3000:]
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tools.notebooks import FOLDER, cells, notebook
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,8 +36,8 @@ def ran(notebook_file: Path, folder: Path, code: str, **variables: str) -> str:
     (folder / "data").symlink_to(FOLDER.parent / "data")
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "", "PYTHONPATH": path, **variables}
-    command = [sys.executable, "-c", code, str(notebook_file)]
-    done = subprocess.run(command, cwd=folder / "notebooks", env=environment, capture_output=True, text=True, timeout=600, check=False)
+    command = ["-c", code, str(notebook_file)]
+    done = warm.done(*command, environment=environment, folder=folder / "notebooks", seconds=600)
     assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 

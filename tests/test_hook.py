@@ -12,6 +12,7 @@ import pytest
 
 import mstorch
 from mstorch import __main__, _hook
+from tests import warm
 
 pytestmark = pytest.mark.slow
 
@@ -24,8 +25,8 @@ ROOT = str(Path(mstorch.__file__).parents[1])
 def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess:
     """Run `python -m mstorch …`; mstorch need not be installed."""
     environment = os.environ | {"PYTHONPATH": ROOT, **variables}
-    command = [sys.executable, "-m", "mstorch", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    command = ["-m", "mstorch", *arguments]
+    return warm.done(*command, environment=environment, folder=cwd, seconds=120)
 
 
 def ran(tmp_path: Path, source: str, *arguments: str) -> subprocess.CompletedProcess:
@@ -179,7 +180,9 @@ def test_env_without_what_mstorch_needs(module, tmp_path):
         f"import sys\nclass Blocks:\n    def find_spec(self, name, path=None, target=None):\n        if name == {module!r}:\n"
         f"            raise ModuleNotFoundError('No module named {module}', name={module!r})\nsys.meta_path.insert(0, Blocks())\n"
     )
-    result = run("env", cwd=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "mstorch", "env"]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 1 and result.stderr == ""
     assert f"mstorch cannot be imported: No module named {module}: pip install" in result.stdout
     assert "Python version: " in result.stdout
@@ -305,7 +308,7 @@ assert (list(sys.meta_path), dict(os.environ)) == before and "torch.linalg" not 
     (folder / "helper.py").write_text("import torch\nvalue = torch\n")
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
     environment.pop(_hook.VARIABLE, None)
-    result = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    result = warm.done("-c", source, environment=environment, seconds=120)
     assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
 
 
@@ -314,9 +317,9 @@ def test_pytest_plugin(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import torch\nfrom torch import nn\n\n\ndef test_it():\n    assert nn.Linear(2, 1)(torch.ones(3, 2)).shape == (3, 1)\n"
     )
-    command = [sys.executable, "-m", "pytest", "-p", "mstorch.pytest", "-p", "no:cacheprovider", "-v", str(tmp_path)]
+    command = ["-m", "pytest", "-p", "mstorch.pytest", "-p", "no:cacheprovider", "-v", str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": ROOT}
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    result = warm.done(*command, environment=environment, folder=tmp_path, seconds=120)
     assert f"torch: mstorch {_hook.versions()[0]}" in result.stdout and "1 passed" in result.stdout, result.stdout
 
 

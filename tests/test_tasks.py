@@ -4,11 +4,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = ROOT / "examples" / "tasks"
@@ -19,16 +19,15 @@ SCRIPTS = sorted(path.stem for path in TASKS.glob("*.py"))
 def _numbers(script: str, *words: str, options: tuple[str, ...] = (), **variables: str) -> list[float]:
     environment = {**os.environ, "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "", **variables}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-W", "ignore", *words, str(TASKS / f"{script}.py"), "--steps", "8", *options]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    lines = re.findall(r"^step \d+: .*?([-\d.]+)$", ended.stdout, re.MULTILINE)
-    assert len(lines) == 8, ended.stdout
+    command = ["-W", "ignore", *words, str(TASKS / f"{script}.py"), "--steps", "8", *options]
+    said = warm.said(*command, environment=environment, library="mstorch" if words else "torch", seconds=600)
+    lines = re.findall(r"^step \d+: .*?([-\d.]+)$", said, re.MULTILINE)
+    assert len(lines) == 8, said
     return [float(line) for line in lines]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", [pytest.param(script, marks=pytest.mark.long if script == "speech" else ()) for script in SCRIPTS])
 def test_numbers(script: str) -> None:
     needed = NEEDED.get(script, ())
     for module in needed:

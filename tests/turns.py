@@ -8,7 +8,7 @@ from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = {
     f"tests/distributed/test_{name}.py": "two processes of each library, which tests/distributed/conftest.py starts once"
-    for name in ("algorithms", "compared", "flat", "parallel", "sharded")
+    for name in ("algorithms", "compared", "flat", "parallel", "pipelining", "sharded")
 }
 """Files of one process, by what their tests share."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 
 import mstorch
 from mstorch._backend.ascend.documented import DOCUMENTED, PAGE_OF
 from mstorch._backend.table import ALL, HALVES, ROWS
+from tests import warm
 
 ROOT = pathlib.Path(__file__).parents[2]
 # Made of kernels whose dtypes are those of comparisons and sums: integers alone come to it.
@@ -55,7 +54,7 @@ def test_no_row_that_nobody_saw_compute_says_all_without_a_page() -> None:
 @pytest.mark.slow
 def test_a_dtype_without_a_kernel_is_computed_on_the_cpu_and_said() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
-    done = subprocess.run([sys.executable, "-c", FALLS_BACK], cwd=ROOT, capture_output=True, text=True, env=environment)
+    done = warm.done("-c", FALLS_BACK, environment=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     double, single = done.stdout.splitlines()
     assert "mstorch: torch.conv" in double and single == "[]"

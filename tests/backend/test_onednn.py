@@ -4,8 +4,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -18,6 +16,7 @@ from mstorch._backend.host import conv as host_conv
 from mstorch._backend.host.matmul import two_products
 from mstorch._backend.onednn import elementwise, library, primitive
 from mstorch._backend.onednn.gemm import products
+from tests import warm
 from tests.against_torch import both
 
 needed = pytest.mark.skipif(not library.FOUND, reason="MindSpore's package holds no oneDNN here")
@@ -208,7 +207,7 @@ def test_without_the_library():
         "    for a, b in zip(step(mstorch, seed), step(torch, seed)):\n"
         "        assert torch.allclose(torch.from_numpy(a.numpy()), b, rtol=1e-3, atol=1e-5), (a, b)\n"
     )
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "MSTORCH_ONEDNN": "0"}, check=True)
+    warm.said("-c", program, environment={**os.environ, "MSTORCH_ONEDNN": "0"}, library="mindspore")
 
 
 def test_a_network_as_in_torch():

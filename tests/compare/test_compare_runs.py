@@ -6,6 +6,8 @@ import json
 import pickle
 import subprocess
 import sys
+import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ import pytest
 from mstorch import __main__, _compare
 from mstorch._compare import align
 from mstorch._compare.align import Alignment
+from tests import warm
+from tests.chosen import chosen
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +69,30 @@ def options(*arguments: str) -> Any:
     return _compare._parser().parse_args(arguments)
 
 
+def started(command: list[str], *, env: dict[str, str], capture_output: bool = False, text: bool = True, check: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run what ``mstorch compare`` starts where the library is imported already."""
+    assert command[0] == sys.executable and not check
+    done = warm.done(*command[1:], environment=env, folder=Path.cwd(), library=_library(command, env))
+    if not capture_output:
+        print(done.stdout, end="")
+        print(done.stderr, end="", file=sys.stderr)
+    return done
+
+
+def _library(command: list[str], environment: dict[str, str]) -> str:
+    if command[1] != "-m":
+        return "torch"
+    return "mindspore" if "MSTORCH_DEBUG" in environment else "mstorch"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library_imported_once() -> Iterator[None]:
+    """Runs start where their library is imported; ``test_the_report`` starts each kind as a user does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_compare, "subprocess", types.SimpleNamespace(run=started))
+        yield
+
+
 @pytest.fixture(scope="module")
 def want() -> list[dict[str, Any]]:
     """Return the events of a run with real torch."""
@@ -91,11 +119,11 @@ def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.Monke
     return Alignment(want, record["events"])
 
 
-def planted(script: str, faults: dict[str, Any], folder: Path) -> Path:
+def planted(script: str, faults: list[str], folder: Path) -> Path:
     """A folder with a record of a run with each of the faults. One process imports the library for all of them (forked.py)."""
     settings = json.dumps({"seed": 0, "steps": 50, "checkpoint": None, "device": None, "default": True})
-    command = [sys.executable, "-m", "mstorch", str(Path(__file__).with_name("forked.py")), script, str(folder), settings, *faults]
-    subprocess.run(command, env=_compare._environment(True, options(script)), check=True)
+    command = ["-m", "mstorch", str(Path(__file__).with_name("forked.py")), script, str(folder), settings, *faults]
+    warm.said(*command, environment=_compare._environment(True, options(script)))
     return folder
 
 
@@ -107,15 +135,15 @@ def found_in(file: Path, want: list[dict[str, Any]]) -> align.Found | None:
 
 
 @pytest.fixture(scope="module")
-def with_faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_faults(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of planted.py."""
-    return planted(SCRIPT, FAULTS, tmp_path_factory.mktemp("planted"))
+    return planted(SCRIPT, chosen(request, "plant"), tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="module")
-def resnets_with_faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def resnets_with_faults(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of planted_resnet.py."""
-    return planted(RESNET, FAULTS_OF_RESNET, tmp_path_factory.mktemp("resnet"))
+    return planted(RESNET, chosen(request, "plant"), tmp_path_factory.mktemp("resnet"))
 
 
 @pytest.mark.parametrize("plant", FAULTS)
@@ -237,6 +265,7 @@ def test_a_gradient_of_a_device(plant: str, tmp_path: Path, monkeypatch: pytest.
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """The operation below the module is named; a page is written."""
+    monkeypatch.setattr(_compare, "subprocess", subprocess)
     monkeypatch.setenv("PLANT", "kernel")
     page = tmp_path / "a.html"
     assert __main__.main(["compare", "--steps", "2", "--html", str(page), SCRIPT]) == 1

@@ -2,14 +2,13 @@
 import copy
 import inspect
 import pickle
-import subprocess
-import sys
 import types
 
 import pytest
 import torch as real_torch
 
 import mstorch
+from tests import warm
 from tests.against_torch import both
 
 FACES = ("", "functional", "nn.functional", "linalg", "fft", "special", "nn.init", "sparse", "masked", "random", "signal.windows")
@@ -104,4 +103,4 @@ def test_pickles_where_import_torch_gets_this_library():
         "for f in (torch.relu, torch.nn.functional.gelu, torch.is_grad_enabled, torch.linalg.inv):\n"
         "    assert f.__module__.startswith('torch') and b'mstorch' not in pickle.dumps(f) and pickle.loads(pickle.dumps(f)) is f, f\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    warm.said("-c", code)

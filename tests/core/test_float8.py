@@ -5,8 +5,6 @@ import copy
 import io
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from tests import databases, float8
+from tests import databases, float8, warm
 
 KINDS = float8.KINDS
 OTHERS = (
@@ -301,7 +299,7 @@ def on_device() -> None:
 def test_on_the_stand_in_device() -> None:
     environment = {**os.environ, "MSTORCH_FAKE_DEVICE": "Ascend", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     program = "from tests.core.test_float8 import on_device; on_device()"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = warm.done("-c", program, environment=environment)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -5,8 +5,6 @@ import copy
 import inspect
 import operator
 import pickle
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -14,6 +12,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
+from tests import warm
 
 
 def logging_class(torch):
@@ -471,8 +470,8 @@ def test_names_of_functions_and_properties(both):
 
 def test_functions_are_pickled_under_the_name_that_imports_have():
     script = "import pickle, torch; assert torch.relu.__module__ == 'torch'; assert b'mstorch' not in pickle.dumps(torch.relu)"
-    subprocess.run([sys.executable, "-c", f"import mstorch\nwith mstorch.as_torch():\n    {script}\n"
-                    "assert mstorch.relu.__module__ == 'mstorch'"], check=True)  # fmt: skip
+    warm.said("-c", f"import mstorch\nwith mstorch.as_torch():\n    {script}\n"
+                    "assert mstorch.relu.__module__ == 'mstorch'")  # fmt: skip
 
 
 def test_handlers_that_are_plain_methods_are_warned_of(both):

@@ -7,8 +7,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -17,7 +15,7 @@ import mstorch as torch
 from mstorch._backend import onednn, table
 from mstorch._backend.onednn import signals as stacks
 from mstorch._backend.onednn.library import FOUND, FOUND_HALVES
-from tests import signals
+from tests import signals, warm
 
 pytestmark = [pytest.mark.slow, pytest.mark.core]
 
@@ -45,8 +43,7 @@ _OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage
 def test_the_kernels_that_are_disturbed_are_all() -> None:
     """Each function of oneDNN's files and each kernel that NumPy has no part in is come by."""
     script = "import mstorch, tests.native_kernels as n; mstorch.set_num_threads(2); print(*[f'{a}:{b}' for a, b in n.reached(400)], sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    found = set(done.stdout.split("\n"))
+    found = set(warm.said("-c", script).split("\n"))
     missing = []
     for part in pkgutil.iter_modules(onednn.__path__):
         module = importlib.import_module(f"{onednn.__name__}.{part.name}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +39,7 @@ def run(tmp_path: Path, program: str, debug: str = "compare", **variables: str) 
     script = tmp_path / "program.py"
     script.write_text(PLANTS + program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_DEBUG": debug, "GLOG_v": "3", **variables}
-    return subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
+    return warm.done(str(script), environment=environment, library="mindspore", seconds=300)
 
 
 FAULTS = {
@@ -219,8 +221,8 @@ print("loss", loss.item())
 
 def test_a_digits_run_is_silent() -> None:
     environment = {**os.environ, "MSTORCH_DEBUG": "compare", "GLOG_v": "3", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "mstorch", str(ROOT / "examples" / "digits_cnn.py"), "--epochs", "1"]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    command = ["-m", "mstorch", str(ROOT / "examples" / "digits_cnn.py"), "--epochs", "1"]
+    ended = warm.done(*command, environment=environment, library="mindspore", seconds=300)
     assert ended.returncode == 0 and ended.stderr == "" and "epoch  1" in ended.stdout, ended.stderr
 
 
@@ -266,7 +268,7 @@ def test_nothing_is_added_where_the_variable_is_not_set() -> None:
         "assert not any('_debug' in getattr(getattr(item, '__code__', None), 'co_filename', '') for item in cells)\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "MSTORCH_DEBUG"}
-    subprocess.run([sys.executable, "-c", code], env={**environment, "PYTHONPATH": str(ROOT)}, check=True, timeout=300)
+    warm.said("-c", code, environment={**environment, "PYTHONPATH": str(ROOT)}, library="mindspore", seconds=300)
 
 
 def test_torchs_process_that_is_killed_is_named(tmp_path: Path) -> None:

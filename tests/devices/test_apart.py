@@ -4,10 +4,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+
+from tests import warm
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ WORDS = {
 
 def _on_device(*command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, env=environment)
+    done = warm.done(*command, environment=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip().splitlines()[-1]
 

@@ -5,12 +5,12 @@ import importlib.util
 import json
 import os
 import pathlib
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from tests import warm
 
 from .launched import STEPS
 
@@ -36,7 +36,7 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
-    done = subprocess.run([sys.executable, "-m", "tools.device_cost", str(script)], cwd=ROOT, capture_output=True, text=True, env=environment)
+    done = warm.done("-m", "tools.device_cost", str(script), environment=environment)
     assert done.returncode == 0, done.stderr
     first = done.stderr.partition("step 2")[0]
     assert "reads 1," in first and "reads          1  script.py:9" in first
@@ -47,7 +47,7 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
 def _launched(library: str, names: list[str]) -> dict[str, Any]:
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))  # what MindSpore adds to sys.path hides modules
     environment = {**os.environ, "PYTHONPATH": path, "MSTORCH_FAKE_DEVICE": "Ascend"}
-    done = subprocess.run([sys.executable, "-m", "tests.devices.launched", library, *names], cwd=ROOT, capture_output=True, text=True, env=environment)
+    done = warm.done("-m", "tests.devices.launched", library, *names, environment=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

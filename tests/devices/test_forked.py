@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+from tests import warm
 
 SCRIPT = """
 import copy, os
@@ -45,5 +45,5 @@ assert a.add_(1).tolist() == [2.0, 2.0, 2.0]
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_work_on_a_device_raises() -> None:
     environment = os.environ | {"MSTORCH_FAKE_DEVICE": "Ascend", "GLOG_v": "3"}
-    run = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    run = warm.done("-c", SCRIPT, environment=environment, seconds=120)
     assert run.stdout == "[]\n" and not run.returncode, run.stdout + run.stderr

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chosen import chosen
 from tests.distributed import collective_cases, together
 
 pytestmark = pytest.mark.slow
@@ -12,7 +13,7 @@ NAMES = [name for name in vars(collective_cases) if name.startswith("case_")]
 
 @pytest.fixture(scope="module", params=[2, 4])
 def results(request):
-    return [together.run(library, collective_cases.__name__, request.param) for library in ("torch", "mstorch")]
+    return [together.run(library, collective_cases.__name__, request.param, cases=chosen(request)) for library in ("torch", "mstorch")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chosen import chosen
 from tests.distributed import compared_cases, parallel_cases, sharded_cases, together
 
 pytestmark = pytest.mark.slow
@@ -11,10 +12,10 @@ NAMES = [name for name in vars(compared_cases) if name.startswith("case_")]
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")
-        return [together.run(library, compared_cases.__name__, 2) for library in ("torch", "mstorch")]
+        return [together.run(library, compared_cases.__name__, 2, cases=chosen(request)) for library in ("torch", "mstorch")]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,9 +26,15 @@ def test_as_gloo(results, name):
         assert all(one[name][0] is not None for one in results[1])
 
 
-def test_training_under_detail_is_training(of_two, monkeypatch):
+@pytest.fixture(scope="module")
+def under_detail(request):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")
+        return together.run("mstorch", f"{parallel_cases.__name__},{sharded_cases.__name__}", 2, cases=chosen(request))
+
+
+@pytest.mark.parametrize("name", [name for module in (parallel_cases, sharded_cases) for name in vars(module) if name.startswith("case_")])
+def test_training_under_detail_is_training(of_two, under_detail, name):
     """DistributedDataParallel, parts of parameters, and what takes pieces of other sizes in each process."""
-    names = ",".join(module.__name__ for module in (parallel_cases, sharded_cases))
-    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")
-    for rank, (want, got) in enumerate(zip(of_two[1], together.run("mstorch", names, 2))):
-        together.same({name: want[name] for name in got}, got, f"rank {rank}")
+    for rank, (want, got) in enumerate(zip(of_two[1], under_detail)):
+        together.same(want[name], got[name], f"rank {rank}")

@@ -5,17 +5,17 @@ import ast
 import inspect
 import os
 import pathlib
-import subprocess
-import sys
+import signal
 
 import numpy as np
 import pytest
 from mindspore.mint import distributed as native
 
 import mstorch  # noqa: F401 - before its parts
-from mstorch._backend import collectives
 from mstorch._backend.raw import from_numpy
+from mstorch.distributed import TCPStore
 from mstorch.distributed._played_hccl import PlayedHccl, _Members
+from tests import warm
 
 pytestmark = pytest.mark.slow
 
@@ -23,24 +23,35 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("hccl_script.py")
 
 
-def _lines(backend: str, size: int) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
-    environment.pop("MSTORCH_FAKE_DEVICE", None)
+def _ended(size: int, folder: pathlib.Path, *command: str, backend: str = "hccl") -> list[tuple[int, str, str]]:
+    """Run a script in so many processes; return the exit code and the outputs of each rank."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MSTORCH")}
+    environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     if backend == "hccl":
         environment |= {"MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": str(size)}
-    done = subprocess.run(
-        [sys.executable, "-m", "mstorch.distributed.run", "--nproc_per_node", str(size), str(SCRIPT), backend],
-        cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as a launcher has it, so that ranks may end in any order
+    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    files = [[str(folder / f"{backend} {rank} {name}") for name in ("out", "error")] for rank in range(size)]
+    started = [
+        warm.start("-m", "mstorch", *command, environment=environment | dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank)), out=out, error=error, seconds=300)
+        for rank, (out, error) in enumerate(files)
+    ]
+    codes = [process.wait() for process in started]
+    return [(code, pathlib.Path(out).read_text(), pathlib.Path(error).read_text()) for code, (out, error) in zip(codes, files)]
+
+
+def _lines(size: int, folder: pathlib.Path, *command: str, backend: str = "hccl") -> list[str]:
+    """Return the lines of all ranks that begin with "rank"."""
+    found = _ended(size, folder, *command, backend=backend)
+    assert not any(code for code, _, _ in found), found
+    return sorted(line for _, said, _ in found for line in said.splitlines() if line.startswith("rank"))
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int) -> None:
-    on_devices = _lines("hccl", size)
+def test_collectives_and_training_on_devices_give_what_gloo_gives(size: int, tmp_path: pathlib.Path) -> None:
+    on_devices = _lines(size, tmp_path, str(SCRIPT), "hccl")
     assert len(on_devices) >= 12 * size
-    assert on_devices == _lines("gloo", size)
+    assert on_devices == _lines(size, tmp_path, str(SCRIPT), "gloo", backend="gloo")
 
 
 OVERLAPPED = """
@@ -111,13 +122,7 @@ dist.destroy_process_group()
 def test_hooks_go_on_while_backward_does(tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(OVERLAPPED)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "2"}
-    done = subprocess.run(
-        [sys.executable, "-m", "mstorch.distributed.run", "--nproc_per_node", "2", str(script)],
-        cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    said = _lines(2, tmp_path, str(script))
     names = {"allreduce": True, "own": True, "dropped": True, "waiting": False, "fp16": True, "power": True}
     assert said == sorted(f"rank {rank} {name} True True {overlaps}" for rank in (0, 1) for name, overlaps in names.items())
 
@@ -165,13 +170,7 @@ sys.stdout.write(f"rank {rank} {there.tolist()} {both.tolist()} {devices.have_me
 def test_devices_meet_with_their_first_tensor_where_no_backend_is_named(how: str, tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(LATER)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend"}
-    done = subprocess.run(
-        [sys.executable, "-m", "mstorch.distributed.run", "--nproc_per_node", "2", str(script), how],
-        cwd=ROOT, capture_output=True, text=True, env=environment, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
+    said = _lines(2, tmp_path, str(script), how)
     assert said == (["rank 1: True"] if how == "alone" else [f"rank {rank} [3.0, 3.0, 3.0] [4.0, 4.0] False" for rank in (0, 1)])
 
 
@@ -201,19 +200,12 @@ def test_the_others_are_told_of_a_rank_that_is_killed(tmp_path: pathlib.Path, ho
     """Without a launcher that would end them: each names the rank, long before the timeout of half an hour."""
     script = tmp_path / "script.py"
     script.write_text(ENDED)
-    common = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "3", "WORLD_SIZE": "3"}
-    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": collectives.free_address().split(":")[1]}
-    command = [sys.executable, "-m", "mstorch", str(script), how]
-    started = [
-        subprocess.Popen(command, env=common | {"RANK": str(rank)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for rank in range(3)
-    ]
-    for rank, process, (out, err) in zip(range(3), started, [process.communicate(timeout=200) for process in started]):
+    for rank, (code, out, error) in enumerate(_ended(3, tmp_path, str(script), how)):
         if rank == 2:
-            assert process.returncode == -9, err
+            assert code == -signal.SIGKILL, error
         else:
             seconds, words = out.split(" s: ")
-            assert f"rank 2 has ended; rank {rank} calls all_reduce sum float32 200000" in words and int(seconds) < 20, out + err
+            assert f"rank 2 has ended; rank {rank} calls all_reduce sum float32 200000" in words and int(seconds) < 20, out + error
 
 
 AGAIN = """
@@ -248,8 +240,8 @@ def test_groups_of_devices_come_late_and_again(tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(AGAIN)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": "2"}
-    command = [sys.executable, "-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=200)
+    command = ["-m", "mstorch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script)]
+    done = warm.done(*command, environment=environment, seconds=200)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import subprocess
-import sys
 import time
 
 import pytest
+
+from tests import warm
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ if __name__ == "__main__":
 def run(*command, path=()):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
     environment |= {"PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT))), "GLOG_v": "3", "OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, "-m", *map(str, command)], env=environment, cwd=ROOT, capture_output=True, timeout=200, text=True)
+    return warm.done("-m", *map(str, command), environment=environment, seconds=200)
 
 
 def alive(output):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chosen import chosen
 from tests.distributed import (
     algorithm_cases,
     collective_cases,
@@ -30,7 +31,7 @@ NAMES = [name for module in MODULES for name in vars(module) if name.startswith(
 def of_three(request: pytest.FixtureRequest) -> list[list[dict]]:
     """Each process's results: on the CPU, on the device, on the device with gloo's functions."""
     modules = ",".join(module.__name__ for module in MODULES)
-    return [together.run("mstorch", modules, request.param, place, as_hccl=True) for place in ("cpu", "npu", "npu by gloo")]
+    return [together.run("mstorch", modules, request.param, place, as_hccl=True, cases=chosen(request)) for place in ("cpu", "npu", "npu by gloo")]
 
 
 @pytest.mark.parametrize("name", NAMES)

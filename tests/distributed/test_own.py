@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chosen import chosen
 from tests.distributed import own_cases, together
 
 pytestmark = pytest.mark.slow
@@ -12,7 +13,7 @@ NAMES = [name for name in vars(own_cases) if name.startswith("case_")]
 
 @pytest.fixture(scope="module", params=["cpu", "npu"])
 def results(request):
-    return together.run("mstorch", own_cases.__name__, 2, request.param)
+    return together.run("mstorch", own_cases.__name__, 2, request.param, cases=chosen(request))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,6 +5,7 @@ import importlib
 
 import pytest
 
+from tests.chosen import chosen
 from tests.distributed import pipelining_cases, together
 
 pytestmark = pytest.mark.slow
@@ -14,13 +15,13 @@ UNBUILT = ["pipeline", "pipe_split", "build_stage", "Pipe", "ScheduleInterleaved
 
 
 @pytest.fixture(scope="module")
-def of_four():
-    return [together.run(library, pipelining_cases.__name__, 4) for library in ("torch", "mstorch")]
+def of_four(request):
+    return [together.run(library, pipelining_cases.__name__, 4, cases=chosen(request)) for library in ("torch", "mstorch")]
 
 
 @pytest.fixture(scope="module")
-def on_devices():
-    return together.run("mstorch", pipelining_cases.__name__, 2, "npu")
+def on_devices(request):
+    return together.run("mstorch", pipelining_cases.__name__, 2, "npu", cases=chosen(request))
 
 
 def agree(name, want, got, tolerance=1e-5):

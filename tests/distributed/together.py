@@ -1,12 +1,10 @@
 """Processes of one library that run the same cases: each case's result, or error, in every process."""
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import pathlib
 import pickle
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,6 +12,8 @@ import traceback
 from datetime import timedelta
 
 import numpy as np
+
+from tests import warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 400  # seconds, for two processes
@@ -57,8 +57,8 @@ def plain(value):
     return value if isinstance(value, (int, float, str, bytes, bool, type(None))) else str(value)
 
 
-def work(library, module, folder, place="cpu"):
-    """Run the cases in one process. ``place``: the device of tensors that name none, and the backend that carries them."""
+def work(library, module, folder, place="cpu", chosen=""):
+    """Run the cases in one process, or those of these names (with commas between). ``place``: the device of tensors that name none, and the backend that carries them."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -86,7 +86,7 @@ def work(library, module, folder, place="cpu"):
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
     cases = [(name, case) for name, case in named if name.startswith("case_")]
     assert len(dict(cases)) == len(cases), "two cases have one name"
-    for name, case in cases:
+    for name, case in [pair for pair in cases if not chosen or pair[0] in chosen.split(",")]:
         torch.manual_seed(0)
         print(name, file=sys.stderr, flush=True)
         try:
@@ -103,8 +103,8 @@ def work(library, module, folder, place="cpu"):
         os._exit(0)  # a refusal may have left gloo waiting
 
 
-def start(library, module, folder, errors, place="cpu", as_hccl=False):
-    """Start the processes, one for each file for what it reports; on the stand-in device if ``place`` is "npu", or "npu by gloo"."""
+def start(library, module, folder, errors, place="cpu", as_hccl=False, cases=()):
+    """Start the processes, one for each name of a file for what it reports; on the stand-in device if ``place`` is "npu", or "npu by gloo"."""
     size = len(errors)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
     environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
@@ -112,33 +112,32 @@ def start(library, module, folder, errors, place="cpu", as_hccl=False):
         environment |= {"MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": str(size)}
     if place != "cpu" or as_hccl:
         environment["DISTRIBUTED_AS_HCCL"] = "1"
-    command = [sys.executable, "-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder, place]
+    command = ["-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder, place, ",".join(cases)]
     return [
-        subprocess.Popen(command, env=environment | {"RANK": str(rank)}, cwd=ROOT, stderr=error, stdout=subprocess.DEVNULL)
+        warm.start(*command, environment=environment | {"RANK": str(rank)}, out=os.devnull, error=error, library=library)
         for rank, error in enumerate(errors)
     ]
 
 
-def _tail(file):
-    file.seek(0)
-    return file.read()[-4000:]
+def _tails(files):
+    return "\n\n".join(pathlib.Path(file).read_text()[-4000:] for file in files)
 
 
-def run(library, module, size, place="cpu", as_hccl=False):
-    """The results, in each process of a library, of a module's cases, or of several modules' (with commas between)."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
-        errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
-        processes = start(library, module, folder, errors, place, as_hccl)
+def run(library, module, size, place="cpu", as_hccl=False, cases=()):
+    """Return the results, in each process of a library, of a module's cases, or of several modules' (with commas between), or of some of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        errors = [f"{folder}/{rank}.txt" for rank in range(size)]
+        processes = start(library, module, folder, errors, place, as_hccl, cases)
         deadline = time.monotonic() + PATIENCE * max(1, size // 2)
         try:
             while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
-                assert time.monotonic() < deadline, "\n\n".join(_tail(error) for error in errors)
+                assert time.monotonic() < deadline, _tails(errors)
                 time.sleep(0.02)
         finally:
             for process in processes:
                 process.kill()
                 process.wait()
-        assert not any(process.returncode for process in processes), "\n\n".join(_tail(error) for error in errors)
+        assert not any(process.returncode for process in processes), _tails(errors)
         results = []
         for rank in range(size):
             with open(f"{folder}/{rank}.pickle", "rb") as file:

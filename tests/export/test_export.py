@@ -6,7 +6,6 @@ import enum
 import io
 import json
 import pathlib
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import pytest
 
 import mstorch
 from mstorch.ops import whole
+from tests import warm
 from tests.fx.test_make_fx import NETWORKS, _agree, _tensors
 
 Both = Callable[..., Any]
@@ -130,7 +130,7 @@ def test_another_process_reads_a_program(tmp_path: pathlib.Path) -> None:
         "mstorch.save(program.module()(*args).detach(), sys.argv[3])"
     )
     paths = [str(tmp_path / name) for name in ("program", "arguments", "found")]
-    subprocess.run([sys.executable, "-c", code, *paths], check=True, timeout=300)
+    warm.said("-c", code, *paths, seconds=300)
     np.testing.assert_allclose(mstorch.load(paths[2]).numpy(), _tensors(network(*args))[0].detach().numpy(), 1e-5, 1e-6)
 
 

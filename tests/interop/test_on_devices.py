@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import warm
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).with_name("device_script.py")
 
 def _numbers(device: str, **variables: str) -> dict[str, Any]:
     environment = os.environ | {"PYTHONPATH": str(SCRIPT.parents[2]), "GLOG_v": "3"} | variables
-    run = subprocess.run([sys.executable, str(SCRIPT), device], env=environment, capture_output=True, text=True, check=False)
+    run = warm.done(str(SCRIPT), device, environment=environment)
     assert not run.returncode, run.stderr
     return json.loads(run.stdout.splitlines()[-1])
 
@@ -36,8 +36,8 @@ def test_the_guides_steps_with_layers_on_a_device(device: str) -> None:
     """Several steps, because an omission in one step (statistics, gradients of layers without a kernel on the stand-in) shows in the next.
     """
     environment = os.environ | {"GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend"}
-    command = [sys.executable, "-m", "tests.interop.guides_on_device", device]
-    run = subprocess.run(command, cwd=SCRIPT.parents[2], env=environment, capture_output=True, text=True, check=False)
+    command = ["-m", "tests.interop.guides_on_device", device]
+    run = warm.done(*command, environment=environment, folder=SCRIPT.parents[2])
     assert not run.returncode and ", 0 wrong" in run.stdout, run.stderr
 
 

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import time
 import timeit
 from collections.abc import Callable
@@ -19,6 +17,7 @@ from mindspore.common.initializer import HeNormal, initializer
 
 import mstorch as torch
 from mstorch._backend.seeds import seed_is_new
+from tests import warm
 
 
 def of_real(seed: int) -> Any:
@@ -124,7 +123,7 @@ def test_numpys_and_pythons_generators_stay_the_users() -> None:
 @pytest.mark.slow
 def test_a_seed_given_before_the_import() -> None:
     script = "import mindspore; mindspore.set_seed(7); import mstorch as torch; print(torch.rand(3).tolist())"
-    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, "GLOG_v": "3"})
+    shown = warm.said("-c", script, environment={**os.environ, "GLOG_v": "3"}, library="mindspore")
     assert shown.stdout.strip() == str(of_real(7).tolist())
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import torch as real_torch
 
 import mstorch
 import mstorch._logging
+from tests import warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -120,7 +119,7 @@ def test_the_environment() -> None:
     found = {}
     for words in ("+dynamo,graph_breaks", "nonsense"):
         environment = {**os.environ, "TORCH_LOGS": words, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "PYTHONWARNINGS": "ignore"}
-        found[words] = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+        found[words] = warm.done("-c", program, environment=environment, library="mindspore")
     done = found["+dynamo,graph_breaks"]
     assert done.returncode == 0 and done.stdout.split() == ["10", "1", "10"], done.stderr[-2000:]
     assert "Graph Break Reason: " in done.stderr

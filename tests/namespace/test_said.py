@@ -1,13 +1,13 @@
 """With mstorch as `import torch`, names are torch's: modules, qualified names, reprs of classes, pickles; private ones too."""
 import json
 import pickle
-import subprocess
 import sys
 import warnings
 from importlib import import_module
 
 import pytest
 
+from tests import warm
 from tools import homes
 
 pytestmark = pytest.mark.sweep
@@ -61,8 +61,7 @@ json.dump(found, sys.stdout)
 
 @pytest.fixture(scope="module")
 def said():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json.loads(warm.said("-c", SCRIPT))
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +147,9 @@ def test_files_of_either_library_name_them(pairs, tmp_path):
         "theirs = map(read, json.loads((folder / 'theirs').read_text()))\n"
         "print(json.dumps([i for i, (one, other) in enumerate(zip(theirs, ours)) if one is not other]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True, check=True)
+    indices = json.loads(warm.said("-c", script, str(tmp_path)))
     ours = pickle.loads((tmp_path / "ours").read_bytes())
-    wrong = [("theirs", *names[i]) for i in json.loads(done.stdout)]
+    wrong = [("theirs", *names[i]) for i in indices]
     wrong += [("ours", *name) for name, one, other in zip(names, ours, theirs) if one is not other and one.__name__ != other.__name__]
     wrong = [row for row in wrong if row[-1] not in OF_SEVERAL]
     assert not wrong, "\n".join(map(str, wrong))
@@ -165,9 +164,9 @@ def test_the_way_back():
         "for item in (mstorch.save, mstorch.linalg.inv, mstorch.nn.Linear, mstorch.nn.Linear.forward, mstorch.Tensor.add):\n"
         "    assert pickle.loads(pickle.dumps(item)) is item\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    warm.said("-c", script)
 
 
 @pytest.mark.long
 def test_the_table_is_current():
-    subprocess.run([sys.executable, "-m", "tools.homes", "--check"], check=True)
+    warm.said("-m", "tools.homes", "--check")

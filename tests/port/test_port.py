@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import ast
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mstorch import __main__
 from mstorch._port.edits import edited
+from tests import warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,7 +97,7 @@ def test_what_is_written_runs_with_a_device_and_without(device: str, tmp_path: P
     (tmp_path / "a.py").write_text(MIXED)
     assert __main__.main(["port", str(tmp_path), "--write"]) == 0
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3", "MSTORCH_FAKE_DEVICE": device}
-    done = subprocess.run([sys.executable, "a.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = warm.done("a.py", environment=environment, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("npu True 0." if device else "cpu False 0.")
     assert ("NPU is not available" in done.stderr) is not bool(device)
@@ -112,8 +111,8 @@ def test_what_is_written_runs_without_the_hook(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
     environment.pop("MSTORCH_HOOK", None)
     command = [str(tmp_path / "train.py"), "gpt", "--steps", "2"]
-    before = subprocess.run([sys.executable, "-m", "mstorch", *command], env=environment, capture_output=True, text=True, check=True)
+    before = warm.said("-m", "mstorch", *command, environment=environment)
     assert __main__.main(["port", str(tmp_path), "--write"]) == 0
     assert "import mstorch as torch" in (tmp_path / "gpt.py").read_text()
-    after = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=True)
-    assert after.stdout == before.stdout and "loss" in after.stdout
+    after = warm.said(*command, environment=environment)
+    assert after == before and "loss" in after

@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 import mstorch as ms
 from mstorch import serialization
 from mstorch._serialization import atomic, zipfile_format
+from tests import warm
 from tests.serialization.serialization_files import values
 
 pytestmark = pytest.mark.slow
@@ -207,13 +207,12 @@ def test_a_kill_in_the_middle_leaves_a_whole_file(tmp_path):
     path = tmp_path / "a.pt"
     serialization.save([0, ones(400_000, 0.0)], path)
     rng = np.random.default_rng(0)
-    for _ in range(4):
-        child = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE)
-        assert child.stdout.readline() == b"ready\n"
+    for number in range(4):
+        child = warm.start("-c", KILLED, str(path), environment=os.environ, out=str(tmp_path / f"out{number}"), error=os.devnull)
+        child.wait_for_lines(1)
         time.sleep(0.05 + 0.2 * rng.random())
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
+        child.kill()
+        assert child.wait() == -signal.SIGKILL
         step, ours = serialization.load(path)
         assert (values(ours) == step).all()
         assert torch.load(path)[0] == step

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests import warm
 from tests.serialization import module_pickles_script
 
 pytestmark = pytest.mark.slow
@@ -51,9 +50,9 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def _run(way: str, *files: str, under: tuple[str, ...] = ()) -> list[str]:
-    command = [sys.executable, *under, module_pickles_script.__file__, way, *files]
+    command = [*under, module_pickles_script.__file__, way, *files]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=300).stdout.strip().splitlines()
+    return warm.said(*command, environment=environment, seconds=300).strip().splitlines()
 
 
 def test_ours_beside_torchs(arguments: str, tmp_path: Path) -> None:

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.serialization import plain_pickles_script
 
 pytestmark = pytest.mark.slow
@@ -17,9 +16,9 @@ SCRIPT = Path(plain_pickles_script.__file__)
 
 
 def _under_mstorch(*arguments: str) -> str:
-    command = [sys.executable, "-m", "mstorch", str(SCRIPT), *arguments]
+    command = ["-m", "mstorch", str(SCRIPT), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=120).stdout.strip()
+    return warm.said(*command, environment=environment, seconds=120).strip()
 
 
 def test_pickles_of_torch_are_read(tmp_path: Path) -> None:
@@ -43,6 +42,6 @@ def test_pickles_without_the_hook_need_nothing_called_torch() -> None:
         "again = pickle.loads(pickle.dumps([net, net.weight_hh_l0, mstorch.float16, mstorch.Generator()]))\n"
         "print(again[0].weight_hh_l0 is again[1], again[2] is mstorch.float16, 'torch' in sys.modules)"
     )
-    command = [sys.executable, "-c", script]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"})
+    command = ["-c", script]
+    shown = warm.said(*command, environment={**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"})
     assert shown.stdout.strip() == "True True False"

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +56,7 @@ def _said(library: str, always: str, calls: dict[str, str]) -> Any:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
     environment.pop("MSTORCH_FAKE_DEVICE", None)
     command = ("-c", body, library, always)
-    if library == "mstorch":
-        done = warm.done(*command, environment=environment)
-    else:
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(warm.said(*command, environment=environment, library=library))
 
 
 @pytest.mark.parametrize("always", ["always", "once"])

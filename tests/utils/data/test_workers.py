@@ -6,8 +6,6 @@ Spawned workers import this module, so all that they use is at its top and knows
 import importlib
 import os
 import random
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -15,6 +13,7 @@ import pytest
 import torch as reference
 
 import mstorch
+from tests import warm
 
 LIBRARIES = (mstorch, reference)
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*multi-threaded.*fork")]
@@ -354,7 +353,7 @@ def test_a_script_without_a_guard_runs_once(tmp_path):
     outputs = []
     for options in (["-m", "mstorch"], []):
         environment = os.environ | {"PYTHONPATH": root}
-        done = subprocess.run([sys.executable, *options, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        done = warm.done(*options, "script.py", environment=environment, folder=tmp_path, seconds=120)
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1] and outputs[0].count("the script runs") == 1
@@ -380,7 +379,7 @@ if __name__ == "__main__":
 def test_a_program_ends_in_silence_with_a_loader_that_is_not_done(tmp_path, context, end):
     (tmp_path / "script.py").write_text(UNFINISHED)
     environment = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mstorch.__file__))}
-    done = subprocess.run([sys.executable, "script.py", context, end], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    done = warm.done("script.py", context, end, environment=environment, folder=tmp_path, seconds=120)
     assert done.stdout == "[0, 1]\n" and done.returncode == {"end": 0, "error": 1, "exit": 3}[end]
     said = [line for line in done.stderr.splitlines() if "Warning" not in line and not line.startswith(("  ", "\t"))]
     assert [line for line in said if line] == (["Traceback (most recent call last):", "ValueError: an error of the script"] if end == "error" else [])
