@@ -5,7 +5,6 @@ import gc
 import io
 import os
 import pty
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import mstorch as torch
 from mstorch import _progress
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -103,12 +103,12 @@ def test_a_scan_on_a_terminal(tmp_path: Path) -> None:
     """A terminal's stderr gets the line, a pipe's nothing at all; stdout is the same."""
     main, other = pty.openpty()
     code = "import sys; from mstorch import _progress, _scan; _progress.FIRST = 0.0; sys.exit(_scan.main([sys.argv[1]]))"
-    command = [sys.executable, "-c", code, str(ROOT / "examples")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
-    shown = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=other, check=False, timeout=300)
+    command = ["-c", code, str(ROOT / "examples")]
+    shown = tmp_path / "shown"
+    warm.start(*command, environment=os.environ, out=str(shown), error=os.ttyname(other), seconds=300).wait()
     os.close(other)
     told = os.read(main, 65536)
     os.close(main)
-    plain = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
+    plain = warm.done(*command, seconds=300)
     assert b"mstorch: looking at the files" in told and told.endswith(b"\x1b[K")
-    assert plain.stdout == shown.stdout and b"100 %" in plain.stdout and plain.stderr == b""
+    assert plain.stdout == shown.read_text() and "100 %" in plain.stdout and plain.stderr == ""

@@ -9,7 +9,7 @@ from xdist.scheduler import LoadFileScheduling
 TOGETHER = {
     f"tests/distributed/test_{name}.py": "two processes of each library, which tests/distributed/conftest.py starts once"
     for name in ("algorithms", "compared", "flat", "parallel", "pipelining", "sharded")
-}
+} | {f"tests/types/test_{name}.py": "what mypy has read of both libraries" for name in ("modules", "names", "programs", "sweep")}
 """Files of one process, by what their tests share."""
 
 

@@ -9,6 +9,7 @@ import atexit
 import gc
 import importlib
 import json
+import multiprocessing.process
 import os
 import runpy
 import select
@@ -71,6 +72,7 @@ class _Server:
 
     def __init__(self, library: str, environment: Mapping[str, str]) -> None:
         start = [sys.executable, "-m", "tests.warm", library]
+        environment = {**environment, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}  # a program's own folders are its own
         self.process = subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=environment)
         self.ended: dict[int, int] = {}
         self.running = 0
@@ -210,6 +212,7 @@ def _become(command: list[str], environment: dict[str, str], folder: str, files:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    multiprocessing.process.ORIGINAL_DIR = folder  # type: ignore[attr-defined] # where spawned children look for a script
     while command[0] == "-W":
         warnings.simplefilter(command[1])  # type: ignore[arg-type]
         command = command[2:]

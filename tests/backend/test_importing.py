@@ -1,27 +1,17 @@
 """Importing mstorch raises the default threshold of Python's garbage collector, and leaves other settings."""
 from __future__ import annotations
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
-ROOT = str(pathlib.Path(__file__).parents[2])
-
-
-def _printed(program: str) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))}
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True).stdout.split()
+from tests import warm
 
 
 @pytest.mark.parametrize(("before", "after"), [("", "7000"), ("gc.set_threshold(1234, 5, 6)", "1234"), ("gc.set_threshold(0)", "0")])
 @pytest.mark.parametrize("enabled", [True, False])
 def test_threshold(before: str, after: str, enabled: bool) -> None:
-    start = f"import gc; {before or 'pass'}; gc.{'enable' if enabled else 'disable'}()"
+    start = f"import gc; gc.unfreeze(); {before or 'pass'}; gc.{'enable' if enabled else 'disable'}()"
     program = f"{start}; import mstorch; print(gc.get_threshold()[0], gc.isenabled())"
-    assert _printed(program)[-2:] == [after, str(enabled)]
+    assert warm.said("-c", program, library="mindspore").split() == [after, str(enabled)]
 
 
 def test_no_cycles() -> None:
@@ -41,4 +31,4 @@ gc.disable()
 step(), step()
 print(gc.collect())
 """
-    assert _printed(program)[-1] == "0"
+    assert warm.said("-c", program).split() == ["0"]

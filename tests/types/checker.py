@@ -31,7 +31,7 @@ def revealed(source: str, folder: pathlib.Path, library: str) -> dict[int, list[
     path.write_text(renamed(source) if library == "mstorch" else source)
     settings = folder / "mypy.ini"
     settings.write_text(SETTINGS)
-    cache = folder.parent / "mypy" / library  # of all tests of a run: both libraries are read once
+    cache = ROOT / ".mypy_cache" / f"of_{library}"  # of all tests: what has not changed is read once
     command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(cache), str(path)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, env={"MYPYPATH": str(ROOT), "PATH": ""}, check=False
