@@ -24,6 +24,15 @@ of_cpu_build = pytest.mark.skipif(real_torch.version.cuda is not None, reason="t
 """Mark of what is held against torch's CPU build: what pip installs may be built for GPUs, and says so where nobody has one."""
 
 
+def _keep_no_seed(seed_devices: Callable[[], None], **kinds: bool) -> None:
+    """Do nothing: ``torch.manual_seed`` keeps each seed for devices that may come, with the text of the stack, which took half a millisecond."""
+
+
+if not real_torch.accelerator.is_available():
+    for _device in (real_torch.cuda.random, real_torch.mtia, real_torch.xpu.random):
+        _device._lazy_call = _keep_no_seed  # type: ignore[attr-defined]
+
+
 def values(tensor: Any) -> np.ndarray:
     """A tensor's values as an array of their own; bfloat16 as float32."""
     tensor = tensor.detach()

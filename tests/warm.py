@@ -152,6 +152,18 @@ def said(*command: str, **options: Any) -> str:
     return ended.stdout
 
 
+def run(command: list[str], *, env: Mapping[str, str], capture_output: bool = False, text: bool = True, check: bool = False) -> subprocess.CompletedProcess[str]:
+    """Stand in for ``subprocess.run`` of a Python that runs ``-m mstorch`` or, without ``-m``, a script with torch."""
+    assert command[0] == sys.executable and text and not check
+    before = any(env.get(name) for name in ("MSTORCH_DEBUG", "MSTORCH_PROFILE"))  # read by mstorch's import
+    library = "torch" if command[1] != "-m" else "mindspore" if before else "mstorch"
+    ended = done(*command[1:], environment=env, library=library, folder=Path.cwd())
+    if not capture_output:
+        print(ended.stdout, end="")
+        print(ended.stderr, end="", file=sys.stderr)
+    return ended
+
+
 def _import_mindspore() -> None:
     """As mstorch does, which sets a variable before it for a device that is played (``_backend/runtime.py``)."""
     sets = os.environ.get("MSTORCH_FAKE_DEVICE") and "ONEDNN_MAX_CPU_ISA" not in os.environ

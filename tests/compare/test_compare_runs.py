@@ -69,27 +69,11 @@ def options(*arguments: str) -> Any:
     return _compare._parser().parse_args(arguments)
 
 
-def started(command: list[str], *, env: dict[str, str], capture_output: bool = False, text: bool = True, check: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run what ``mstorch compare`` starts where the library is imported already."""
-    assert command[0] == sys.executable and not check
-    done = warm.done(*command[1:], environment=env, folder=Path.cwd(), library=_library(command, env))
-    if not capture_output:
-        print(done.stdout, end="")
-        print(done.stderr, end="", file=sys.stderr)
-    return done
-
-
-def _library(command: list[str], environment: dict[str, str]) -> str:
-    if command[1] != "-m":
-        return "torch"
-    return "mindspore" if "MSTORCH_DEBUG" in environment else "mstorch"
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _library_imported_once() -> Iterator[None]:
     """Runs start where their library is imported; ``test_the_report`` starts each kind as a user does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_compare, "subprocess", types.SimpleNamespace(run=started))
+        patch.setattr(_compare, "subprocess", types.SimpleNamespace(run=warm.run))
         yield
 
 

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
+import types
 from pathlib import Path
 
 import pytest
 
-from mstorch import __main__
+from mstorch import __main__, _profile
 from mstorch._profile.advice import reason
+from tests import warm
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +24,11 @@ SLOW = {
     "reads of a device": ("x = torch.randn(2000).npu()\ntotal = 0.0\nfor i in range(300):\n    total += x.sum().item()  # slow\n", "are read", "Ascend"),
     "copies to a device": ("x = torch.randn(300, 300)\nfor i in range(2000):\n    y = x.npu()  # slow\n", "copy once", "Ascend"),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _mindspore_imported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_profile, "subprocess", types.SimpleNamespace(run=warm.run))
 
 
 def profiled(script: Path, tmp_path: Path, *arguments: str) -> dict:
