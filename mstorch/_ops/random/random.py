@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -331,18 +331,20 @@ def _store(array: Array, tensor: TensorBase) -> None:
 
 
 @ways(absent=lambda tensor, draw: np.zeros((), tensor._ms_dtype.np))
-def _drawn(tensor: TensorBase, draw: Callable[..., Any]) -> Array:
-    """Return ``draw(shape, contiguous)``, called with the tensor's dimensions in memory order, because torch fills a tensor in this order;
-    the result has the tensor's shape."""
-    shape = tensor._ms_shape
-    if tensor._ms_stride is None or is_contiguous(tensor):
-        return draw(shape, True)
-    order = iteration_order(shape, (strides_of(tensor),))[::-1]  # the order of the dimensions in memory, in which torch draws
-    return _in_order(draw(tuple(shape[i] for i in order), False), tuple(int(i) for i in np.argsort(order)))
+def _filled(tensor: TensorBase, engine: Engine, name: str, *args: Any) -> TensorBase:
+    """Fill a tensor with numbers of the distribution ``name``, in the order of its elements in memory, as torch."""
+    shape, kind = tensor._ms_shape, tensor._ms_dtype.name
+    in_rows = tensor._ms_stride is None or is_contiguous(tensor)
+    order = list(range(len(shape))) if in_rows else iteration_order(shape, (strides_of(tensor),))[::-1]
+    if name == "bernoulli_each":
+        drawn = draw(name, engine, args[0] if in_rows else _in_order(args[0], order), kind)
+    else:
+        drawn = draw(name, engine, tuple(shape[i] for i in order), *args, kind, *([in_rows] if name == "normal" else []))
+    return _put(tensor, drawn if in_rows else _in_order(drawn, [int(i) for i in np.argsort(order)]))
 
 
 @ways(raw=lambda raw, order: value_of(permute(wrap(raw), order)))
-def _in_order(array: Array, order: tuple[int, ...]) -> Array:
+def _in_order(array: Array, order: list[int]) -> Array:
     return np.ascontiguousarray(array.transpose(order))
 
 
@@ -362,8 +364,7 @@ def uniform_(self: TensorBase, from_: float = 0, to: float = 1, *, generator: Ge
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     check_writable(self)
-    engine, name = _stream(generator, self, "uniform"), self._ms_dtype.name
-    return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
+    return _filled(self, _stream(generator, self, "uniform"), "uniform", low, high)
 
 
 @operation(draws=IN_PLACE)
@@ -379,10 +380,7 @@ def normal_(self: TensorBase, mean: float = 0, std: float = 1, *, generator: Gen
     _floating(self._ms_dtype, None, "normal_kernel_cpu")
     refuse_tracked(mean, std)
     check_writable(self)
-    engine, name = _stream(generator, self, "normal"), self._ms_dtype.name
-    return _put(
-        self, _drawn(self, lambda shape, contiguous: draw("normal", engine, shape, float(mean), float(std), name, contiguous))
-    )
+    return _filled(self, _stream(generator, self, "normal"), "normal", float(mean), float(std))
 
 
 def _check_std(std: float) -> None:
@@ -460,15 +458,10 @@ def random_(self: TensorBase, *args: Any, generator: Generator | None = None, **
         low, high = args
     engine, kind = _stream(generator, self, "random_between"), self._ms_dtype
     if high is None and low == 0 and not args:
-        return _put(self, _drawn(self, lambda shape, _: draw("random_all", engine, shape, kind.name)))
+        return _filled(self, engine, "random_all")
     if high is not None:
         _check_range(int(low), int(high), kind)
-    return _put(
-        self,
-        _drawn(
-            self, lambda shape, _: draw("random_between", engine, shape, int(low), None if high is None else int(high), kind.name)
-        ),
-    )
+    return _filled(self, engine, "random_between", int(low), None if high is None else int(high))
 
 
 def _check_probability(p: float) -> None:
@@ -483,11 +476,14 @@ def bernoulli_(self: TensorBase, p: TensorBase | float = 0.5, *, generator: Gene
     if not isinstance(p, TensorBase):
         _check_probability(p)
     check_writable(self)
-    engine, name = _stream(generator, self, "bernoulli"), self._ms_dtype.name
+    engine = _stream(generator, self, "bernoulli")
     if isinstance(p, TensorBase):
         refuse_partly(self, p)
-        return _put(self, draw("bernoulli_each", engine, _chances(p, engine, self._ms_shape), name))
-    return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
+        chances = _chances(p, engine, self._ms_shape)
+        if _draws_there(engine, p):
+            return _put(self, draw("bernoulli_each", engine, chances, self._ms_dtype.name))
+        return _filled(self, engine, "bernoulli_each", chances)
+    return _filled(self, engine, "bernoulli", float(p))
 
 
 def _array(tensor: TensorBase) -> Array:
@@ -555,8 +551,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
             f"{type_word(self._ms_dtype)}"
         )
-    engine, name = _stream(generator, self, "exponential"), self._ms_dtype.name
-    return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
+    return _filled(self, _stream(generator, self, "exponential"), "exponential", float(lambd))
 
 
 @operation(draws=IN_PLACE)
@@ -566,8 +561,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
     check_writable(self)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    engine, name = _stream(generator, self, "geometric"), self._ms_dtype.name
-    return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
+    return _filled(self, _stream(generator, self, "geometric"), "geometric", float(p))
 
 
 @operation(draws=IN_PLACE)
@@ -583,8 +577,7 @@ def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator:
             f"but you specified {_cpp_int(self._ms_dtype)}"
         )
     check_writable(self)
-    engine, name = _stream(generator, self, "cauchy"), self._ms_dtype.name
-    return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
+    return _filled(self, _stream(generator, self, "cauchy"), "cauchy", float(median), float(sigma))
 
 
 @operation(draws=IN_PLACE)
@@ -594,5 +587,5 @@ def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator:
     check_writable(self)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    engine, name = _stream(generator, self, "log_normal"), _floating(self._ms_dtype, None, "log_normal_cpu", self._ms_shape).name
-    return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))
+    _floating(self._ms_dtype, None, "log_normal_cpu", self._ms_shape)
+    return _filled(self, _stream(generator, self, "log_normal"), "log_normal", float(mean), float(std))

@@ -8,12 +8,15 @@ import numpy as np
 from ..._backend.errors import not_for
 from ..._core.dtype import int64
 from ..._core.generator import Generator
-from ..._core.tensor_base import TensorBase, meta_tensor
+from ..._core.strides import iteration_order, preserved_strides
+from ..._core.tensor_base import TensorBase, meta_tensor, strides_of
 from ..._mt19937.engine import Engine
 from ..._tape.moving import beside
 from ..._tape.ways import ways
-from .._dispatch import finish, refuse_codes, type_word
+from .._dispatch import broadcast_shape, deliver, finish, refuse_codes, type_word
 from .._operation import BY_VALUES, operation
+from ..memory.creation import zeros
+from ..shape.views import expand
 from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 
 
@@ -64,7 +67,14 @@ def _weights(input: TensorBase, engine: Engine, num_samples: int, replacement: b
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if weights.size and (weights.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    return weights
+    by_columns = preserved_strides(input._ms_shape, strides_of(input)) is not None  # torch draws for a copy that preserves strides
+    return np.asfortranarray(weights) if by_columns else np.ascontiguousarray(weights)
+
+
+def _refuse_halves(tensor: TensorBase, kernel: str) -> None:
+    """Raise torch's error for bfloat16, which arrives at the drawing functions as float32."""
+    if tensor._ms_dtype.name == "bfloat16":
+        raise not_for(kernel, "bfloat16")
 
 
 def _word(tensor: Any) -> str:
@@ -84,14 +94,27 @@ def poisson(input: TensorBase, generator: Generator | None = None) -> TensorBase
 
 @operation(draws=BY_VALUES)
 def binomial(count: TensorBase, prob: TensorBase, generator: Generator | None = None) -> TensorBase:
-    """Return binomial random numbers with the given counts and probabilities."""
-    array = draw("binomial", _stream(generator, count, "binomial"), _array(count), _array(prob))
-    return beside(_tensor(array, count._ms_dtype, False, None), count)
+    """Return binomial random numbers with the given counts and probabilities, of the shape that these broadcast to."""
+    kind = count._ms_dtype
+    if kind.is_integral:
+        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {type_word(kind)}")
+    shape = broadcast_shape(count._ms_shape, prob._ms_shape)
+    if prob._ms_dtype is not kind:
+        raise RuntimeError(f"Found dtype {type_word(prob._ms_dtype)} but expected {type_word(kind)}")
+    _refuse_halves(count, "binomial_cpu")
+    operands = [expand(operand, shape) for operand in (count, prob)]
+    # torch's result has the shape of ``count``, and is filled row by row; if it has to grow, in the order of the operands' memory.
+    grows = shape != count._ms_shape
+    order = iteration_order(shape, [strides_of(operand) for operand in operands])[::-1] if grows else list(range(len(shape)))
+    drawn = draw("binomial", _stream(generator, count, "binomial"), *(_array(operand).transpose(order) for operand in operands))
+    found = beside(_tensor(drawn.transpose(np.argsort(order)), kind, False, None), count)
+    return deliver(found, zeros(count._ms_shape, dtype=kind, device=count.device)) if grows else found
 
 
 @operation(draws=BY_VALUES)
 def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return gamma random numbers with the concentrations in ``input`` and rate 1; the public function adds the gradient."""
+    _refuse_halves(input, "gamma_cpu")
     array = draw("standard_gamma", _stream(generator, input, "standard_gamma"), _array(input))
     return beside(_tensor(array, input._ms_dtype, False, None), input)
 
@@ -99,5 +122,6 @@ def _standard_gamma(input: TensorBase, generator: Generator | None = None) -> Te
 @operation(draws=BY_VALUES)
 def _sample_dirichlet(input: TensorBase, generator: Generator | None = None) -> TensorBase:
     """Return Dirichlet random numbers with the concentrations in the last dimension of ``input``."""
+    _refuse_halves(input, "dirichlet")
     array = draw("dirichlet", _stream(generator, input, "dirichlet"), _array(input))
     return beside(_tensor(array, input._ms_dtype, False, None), input)

@@ -9,6 +9,7 @@ import numpy as np
 from ..._backend.cast import numpy_cast
 from ..._backend.raw import from_numpy
 from ..._core.dtype import dtype
+from ..._core.formats import contiguous_format
 from ..._core.generator import Generator, engine_of
 from ..._core.tensor_base import TensorBase, array_of, is_meta, tensor_of, value_of, wrap
 from ..._core.warned import warn
@@ -129,7 +130,7 @@ def rrelu(
     # torch draws for the non-positive elements only, in their order.
     drawn = slopes(input, lower, upper)
     found = _done(lambda x: where(x <= 0, mul(x, drawn), x), input, inplace)
-    return name_written(found, "RreluWithNoiseBackward1") if inplace else found
+    return name_written(found, "RreluWithNoiseBackward1") if inplace else row_major(found)
 
 
 @ways(absent=lambda input, lower, upper, generator=None: input.detach())
@@ -138,7 +139,8 @@ def slopes(input: Tensor, lower: float, upper: float, generator: Generator | Non
     values = numpy_cast(array_of(input), np.dtype(np.float64))
     found = np.ones(values.shape)
     chosen = values <= 0
-    lower, upper = (float(numpy_cast(np.asarray(bound), input._ms_dtype.np)) for bound in (lower, upper))  # rounded as in torch
+    if input._ms_dtype.name != "float64":
+        lower, upper = float(np.float32(lower)), float(np.float32(upper))  # rounded as in torch
     drawn = draw("uniform", engine_of(generator), (int(chosen.sum()),), lower, upper, "float64")
     found[chosen] = drawn
     return beside(tensor_of(numpy_cast(found, input._ms_dtype.np)), input)
@@ -229,12 +231,12 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """Return samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    gumbels = neg(maths.log(exponential_(empty_like(logits).detach())))
+    gumbels = neg(maths.log(exponential_(empty_like(logits, memory_format=contiguous_format).detach())))
     soft_sample = soft.softmax(div(logits + gumbels, tau), dim)
     if not hard:
         return soft_sample
     index = soft_sample.max(dim, keepdim=True)[1]
-    one_hot = zeros_like(logits).detach().scatter_(dim, index, 1.0)
+    one_hot = zeros_like(logits, memory_format=contiguous_format).detach().scatter_(dim, index, 1.0)
     return one_hot - soft_sample.detach() + soft_sample
 
 
