@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from .._backend.raw import Raw
 from . import device as devices
 from .dtype import dtype
+from .marks import mark
 from .modes import modes
 from .storage import DeviceMemory
 from .strides import Strides
-from .tensor_base import auto_of, meta_tensor, to_meta, window
+from .tensor_base import meta_tensor, to_meta, window
 
 if TYPE_CHECKING:
     from .tensor_base import TensorBase
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 def device_tensor(base: Raw, kind: dtype, shape: tuple[int, ...], strides: Strides | None) -> TensorBase:
     """Return a tensor over the elements of ``base`` in memory order, with the given shape and strides."""
     made = window(DeviceMemory(base), kind, shape, strides, 0)
-    if modes.inference:
-        auto_of(made).inference = True
+    if modes.marks:
+        mark(made)
     return made
 
 

@@ -15,7 +15,9 @@ class Modes(threading.local):
     tracks, as in a capture and in a Module that MindSpore trains; else None. ``shapes``: operations run on meta tensors for the shapes and
     dtypes of their results. ``saved_hooks``: stack of pairs (pack, unpack), the innermost last. ``forward``: whether tangents are computed;
     ``hidden``: the levels whose tangents are invisible, see ``_core/tangents.py``. ``before_write`` is called with a tensor before it is
-    modified. ``levels``: number of forward-mode levels that the thread has entered.
+    modified. ``levels``: number of forward-mode levels that the thread has entered. ``level``: number of the innermost ``torch.func``
+    transform that forbids writes to tensors made before it, else 0; ``admitted``: the storages of its arguments, which may be written.
+    ``marks``: new tensors note the mode, or the level, in which they are made.
     """
 
     grad: bool = True
@@ -27,6 +29,9 @@ class Modes(threading.local):
     hidden: frozenset[int] = frozenset()
     levels: int = 0
     before_write: Callable[[Any], None] | None = None
+    level: int = 0
+    admitted: frozenset[Any] = frozenset()
+    marks: bool = False
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []

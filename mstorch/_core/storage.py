@@ -54,7 +54,7 @@ class Storage:
     may not be cached. ``parameter``: the mindspore.Parameter over the same memory, once MindSpore has requested one.
     """
 
-    __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
+    __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "level", "__weakref__")
 
     kind = "host"
     reads_are_free = has_elements = grows = True
@@ -67,7 +67,7 @@ class Storage:
         self.moved = False
         self.shared: Any = None  # owner of memory that is shared with other processes
         self.parameter: Any = None
-        self.pinned = False
+        self.pinned, self.level = False, modes.level
 
     @property
     def memory(self) -> Array:
@@ -221,7 +221,7 @@ class DeviceMemory(_Native):
     that is the base, once MindSpore has requested one.
     """
 
-    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "__weakref__")
+    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "level", "__weakref__")
 
     kind = "device"
     has_elements = grows = True
@@ -253,8 +253,7 @@ class DeviceMemory(_Native):
             forked.refuse_device()
         self.base = device_memory.owned(base)
         self.version = 0
-        self.exchanges = 0
-        self.lent = False
+        self.exchanges, self.lent, self.level = 0, False, modes.level
         self.shadow = shadow
         self.parameter: Any = None
 

@@ -21,6 +21,7 @@ from .above import copied
 from .auto import Auto
 from .device import META
 from .dtype import OF_MS, OF_NP, dtype
+from .marks import mark
 from .modes import modes
 from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
 from .strides import Strides, dense_order, normalize
@@ -133,8 +134,8 @@ def fresh(
     tensor._ms_node = None
     tensor._ms_number = 0
     tensor._ms_auto = None
-    if modes.inference:
-        auto_of(tensor).inference = True
+    if modes.marks:
+        mark(tensor)
     return tensor
 
 
@@ -177,8 +178,8 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
         tensor._ms_raw, tensor._ms_at = raw, (cell, cell.writes)
     else:
         tensor = _make(DeviceMemory(lies), kind, shape, strides, 0)
-    if modes.inference:
-        auto_of(tensor).inference = True
+    if modes.marks:
+        mark(tensor)
     return tensor
 
 

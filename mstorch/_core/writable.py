@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRAD, Auto
+from .marks import is_captured
 from .modes import modes
 from .storage import DeviceMemory
 from .strides import dense_order, overlaps
@@ -24,7 +25,9 @@ _OVERLAP = (
 
 
 def check_history(tensor: TensorBase) -> None:
-    """Raise torch's error if autograd forbids an in-place write to the tensor now."""
+    """Raise torch's error if autograd, or a transform of ``torch.func``, forbids an in-place write to the tensor now."""
+    if modes.level:
+        refuse_captured(tensor)
     if not modes.grad or not is_tracked(tensor):
         return
     auto = tensor._ms_auto
@@ -97,6 +100,16 @@ def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
         refuse_shared_places(tensor)
     if modes.before_write is not None:
         modes.before_write(tensor)
+
+
+def refuse_captured(tensor: TensorBase) -> None:
+    """Raise torch's error if a function under a transform of ``torch.func`` writes to a tensor that it captured."""
+    if is_captured(tensor._ms_storage):
+        raise RuntimeError(
+            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that would mutate "
+            "a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated "
+            "Tensor(s) as inputs."
+        )
 
 
 def refuse_inference(tensor: TensorBase) -> None:

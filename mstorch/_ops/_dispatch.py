@@ -45,6 +45,7 @@ from .._core.tensor_base import (
 )
 from .._core.warned import warn
 from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
+from .._leaving import values_set_to
 from .._tape.apply import apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
@@ -365,8 +366,17 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
             return out
         if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
             out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, a resized ``out`` gets the result's memory order
-    write(out, result)
+    write_result(out, result)
     return out
+
+
+def write_result(target: TensorBase, values: TensorBase) -> None:
+    """Write as ``write``, also to a tensor that a function under a transform of torch.func captured: torch refuses in-place forms alone."""
+    if not modes.level:
+        write(target, values)
+        return
+    with values_set_to(modes, level=0):
+        write(target, values)
 
 
 def write(target: TensorBase, values: TensorBase, uniform: bool = False) -> None:

@@ -283,14 +283,14 @@ def run(
     first, buffers = _root_gradients(roots)
     catching, needed = _targets(first, wanted, only)
     mode, this = modes.grad, Pass(keep, first, needed)
-    inference, hooks, depth = modes.inference, list(modes.saved_hooks), len(running.passes)
+    inference, marks, hooks, depth = modes.inference, modes.marks, list(modes.saved_hooks), len(running.passes)
     try:  # before anything is set, because an interrupt may come anywhere
         running.accumulates.append(wanted is None and only is None)
         running.passes.append(this)
         modes.grad = recorded
         caught = _walk(this, buffers, catching, recorded, tensors)
     finally:
-        modes.grad, modes.inference = mode, inference  # hooks may have changed modes without restoring them
+        modes.grad, modes.inference, modes.marks = mode, inference, marks  # hooks may have changed modes without restoring them
         modes.saved_hooks[:] = hooks
         try:
             while len(running.accumulates) == 1 and running.callbacks:  # a callback may add another one

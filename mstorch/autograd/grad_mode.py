@@ -43,24 +43,24 @@ class _Mode(Block):
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            before = modes.grad, modes.inference
+            before = modes.grad, modes.inference, modes.marks
             try:  # an interrupt may come before a block's __exit__ has begun
                 with self.clone():
                     return orig_func(*args, **kwargs)
             finally:
-                modes.grad, modes.inference = before
+                modes.grad, modes.inference, modes.marks = before
 
         return decorated  # type: ignore[return-value]
 
     def _enter(self, mode: bool, inference: bool | None = None) -> None:
-        again = values_again(modes, "grad", "inference")
+        again = values_again(modes, "grad", "inference", "marks")
         if modes.native is None:
             self.at_end(again)
         else:
             self.at_end(each(again, tape.grad_enabled_again()))
             tape.set_grad_enabled(mode)
         if inference is not None:
-            modes.inference = inference
+            modes.inference, modes.marks = inference, inference or modes.level > 0
         modes.grad = mode
 
 

@@ -320,8 +320,11 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
         if name == "gumbel_softmax" and len(tensors) == 1 and args and tensors[0]._ms_shape:
             named = bound(op, args, kwargs)
-            input, rank = expanded(named.pop("input"), map), len(tensors[0]._ms_shape)
-            return batched(op(input, **{**named, "dim": shifted(op, named.get("dim", -1), rank)}), 0, map)
+            given, dim = named.pop("input"), shifted(op, named.get("dim", -1), len(tensors[0]._ms_shape))
+            if not is_of(given, map):
+                return batched(op(expanded(given, map), **{**named, "dim": dim}), 0, map)
+            place = dim - 1 if dim <= given.bdim else dim  # it draws in the order of all slices' elements
+            return batched(op(given.value, **{**named, "dim": place}), given.bdim, map)
         if name == "multinomial" and len(tensors) == 1 and args and len(tensors[0]._ms_shape) in (1, 2):
             value = expanded(args[0], map)
             found = op(value if len(value._ms_shape) == 2 else value.flatten(0, 1), *args[1:], **kwargs)

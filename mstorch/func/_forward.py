@@ -28,7 +28,7 @@ from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined
 from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
-from ._levels import chosen_positions, fresh, recording, seed_of
+from ._levels import WRITES, chosen_positions, forbid_writes, fresh, recording, seed_of
 from ._reverse import Pull, check_real, jacrev, with_aux
 
 
@@ -36,7 +36,7 @@ class Push:
     """A function that has been run once, and can then push tangents of its arguments forward to its outputs."""
 
     def __init__(self, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, words: str) -> None:
-        self.pull = Pull(func, tuple(range(len(primals))), primals, has_aux, words)
+        self.pull = Pull(func, tuple(range(len(primals))), primals, has_aux, words, writes=False)
         level = self.pull.level
         with recording():
             self.dummies: list[Any] = []
@@ -105,7 +105,7 @@ class _Level(Block):
     def __enter__(self) -> int:
         if forward_ad._current_level >= 0:
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
-        before, outside = values_again(modes, "forward", "levels"), values_again(state, "levels")
+        before, outside = values_again(modes, "forward", "levels", *WRITES), values_again(state, "levels")
         level, leave = tangents.new()
         self.at_end(each(before, outside, leave))
         modes.forward = True
@@ -147,6 +147,7 @@ def _pushed(
     words = "jvp(f, primals, tangents)"
     with _Level() as level:
         duals = [leaf if one is None else _joined(leaf, one, level) for leaf, one in zip(leaves, directions)]
+        forbid_writes((arguments(duals), directions))
         output, aux = with_aux(words, func(*arguments(duals)), has_aux)
         flat, spec = tree_flatten(output)
         if not flat or output is None:

@@ -7,6 +7,7 @@ on something tracked outside.
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -194,19 +195,38 @@ def one_hot(output: Tensor, index: int) -> Tensor:
     return beside(tensor_of(seed), core(output))
 
 
+_numbers = itertools.count(1)
+
+
+def forbid_writes(arguments: Any) -> None:
+    """Forbid writes to tensors made before now, except to those in ``arguments``, until ``modes`` has again what ``WRITES`` names."""
+    leaves = [core(leaf) for leaf in tree_flatten(arguments)[0] if isinstance(leaf, TensorBase)]
+    modes.admitted = frozenset(leaf._ms_storage for leaf in leaves)
+    modes.level, modes.marks = next(_numbers), True
+
+
+WRITES = ("admitted", "level", "marks")
+
+
 class recording(Block):
-    """Context manager that enables gradients for a transform; ``outer`` is the previous grad mode.
+    """Context manager that enables gradients for a transform; ``outer`` is the previous grad mode. While it runs a function with these
+    arguments (if given), other tensors made before cannot be written.
 
     ``leaves`` collects the leaf nodes of the levels created in the block. A result may depend on them after their level has ended; they do
     not count as tracked by an outer level."""
+
+    def __init__(self, arguments: Any = None) -> None:
+        self._arguments = arguments
 
     def __enter__(self) -> recording:
         self.outer = modes.grad
         self.leaves: list[Node] = []
         handed = [functools.partial(_BLOCKS[-1].leaves.extend, self.leaves)] if _BLOCKS else []
-        self.at_end(each(length_again(_BLOCKS), values_again(state, "levels"), values_again(modes, "grad"), *handed))
+        self.at_end(each(length_again(_BLOCKS), values_again(state, "levels"), values_again(modes, "grad", *WRITES), *handed))
         state.levels += 1
         modes.grad = True
+        if self._arguments is not None:
+            forbid_writes(self._arguments)
         _BLOCKS[END:] = (self,)
         return self
 
@@ -253,6 +273,17 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
     return positions
 
 
+def aliases(tree: Any, outer: bool) -> Any:
+    """Return a tree with aliases of its tensors, so that what a function writes to them leaves the caller's without a history."""
+
+    def alias(leaf: Any) -> Any:
+        if leaf.__class__ is not Tensor:
+            return leaf
+        return _alias(leaf, leaf) if outer and is_tracked(leaf) else bare_twin(leaf)
+
+    return tree_map(alias, tree)
+
+
 def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:
     """Return a Level for the selected arguments, these arguments within the level (one tree, or a tuple of trees), and all arguments within
     the level.
@@ -260,7 +291,7 @@ def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], out
     positions = chosen_positions(argnums, len(args))
     picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)
     level, inside = entered(picked, outer)
-    whole = list(args)
+    whole = [aliases(value, outer) for value in args]
     for position, value in zip(positions, (inside,) if isinstance(argnums, int) else inside):
         whole[position] = value
     return level, picked, tuple(whole)

@@ -16,7 +16,7 @@ from .._tape.moving import beside
 from .._tensor import Tensor
 from ..autograd.graph import disable_saved_tensors_hooks
 from ._batched import core, dressed_like, public
-from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of
+from ._levels import Level, aliases, entered_arguments, flat_tensors, one_hot, recording, seed_of
 
 _NO_HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
@@ -38,9 +38,9 @@ def with_aux(name: str, output: Tensor, has_aux: bool) -> tuple[Any, Any]:
 def _value_and_grad(
     func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
-    with recording() as mode, disable_saved_tensors_hooks(_NO_HOOKS):
+    with recording((args, kwargs)) as mode, disable_saved_tensors_hooks(_NO_HOOKS):
         level, picked, inside = entered_arguments(argnums, args, mode.outer)
-        output, aux = with_aux("grad_and_value(f)(*args)", func(*inside, **kwargs), has_aux)
+        output, aux = with_aux("grad_and_value(f)(*args)", func(*inside, **aliases(kwargs, mode.outer)), has_aux)
         if not isinstance(output, TensorBase):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
         if output.dim() != 0:
@@ -88,9 +88,9 @@ class Pull:
 
     def __init__(
         self, func: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...], has_aux: bool,
-        words: str = "vjp(f, *primals)"
+        words: str = "vjp(f, *primals)", writes: bool = True
     ) -> None:
-        with recording() as mode:
+        with recording(args if writes else None) as mode:
             self.level, self.picked, inside = entered_arguments(argnums, args, mode.outer)
             output, self.aux = with_aux(words, func(*inside), has_aux)
             leaves = tree_flatten(output)[0]

@@ -40,7 +40,7 @@ def test_what_an_unpack_hook_enters_ends_with_backward(name):
 
 def _state() -> tuple[Any, ...]:
     running = engine.running
-    return modes.grad, modes.inference, len(modes.saved_hooks), len(running.passes), len(running.accumulates)
+    return modes.grad, modes.inference, modes.marks, len(modes.saved_hooks), len(running.passes), len(running.accumulates)
 
 
 def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__code__, engine._walk.__code__)) -> bool:
@@ -81,7 +81,7 @@ def _line_of(text: str) -> int:
         return next(number for number, line in enumerate(file, 1) if text in line)
 
 
-_RESTORING = _line_of("modes.grad, modes.inference = mode, inference")
+_RESTORING = _line_of("modes.grad, modes.inference, modes.marks = mode, inference, marks")
 
 
 def test_an_interrupt_anywhere_in_backward_leaves_no_mode():

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.dtype import bool_
+from ..._core.modes import modes
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
+from ..._leaving import values_set_to
 from ..._tape.composite import record
 from .._dispatch import finish, with_format, without_grad, wrap_dim
 from .._memory_order import in_order_of, kept_order
@@ -113,7 +115,7 @@ def batch_norm_update_stats(
     if len(input._ms_shape) > 1 and not input.numel():
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input._ms_shape)}")
     dims = tuple(d for d in range(len(input._ms_shape)) if d != 1)
-    with without_grad():
+    with without_grad(), values_set_to(modes, level=0):
         plain = input.detach()
         centre, spread = mean(plain, dims), var(plain, dims, correction=0)
         count = plain.numel() // max(plain._ms_shape[1], 1)

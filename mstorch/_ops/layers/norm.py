@@ -16,7 +16,7 @@ from ..._tape.ways import fused
 from ..._tape.whole import followed, in_one_piece
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_DEVICES
-from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write
+from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write_result
 from .._named import node_called
 from .._one_dtype import expect_parameters
 from .._operation import operation
@@ -39,7 +39,7 @@ def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float 
     with without_grad():
         if batch._ms_dtype is not running._ms_dtype:
             batch = cast_tensor(batch.detach(), running._ms_dtype)
-        write(running, call(_running, (running.detach(), batch), factor, scale))
+        write_result(running, call(_running, (running.detach(), batch), factor, scale))
 
 
 def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
