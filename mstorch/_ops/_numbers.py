@@ -10,7 +10,7 @@ from .._backend.arrays import Number
 from .._backend.errors import wrong_type
 from .._backend.float8 import EXPONENTS, FLOAT8
 from .._core.dtype import by_name, dtype, finfo
-from .._core.tensor_base import TensorBase, is_tracked
+from .._core.tensor_base import TensorBase, is_tracked, recording
 
 _CPP_TYPES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float32": "float",
@@ -26,6 +26,16 @@ def refuse_tracked(*numbers: Any) -> None:
     for number in numbers:
         if isinstance(number, TensorBase) and is_tracked(number):
             raise wrong_type("a number is expected, not a Tensor that requires grad")
+
+
+def not_differentiable(function: str, **given: Any) -> None:
+    """Raise torch's error if autograd would have to track an argument of which the function has no gradient."""
+    for name, value in given.items():
+        if isinstance(value, TensorBase) and recording((value,)):
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
+                "requires_grad True."
+            )
 
 
 def integer_fits(value: float, kind: dtype) -> bool:

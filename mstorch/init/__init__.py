@@ -15,6 +15,7 @@ from .._core.generator import Generator, engine_of
 from .._core.overriding import is_taken
 from .._core.tensor_base import array_of
 from .._core.warned import warn
+from .._ops._numbers import refuse_tracked
 from .._ops._operation import IN_PLACE, operation
 from .._ops.memory.copying import copy_, fill_, is_contiguous, zero_
 from .._ops.memory.from_data import made
@@ -81,6 +82,7 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
 ) -> Tensor:
     """Fill the tensor with normal numbers truncated to [a, b]."""
+    refuse_tracked(mean, std, a, b)
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",

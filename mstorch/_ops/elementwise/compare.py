@@ -37,7 +37,7 @@ from .._forms import SELF, Forms
 from .._in_place import in_place_form
 from .._memory_order import in_order_of, kept_order, result_strides
 from .._named import by_value, node_called
-from .._numbers import fitting
+from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 from .._scalars import scalar_array
 from .._true_positions import true_positions
@@ -413,6 +413,7 @@ def nan_to_num(
     input: TensorBase, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: TensorBase | None = None
 ) -> TensorBase:
     """Return NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the dtype's limits)."""
+    refuse_tracked(nan, posinf, neginf)
     kind = input._ms_dtype
     if out is not None:
         expect_out_dtype(out, kind, "nan_to_num: dtype of out: {out} should be same as input: {kind}")

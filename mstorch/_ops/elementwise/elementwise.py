@@ -42,7 +42,7 @@ from .._forms import ALPHA, SELF, Forms
 from .._in_place import in_place
 from .._memory_order import kept_order, result_strides, row_major
 from .._named import by_value, node_called
-from .._numbers import fitting
+from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 from .._scalars import scalar_array
 from ..memory.copying import to_dtype
@@ -130,6 +130,8 @@ def _rounded(value: Any, kind: dtype) -> float:
 @operation(forms=ALPHA)
 def add(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input + alpha * other``, elementwise."""
+    if alpha.__class__ is not int:
+        refuse_tracked(alpha)
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if all_halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, and once more after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._ms_dtype)).to(input._ms_dtype), out)
@@ -157,6 +159,8 @@ def check_subtraction(input: TensorBase | float, other: TensorBase | float) -> N
 @operation(forms=ALPHA)
 def sub(input: Any, other: Any, *, alpha: Number = 1, out: TensorBase | None = None) -> Any:
     """Return ``input - alpha * other``, elementwise."""
+    if alpha.__class__ is not int:
+        refuse_tracked(alpha)
     check_subtraction(input, other)
     if alpha != 1 or alpha.__class__ is not int and _is_odd(alpha, input, other):
         if all_halves(input, other) and alpha.__class__ is not bool:

@@ -42,6 +42,7 @@ from .._forms import SELF
 from .._fresh_out import no_derivative
 from .._memory_order import kept_order, result_strides, row_major
 from .._named import by_value, node_called
+from .._numbers import refuse_tracked
 from .._operation import operation
 from .._parts import expect_parts
 from .._scalars import scalar_array
@@ -440,6 +441,7 @@ def rad2deg(input: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
 
 def logit(input: TensorBase, eps: float | None = None, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    refuse_tracked(eps)
     if input._ms_dtype.is_integral:
         input = to_dtype(input, get_default_dtype())
     if eps is None or eps < 0:

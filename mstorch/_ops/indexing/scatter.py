@@ -27,7 +27,7 @@ from .._autocast import WIDEST_ON_CPU, WIDEST_ON_DEVICES
 from .._dispatch import call, finish_exactly, python_number, type_word, wrap_dim
 from .._in_place import in_place_form
 from .._named import node_called
-from .._numbers import fitting
+from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 from ..shape import views
 from ..shape.join import cat
@@ -232,6 +232,7 @@ def index_add(
     input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """Return a copy with ``alpha * source`` added to the slices ``index`` of a dimension."""
+    refuse_tracked(alpha)
     dim, positions = _checked_rows("index_add", input, dim, index, source)
     shape = input._ms_shape
     if 0 in shape and len(shape) > 1:

@@ -39,6 +39,7 @@ def p_norm(input: TensorBase, p: float, dim: int, keepdim: bool = False, share: 
 @operation(autocast=FLOAT32_ON_DEVICES, one_device=OneDevice("clamp_min__Tensor"))
 def cosine_similarity(x1: TensorBase, x2: TensorBase, dim: int = 1, eps: float = 1e-08) -> TensorBase:
     """Return the cosine of the angle between vectors along ``dim``; norms are clamped to at least ``eps``."""
+    refuse_tracked(eps)
     kind = promote_types(x1._ms_dtype, x2._ms_dtype)
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
@@ -58,6 +59,7 @@ def _refuse_half(name: str, kind: dtype) -> None:
 @node_called("NormBackward1")
 def pairwise_distance(x1: TensorBase, x2: TensorBase, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> TensorBase:
     """Return the p-norm of ``x1 - x2 + eps`` over the last dimension."""
+    refuse_tracked(eps)
     difference = add(sub(x1, x2), eps)
     return p_norm(difference, p, len(difference._ms_shape) - 1, keepdim)
 

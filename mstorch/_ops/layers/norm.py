@@ -18,6 +18,7 @@ from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write_result
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._one_dtype import expect_parameters
 from .._operation import operation
 from ..elementwise.elementwise import add, mul, rsqrt, square, sub
@@ -74,6 +75,7 @@ def batch_norm(
     In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance); else the
     running ones are used.
     """
+    refuse_tracked(momentum, eps)
     shape = input._ms_shape
     channels = shape[1] if len(shape) > 1 else shape[0]
     for name, tensor in (
@@ -132,6 +134,7 @@ def layer_norm(
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> TensorBase:  # fmt: skip
     """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
+    refuse_tracked(eps)
     shape, wanted = input._ms_shape, tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
     kind = input._ms_dtype
@@ -173,6 +176,7 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: T
 @operation(autocast=FLOAT32_ON_DEVICES)
 def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
     """Return the input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
+    refuse_tracked(eps)
     shape, wanted = input._ms_shape, tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
     kind = input._ms_dtype
@@ -196,6 +200,7 @@ def group_norm(
     cudnn_enabled: bool = True
 ) -> TensorBase:
     """Normalize each group of channels of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1803.08494)."""
+    refuse_tracked(eps)
     shape = input._ms_shape
     channels = shape[1]
     if num_groups <= 0:

@@ -9,7 +9,7 @@ from ..._core.tensor_base import TensorBase, strides_of
 from ..._tape.node import watch
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, refuse_dtype, with_format
-from .._numbers import fitting
+from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 
 _pad = kernel("pad")
@@ -47,6 +47,7 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
 
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
     """
+    refuse_tracked(value)
     shape, pads = input._ms_shape, tuple(int(p) for p in pad)
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")

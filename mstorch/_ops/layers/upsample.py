@@ -20,6 +20,7 @@ from ..._tape.ways import fused
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, with_format
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._operation import operation
 from ..memory.copying import clone
 from .pool import adaptive_avg_pool
@@ -261,6 +262,7 @@ def interpolate(
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Resize (N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
+    refuse_tracked(scale_factor)
     shape = input._ms_shape
     rank = len(shape) - 2
     if mode in ("nearest", "area", "nearest-exact"):

@@ -18,7 +18,7 @@ from .._dispatch import cpp_word, finish, finish_exactly, type_word, wrap_dim
 from .._forms import Forms, old_sum, without_out_dtype
 from .._memory_order import row_major
 from .._named import node_called
-from .._numbers import fitting
+from .._numbers import fitting, refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from .._overlaps import refuse_partly
@@ -74,6 +74,7 @@ def addmm(
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha * (mat1 @ mat2)``. Raise NotImplementedError for an ``out_dtype``."""
+    refuse_tracked(beta, alpha)
     without_out_dtype("addmm", out_dtype)
     for number, matrix in ((1, mat1), (2, mat2)):
         if len(matrix._ms_shape) != 2:
@@ -107,6 +108,7 @@ def addmv(
     input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha * (mat @ vec)``."""
+    refuse_tracked(beta, alpha)
     m, v, own = mat._ms_shape, vec._ms_shape, input._ms_shape
     if len(m) != 2 or len(v) != 1 or len(own) > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(own)}, {len(m)}, {len(v)}")
@@ -132,6 +134,7 @@ def addr(
     input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha * outer(vec1, vec2)``."""
+    refuse_tracked(beta, alpha)
     for number, vector in ((1, vec1), (2, vec2)):
         if len(vector._ms_shape) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(vector._ms_shape)}-D")
@@ -161,6 +164,7 @@ def baddbmm(
     out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha * (batch1 @ batch2)`` with batched matrix products. Raise NotImplementedError for an ``out_dtype``."""
+    refuse_tracked(beta, alpha)
     without_out_dtype("baddbmm", out_dtype)
     wrap_dim(2, len(batch2._ms_shape) if len(batch1._ms_shape) > 1 else len(batch1._ms_shape))
     if input._ms_dtype is not batch1._ms_dtype:
@@ -186,6 +190,7 @@ def addbmm(
     input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: complex = 1, alpha: complex = 1, out: TensorBase | None = None
 ) -> TensorBase:
     """Return ``beta * input + alpha`` times the sum of the batch's matrix products."""
+    refuse_tracked(beta, alpha)
     a, b = batch1._ms_shape, batch2._ms_shape
     if len(a) != 3 or len(b) != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if len(a) != 3 else "batch2 must be a 3D tensor")

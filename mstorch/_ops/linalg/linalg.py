@@ -23,6 +23,7 @@ from .._autocast import FLOAT32_ON_CPU, FLOAT32_ON_DEVICES
 from .._dispatch import broadcast_shape, finish_exactly, finish_recorded, finish_safely, readable, type_word, wrap_dim
 from .._forms import Forms
 from .._named import node_called
+from .._numbers import not_differentiable, refuse_tracked
 from .._operation import operation
 from ..elementwise.compare import nan_to_num, where
 from ..memory.creation import eye, zeros
@@ -264,6 +265,7 @@ def pinv(
             "double, cfloat or cdouble types"
         )
     _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
+    not_differentiable("linalg_pinv", atol=atol, rtol=rtol if rcond is None else rcond)
     source = A.detach()
     rtol = rcond if rtol is None else rtol
     shape = A._ms_shape
@@ -334,6 +336,7 @@ def lstsq(
     out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return the X that minimizes ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver provides them."""
+    refuse_tracked(rcond)
     check_floating(A, "torch.linalg.lstsq")
     if len(A._ms_shape) < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
@@ -384,7 +387,7 @@ def lstsq(
 def _limits_of(driver: str, rcond: float | None, eps: float, size: int) -> tuple[float, float]:
     """Return two thresholds of LAPACK's driver, relative to the largest singular value: singular values below the first count as 0 in the
     solution, values below the second do not count for the rank."""
-    if rcond is None:
+    if rcond is None or driver == "gels":  # which has no threshold
         return size * eps, size * eps
     if driver == "gelsd":  # thresholds of 1 or more count as none
         return (rcond, rcond) if 0 < rcond < 1 else (eps, eps)

@@ -19,6 +19,7 @@ from .._deprecated import warn_of
 from .._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, type_word
 from .._forms import Forms, accepting
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._operation import operation
 from ..elementwise.compare import where
 from ..memory.creation import eye, zeros
@@ -99,6 +100,7 @@ def logdet(input: TensorBase) -> TensorBase:
 @node_called("LinalgPinvBackward0")
 def pinverse(input: TensorBase, rcond: float = 1e-15) -> TensorBase:
     """Return the pseudo-inverse."""
+    refuse_tracked(rcond)
     return pinv(input, rcond)
 
 

@@ -380,6 +380,7 @@ def poisson_nll_loss(
     eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
     """Return ``exp(x) - t * x``, or with ``log_input=False`` ``x - t * log(x + eps)``, reduced; ``full`` adds Stirling's term."""
+    refuse_tracked(eps)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     reduction = chosen(reduction, size_average, reduce)

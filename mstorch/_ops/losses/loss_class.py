@@ -22,6 +22,7 @@ from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32
 from .._dispatch import call, readable, refuse_dtype, type_word
 from .._named import call_node, node_called
+from .._numbers import refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import ne, where
@@ -235,6 +236,7 @@ def cross_entropy(
     reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> TensorBase:  # fmt: skip
     """Return the cross entropy of logits (N, C, *) or (C) and classes (N, *) or (), or class probabilities of the input's shape."""
+    refuse_tracked(label_smoothing)
     reduction = chosen(reduction, size_average, reduce)
     x = input._ms_shape
     if target._ms_shape == x and not target._ms_dtype.is_integral:

@@ -16,6 +16,7 @@ from ..._tape.moving import beside
 from .._autocast import FLOAT32
 from .._dispatch import readable
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import clamp_min, eq, gt, le, logical_and, logical_not, lt, minimum, ne, where
@@ -40,6 +41,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
     """Return ``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, reduced."""
+    refuse_tracked(margin)
     reduction = chosen(reduction, size_average, reduce)
     if input._ms_dtype.is_integral:
         margin = int(margin)  # torch subtracts from a margin of the input's dtype
@@ -54,6 +56,7 @@ def margin_ranking_loss(
     reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced."""
+    refuse_tracked(margin)
     reduction = chosen(reduction, size_average, reduce)
     if not len(input1._ms_shape) == len(input2._ms_shape) == len(target._ms_shape):
         raise RuntimeError(
@@ -69,6 +72,7 @@ def cosine_embedding_loss(
     reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, reduced."""
+    refuse_tracked(margin)
     reduction = chosen(reduction, size_average, reduce)
     rank = len(target._ms_shape)
     if rank not in (0, 1):
@@ -94,6 +98,7 @@ def triplet_margin_loss(
 ) -> TensorBase:  # fmt: skip
     """Return ``max(0, |anchor - positive| - |anchor - negative| + margin)``, reduced; ``swap`` uses the smaller of two negative distances.
     """
+    refuse_tracked(margin, eps)
     reduction = chosen(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -143,6 +148,7 @@ def multi_margin_loss(
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> TensorBase:  # fmt: skip
     """Return ``max(0, margin - x[target] + x[j]) ** p`` summed over the other classes j and divided by the number of classes."""
+    refuse_tracked(margin)
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")

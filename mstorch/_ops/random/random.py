@@ -519,6 +519,7 @@ def bernoulli(
     input: TensorBase, p: float | None = None, *, generator: Generator | None = None, out: TensorBase | None = None
 ) -> TensorBase:
     """Return 1 with the probability in ``input`` (or ``p``), else 0, in the dtype of ``input``."""
+    refuse_tracked(p)
     if out is not None and out is not input:
         refuse_partly(out, input)
         # As in torch, numbers are drawn in the dtype of ``out``.
@@ -543,6 +544,7 @@ def _drawn_chances(input: TensorBase, p: float | None, engine: Engine, kind: dty
 @written_by("ExponentialBackward0")
 def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with exponential random numbers of rate ``lambd``."""
+    refuse_tracked(lambd)
     check_writable(self)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
@@ -558,6 +560,7 @@ def exponential_(self: TensorBase, lambd: float = 1, *, generator: Generator | N
 @written_by("GeometricBackward0")
 def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
     """Fill with the number of trials up to the first success with probability ``p``."""
+    refuse_tracked(p)
     check_writable(self)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
@@ -568,6 +571,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
 @written_by("CauchyBackward0")
 def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> TensorBase:
     """Fill with Cauchy random numbers."""
+    refuse_tracked(median, sigma)
     check_history(self)
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
@@ -584,6 +588,7 @@ def cauchy_(self: TensorBase, median: float = 0, sigma: float = 1, *, generator:
 @written_by("LogNormalBackward0")
 def log_normal_(self: TensorBase, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> TensorBase:
     """Fill with log-normal random numbers."""
+    refuse_tracked(mean, std)
     check_writable(self)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")

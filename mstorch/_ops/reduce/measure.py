@@ -26,6 +26,7 @@ from .._dispatch import (
 )
 from .._memory_order import row_major
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import where
@@ -80,6 +81,7 @@ _WIDER = {float16: float32, bfloat16: float32}
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES, arguments_first=True)
 def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy in which each slice along ``dim`` whose norm exceeds ``maxnorm`` is scaled down to that norm."""
+    refuse_tracked(maxnorm)
     shape = input._ms_shape
     dim = wrap_dim(dim, len(shape))
     if p <= 0:

@@ -28,6 +28,7 @@ from .._dispatch import (
 )
 from .._in_place import in_place
 from .._named import node_called
+from .._numbers import refuse_tracked
 from .._operation import operation
 from .._overlaps import refuse_partly, refuse_parts
 from .._parts import expect_parts
@@ -211,6 +212,7 @@ def _steps(x: TensorBase, y: TensorBase, dim: int, name: str) -> TensorBase:
 @operation(numpy_names=True)
 def trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
     """Return the integral along ``dim`` by the trapezoidal rule, at points ``x`` or with spacing ``dx`` (1)."""
+    refuse_tracked(dx)
     return _integral(y, x, dx, dim, False)
 
 
@@ -258,6 +260,7 @@ trapz = trapezoid
 @operation(numpy_names=True)
 def cumulative_trapezoid(y: TensorBase, x: TensorBase | None = None, *, dx: float | None = None, dim: int = -1) -> TensorBase:
     """Return the cumulative integrals along ``dim`` by the trapezoidal rule."""
+    refuse_tracked(dx)
     return _integral(y, x, dx, dim, True)
 
 

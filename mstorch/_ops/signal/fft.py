@@ -18,6 +18,7 @@ from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish, type_word, wrap_dim
 from .._memory_order import row_major
 from .._named import call_node, node_called
+from .._numbers import refuse_tracked
 from .._operation import operation
 from ..memory.creation import arange, zeros
 from ..shape import views
@@ -400,6 +401,7 @@ def fftfreq(
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the frequencies of ``fft``'s results: first the nonnegative, then the negative frequencies."""
+    refuse_tracked(d)
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * _step(n, d)
     return _frequencies(found, requires_grad, out)
@@ -410,6 +412,7 @@ def rfftfreq(
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the frequencies of ``rfft``'s results."""
+    refuse_tracked(d)
     found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * _step(n, d)
     return _frequencies(found, requires_grad, out)
 

@@ -129,6 +129,7 @@ def exponential(
 ) -> TensorBase:  # fmt: skip
     """Return exponential decay to both sides of ``center``, with time constant ``tau``."""
     kind = _kind("exponential", M, dtype, layout)
+    tau = tau.item() if isinstance(tau, TensorBase) else tau
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -144,6 +145,7 @@ def gaussian(
 ) -> TensorBase:  # fmt: skip
     """Return a Gaussian with standard deviation ``std``."""
     kind = _kind("gaussian", M, dtype, layout)
+    std = std.item() if isinstance(std, TensorBase) else std
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     found = np.exp(-(((np.arange(M) - (M - 1 if sym or M <= 1 else M) / 2.0) / (std * math.sqrt(2))) ** 2))
