@@ -83,6 +83,17 @@ def test_orders(both: Any, name: str, dtype: str) -> None:
         both(body)
 
 
+@pytest.mark.parametrize("name", ["bernoulli_ of a tensor", "bernoulli_ into rows", "uniform_", "exponential_", "random_", "rand_like", "dropout"
+])
+def test_no_numbers(both: Any, name: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.empty(4, 3, device="meta").t()
+        found = PARAMETERS[name](torch, x)
+        return found.device.type, tuple(found.shape), found.stride(), str(found.dtype)
+
+    both(body)
+
+
 def test_slopes_of_rrelu(both: Any) -> None:
     for layout in LAYOUTS:
         both(lambda torch, layout=layout: torch.nn.functional.rrelu(LAYOUTS[layout](torch.linspace(-1, 1, 48).roll(7)), training=True))

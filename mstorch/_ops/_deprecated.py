@@ -47,6 +47,16 @@ TEXTS = {
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all "
         "valid (symmetric positive definite) inputs."
     ),
+    "triangular_solve": (
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+    ),
+    "quantized": (
+        "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized tensor creation functions that produce tensors with "
+        "dtype torch.quint8, torch.qint8, and torch.qint32 are deprecated and will be removed in a future PyTorch release. Please see "
+        "https://github.com/pytorch/pytorch/issues/184982 for more information."
+    ),
     "qr": (
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean "
         "parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced "

@@ -23,6 +23,7 @@ from .._namespace.process import (
     per_tensor_symmetric,
     qscheme,
 )
+from .._ops._deprecated import warn_of
 from .._ops.elementwise import compare, elementwise, math
 from .._ops.memory import copying
 from .._ops.shape import views
@@ -180,6 +181,7 @@ def integers_of(tensor: Tensor) -> Any:
 
 def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) -> Tensor:
     """Return a quantized tensor over the memory of integers."""
+    warn_of("quantized")
     made: Any = object.__new__(QuantizedTensor)
     for name in TensorBase.__slots__[:-2]:
         setattr(made, name, getattr(integers, name))

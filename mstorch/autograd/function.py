@@ -108,6 +108,10 @@ class _FunctionNode(Node):
 
     __slots__ = ("ctx", "cls", "outputs", "likes")
     in_the_open = True
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("<", "<torch.autograd.function.", 1)
+
     ctx: Any
     cls: Any
     outputs: Any
@@ -518,6 +522,9 @@ class _Once(Node):
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Raise RuntimeError: the gradient is not differentiable."""
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+BackwardCFunction = _FunctionNode  # torch's name of the nodes' base
 
 
 def _refuse_twice(tensor: Any) -> Any:

@@ -6,6 +6,7 @@ Jacobian vector products", 2017).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from .._core.formats import contiguous_format
@@ -24,10 +25,13 @@ stack, zeros_like = offered(join.stack), offered(creation.zeros_like)
 _USER = "outputs of the user-provided function"
 
 
-def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
-    """Return whether the value is a tuple, and the value as a tuple of tensors. Raise TypeError for other values."""
+def _as_tuple(value: Any, what: str | None = None, function: str | None = None) -> Any:
+    """Return whether the value is a tuple, and the value as a tuple of tensors; without further arguments, as a tuple of anything. Raise
+    TypeError for other values."""
     many = isinstance(value, tuple)
     tensors = value if many else (value,)
+    if what is None and function is None:
+        return tensors
     for i, item in enumerate(tensors):
         if not isinstance(item, TensorBase):
             place = f"value at index {i}" if many else f"given {what}"
@@ -38,7 +42,7 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
     return many, tensors
 
 
-def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> Tensors:
+def _grad_preprocess(tensors: Any, create_graph: bool, need_graph: bool = True) -> Tensors:
     """Return aliases of the tensors with respect to which the function is differentiated. (The function may refer to the original tensors
     as well; these are constants.)"""
     return tuple(
@@ -46,17 +50,30 @@ def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> T
     )
 
 
-def _detached_unless(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> tuple[Any, ...]:
+def _grad_postprocess(tensors: tuple[Tensor | tuple[Tensor, ...], ...], create_graph: bool) -> tuple[Any, ...]:
     if create_graph:
         return tensors
-    return tuple(t.detach() if isinstance(t, TensorBase) else _detached_unless(t, create_graph) for t in tensors)
+    return tuple(t.detach() if isinstance(t, TensorBase) else _grad_postprocess(t, create_graph) for t in tensors)
 
 
-def _single(tensors: Tensors, many: bool) -> Any:
+def _tuple_postprocess(tensors: Tensors, many: bool | tuple[bool, bool]) -> Any:
+    """Return the tuple if ``many``, else its only item; for a tuple of tuples, ``many`` is a pair of the outer and the inner one."""
+    if isinstance(many, tuple):
+        many, inner = many
+        tensors = tensors if inner else tuple(item[0] for item in tensors)
     return tensors if many else tensors[0]
 
 
-def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
+def _construct_standard_basis_for(tensors: Tensors, tensor_numels: tuple[int, ...]) -> Tensors:
+    """Return the columns of an identity matrix of size ``sum(tensor_numels)``, as one matrix for each tensor, of its dtype and device."""
+    ends = list(accumulate(tensor_numels))
+    chunks = tuple(tensor.new_zeros(ends[-1], count) for tensor, count in zip(tensors, tensor_numels))
+    for chunk, end, count in zip(chunks, ends, tensor_numels):
+        chunk.diagonal(count - end).fill_(1)
+    return chunks
+
+
+def _validate_v(v: Tensors, like: Tensors, many: bool) -> None:
     if len(v) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}." if many
@@ -75,8 +92,8 @@ def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool
         if len(like) != 1 or like[0].nelement() != 1:
             raise RuntimeError(missing)
         return (None,)
-    vector = _entered(_as_tuple(v, "v", function)[1], create_graph, False)
-    _check_vector(vector, like, many)
+    vector = _grad_preprocess(_as_tuple(v, "v", function)[1], create_graph, False)
+    _validate_v(vector, like, many)
     return vector
 
 
@@ -97,7 +114,7 @@ _INDEPENDENT = {
 }
 
 
-def _check_dependent(tensors: Sequence[Any], kind: str, strict: bool) -> None:
+def _check_requires_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
     for i, tensor in enumerate(tensors if strict else ()):
         if tensor is None:
             raise RuntimeError(
@@ -107,8 +124,9 @@ def _check_dependent(tensors: Sequence[Any], kind: str, strict: bool) -> None:
             raise RuntimeError(_INDEPENDENT[kind].format(i=i))
 
 
-def _gradients(
-    outputs: Sequence[Any], inputs: Tensors, vector: Sequence[Any] | None, create_graph: bool, retain: bool | None = None
+def _autograd_grad(
+    outputs: Sequence[Any], inputs: Tensors, vector: Sequence[Any] | None = None, create_graph: bool = False,
+    retain_graph: bool | None = None,
 ) -> Tensors:
     """Return ``autograd.grad`` of the outputs that require grad; None for inputs that no output depends on."""
     pairs = [
@@ -118,7 +136,7 @@ def _gradients(
     if not pairs:
         return (None,) * len(inputs)
     return grad(
-        tuple(output for output, _ in pairs), inputs, tuple(v for _, v in pairs), retain_graph=retain,
+        tuple(output for output, _ in pairs), inputs, tuple(v for _, v in pairs), retain_graph=retain_graph,
         create_graph=create_graph, allow_unused=True,
     )  # fmt: skip
 
@@ -142,7 +160,7 @@ _MISSING = {
 }  # fmt: skip
 
 
-def _filled(gradients: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str) -> Tensors:
+def _fill_in_zeros(gradients: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str) -> Tensors:
     """Return the gradients with zeros for None; in strict mode, raise RuntimeError for None."""
     words, name = _MISSING[stage]
     for i, gradient in enumerate(gradients if strict else ()):
@@ -158,7 +176,7 @@ def _filled(gradients: Tensors, like: Tensors, strict: bool, create_graph: bool,
 
 def _run(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> tuple[bool, Tensors]:
     many, outputs = _as_tuple(func(*inputs), _USER, function)
-    _check_dependent(outputs, "outputs", strict)
+    _check_requires_grad(outputs, "outputs", strict)
     return many, outputs
 
 
@@ -175,12 +193,13 @@ def vjp(
     outer = modes.grad
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "vjp")
-        inputs = _entered(inputs, create_graph)
+        inputs = _grad_preprocess(inputs, create_graph)
         many, outputs = _run(func, inputs, "vjp", strict)
         vector = _vector(v, "vjp", outputs, many, create_graph, _ONE_OUTPUT)
     with grad_set_to(create_graph or outer):
-        found = _filled(_gradients(outputs, inputs, vector, create_graph), inputs, strict, create_graph, "back")
-    return _single(_detached_unless(outputs, create_graph), many), _single(_detached_unless(found, create_graph), many_inputs)
+        found = _fill_in_zeros(_autograd_grad(outputs, inputs, vector, create_graph), inputs, strict, create_graph, "back")
+    outputs, found = _grad_postprocess(outputs, create_graph), _grad_postprocess(found, create_graph)
+    return _tuple_postprocess(outputs, many), _tuple_postprocess(found, many_inputs)
 
 
 def jvp(
@@ -189,21 +208,22 @@ def jvp(
     """Return ``func(*inputs)`` and the product of the Jacobian with ``v`` (like the inputs), like the outputs."""
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "jvp")
-        inputs = _entered(inputs, create_graph)
+        inputs = _grad_preprocess(inputs, create_graph)
         vector = _vector(v, "jvp", inputs, many_inputs, create_graph, _ONE_INPUT)
         many, outputs = _run(func, inputs, "jvp", strict)
         seeds = tuple(zeros_like(output, requires_grad=True) for output in outputs)
-        pulled = _gradients(outputs, inputs, seeds, True)
-        _check_dependent(pulled, "grad_inputs", strict)
+        pulled = _autograd_grad(outputs, inputs, seeds, True)
+        _check_requires_grad(pulled, "grad_inputs", strict)
     with grad_set_to(create_graph or modes.grad):
-        found = _filled(_gradients(pulled, seeds, vector, create_graph), outputs, strict, create_graph, "back_trick")
-    return _single(_detached_unless(outputs, create_graph), many), _single(_detached_unless(found, create_graph), many)
+        found = _fill_in_zeros(_autograd_grad(pulled, seeds, vector, create_graph), outputs, strict, create_graph, "back_trick")
+    outputs, found = _grad_postprocess(outputs, create_graph), _grad_postprocess(found, create_graph)
+    return _tuple_postprocess(outputs, many), _tuple_postprocess(found, many)
 
 
 def _row(output: Tensor, index: int, inputs: Tensors, create_graph: bool) -> Tensors:
     seed = zeros_like(output.detach(), memory_format=contiguous_format)
     seed.view(-1)[index] = 1
-    return _gradients((output,), inputs, (seed,), create_graph, True)
+    return _autograd_grad((output,), inputs, (seed,), create_graph, True)
 
 
 def _jacobian(
@@ -249,7 +269,8 @@ def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> 
             columns.append([zeros_like(value) if slope is None else slope for value, slope in pairs])
     if not columns:
         many, outputs = _as_tuple(func(*inputs), _USER, "jacobian")
-        return _single(tuple(_single(tuple(o.new_zeros((*o.shape, *t.shape)) for t in inputs), many_inputs) for o in outputs), many)
+        zeros = tuple(tuple(o.new_zeros((*o.shape, *t.shape)) for t in inputs) for o in outputs)
+        return _tuple_postprocess(zeros, (many, many_inputs))
     blocks = []
     for place, (value, _) in enumerate(pairs):
         parts = stack([column[place] for column in columns]).split([tensor.nelement() for tensor in inputs], 0)
@@ -259,7 +280,7 @@ def _forwards(func: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> 
     # As in torch, lists if there are several inputs.
     if many_inputs:
         return blocks if many else blocks[0]
-    return _single(tuple(block[0] for block in blocks), many)
+    return _tuple_postprocess(tuple(block[0] for block in blocks), many)
 
 
 def jacobian(
@@ -293,7 +314,7 @@ def jacobian(
         return _forwards(func, inputs)
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
-        inputs = _entered(inputs, create_graph)
+        inputs = _grad_preprocess(inputs, create_graph)
         many, outputs = _run(func, inputs, "jacobian", strict)
         if vectorize and strict:
             raise RuntimeError(
@@ -302,8 +323,8 @@ def jacobian(
             )
         if not vectorize and not all(output.nelement() for output in outputs):
             raise RuntimeError("stack expects a non-empty TensorList")
-        found = _detached_unless(_jacobian(outputs, inputs, create_graph, strict), create_graph)
-    return _single(tuple(_single(block, many_inputs) for block in found), many)
+        found = _grad_postprocess(_jacobian(outputs, inputs, create_graph, strict), create_graph)
+    return _tuple_postprocess(tuple(_tuple_postprocess(block, many_inputs) for block in found), many)
 
 
 def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Tensor:
@@ -332,7 +353,7 @@ def hessian(
         if outer_jacobian_strategy == "forward-mode":  # an input that does not require grad would keep its tangent
             tensors = tuple(tensor.requires_grad_() for tensor in tensors)
         found = jacobian(lambda *inner: _one_number(func, inner, "hessian", strict).squeeze(), tensors, create_graph=True)
-        _check_dependent(found, "jacobian", strict)
+        _check_requires_grad(found, "jacobian", strict)
         return found
 
     found = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -347,14 +368,14 @@ def _hessian_product(
     outer = modes.grad
     with enable_grad():
         many, inputs = _as_tuple(inputs, "inputs", name)
-        inputs = _entered(inputs, create_graph)
+        inputs = _grad_preprocess(inputs, create_graph)
         vector = _vector(v, name, inputs, many, create_graph, _ONE_INPUT)
         output = _one_number(func, inputs, name, strict)
-        first = _gradients((output,), inputs, None, True)
-        _check_dependent(first, "jacobian", strict)
+        first = _autograd_grad((output,), inputs, None, True)
+        _check_requires_grad(first, "jacobian", strict)
     with grad_set_to(create_graph or outer):
-        found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, stage)
-    return _detached_unless((output,), create_graph)[0], _single(_detached_unless(found, create_graph), many)
+        found = _fill_in_zeros(_autograd_grad(first, inputs, vector, create_graph), inputs, strict, create_graph, stage)
+    return _grad_postprocess((output,), create_graph)[0], _tuple_postprocess(_grad_postprocess(found, create_graph), many)
 
 
 def vhp(

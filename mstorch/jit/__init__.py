@@ -27,6 +27,7 @@ from ._script import (
     script,
     script_method,
 )
+from ._script import deprecated as _deprecated
 from ._trace import (
     TopLevelTracedModule,
     TracedModule,
@@ -53,6 +54,7 @@ class ScriptWarning(Warning):
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
     """Run a function at once, in this thread; return a future of its result."""
+    _deprecated("fork", "use `torch.compile` instead")
     future: Future[Any] = Future()
     future.set_result(func(*args, **kwargs))
     return future
@@ -60,6 +62,7 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
 
 def wait(future: Future[Any]) -> Any:
     """Return a future's result."""
+    _deprecated("wait", "use `torch.compile` instead")
     if type(future) is not Future:
         raise TypeError("wait(): incompatible function arguments. The following argument types are supported:\n    1. (arg0: Future)")
     return future.wait()

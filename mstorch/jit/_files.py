@@ -11,7 +11,7 @@ from typing import Any
 from .. import serialization
 from .._hook import not_yet
 from ._archive import EXTRA, OBJECT, write, wrote
-from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable
+from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, deprecated
 
 
 def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
@@ -19,6 +19,7 @@ def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> No
 
     Differs from torch: the file holds the Python object, whose classes are imported when it is loaded; torch cannot load it.
     """
+    deprecated("save", "switch to `torch.export`")
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
     write(m, f, _extra_files)
@@ -54,6 +55,7 @@ def load(
     ``weights_only=False`` the classes and functions that the file names are imported and called: an untrusted file may then run any code.
     Raise RuntimeError for torch's own TorchScript, which mstorch cannot interpret.
     """
+    deprecated("load", "switch to `torch.export`")
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):
             raise ValueError(f"The provided filename {f} does not exist")
@@ -80,6 +82,7 @@ def freeze(
     mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
 ) -> RecursiveScriptModule:
     """Return a scripted module in eval mode, with its parameters as constants. Its state_dict is empty, unless ``preserve_parameters``."""
+    deprecated("freeze", "use `torch.compile` instead")
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .._core.warned import warn
 from .._hook import missing as _missing
 from .._hook import not_yet
 from .._jit_internal import mode
@@ -171,6 +172,11 @@ def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[Recur
     return wrap(module, outer or kind)
 
 
+def deprecated(name: str, instead: str = "switch to `torch.compile` or `torch.export`") -> None:
+    """Give torch's warning about a function of torch.jit."""
+    warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning)
+
+
 def script(
     obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Callable[..., Any] | None = None,
     example_inputs: dict[Callable[..., Any], list[tuple[Any, ...]]] | list[tuple[Any, ...]] | None = None
@@ -181,6 +187,7 @@ def script(
     nothing is compiled, so nothing is rejected either.
     ``PYTORCH_JIT=0`` in the environment lets it return its argument.
     """
+    deprecated("script")
     if not _enabled or isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
     if isinstance(obj, Module):

@@ -8,7 +8,7 @@ from typing import Any
 from .._jit_internal import mode, running
 from .._tensor import Tensor
 from ..nn.modules.module import Module
-from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, wrapped
+from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, deprecated, wrapped
 from ._state import _enabled
 from ._trace_graph import _get_trace_graph as _get_trace_graph
 
@@ -100,6 +100,7 @@ def trace(
     Raise RuntimeError for results that a trace cannot hold. A module's copy shares parameters and buffers with the module. Differs from
     torch: later calls run Python again, so that value-dependent branches are taken anew; ``check_trace`` checks nothing.
     """
+    deprecated("trace")
     if not _enabled or isinstance(func, (ScriptModule, ScriptFunction)):
         return func
     if example_inputs is None:
@@ -109,6 +110,7 @@ def trace(
     else:
         args, kwargs = _arguments(example_inputs), {}
     if isinstance(func, Module):
+        deprecated("trace_method")
         _run(func, args, kwargs, strict)
         return wrapped(func, TracedModule, TopLevelTracedModule)
     owner = getattr(func, "__self__", None)
@@ -124,6 +126,7 @@ def trace_module(
     _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False, _store_inputs: bool = True,
 ) -> Any:
     """Trace several methods of a module, the keys of ``inputs``, with their example inputs (see ``trace``)."""
+    deprecated("trace_method")
     if not _enabled:
         return mod
     if not isinstance(mod, Module):

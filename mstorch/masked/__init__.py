@@ -1,6 +1,6 @@
 """torch.masked: reductions and normalizations that ignore elements whose mask is False.
 
-Differs from torch: MaskedTensor does not exist, and masks are dense.
+Differs from torch: MaskedTensor does not exist, so that ``masked_tensor`` raises, and masks are dense.
 """
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -29,6 +29,13 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+
+
+
+def is_masked_tensor(obj: object, /) -> bool:
+    """Return False: no object is a MaskedTensor, a class that is missing here."""
+    return False
+
 
 if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
     __getattr__ = _missing(__name__, ("_ops",))

@@ -251,6 +251,7 @@ def triangular_solve(
     out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return the X of ``A @ X = b`` for triangular A, and A."""
+    warn_of("triangular_solve")
     for word, tensor in (("b", b), ("A", A)):
         if len(tensor._ms_shape) < 2:
             raise RuntimeError(

@@ -330,7 +330,7 @@ def _store(array: Array, tensor: TensorBase) -> None:
     write_array(tensor, array if array.dtype == kind.np else numpy_cast(array, kind.np))
 
 
-@ways(absent=lambda tensor, draw: np.zeros((), tensor._ms_dtype.np))
+@ways(absent=lambda tensor, engine, name, *args: _put(tensor, np.zeros((), tensor._ms_dtype.np)))
 def _filled(tensor: TensorBase, engine: Engine, name: str, *args: Any) -> TensorBase:
     """Fill a tensor with numbers of the distribution ``name``, in the order of its elements in memory, as torch."""
     shape, kind = tensor._ms_shape, tensor._ms_dtype.name
@@ -498,7 +498,8 @@ def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
-def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Array:
+@ways(absent=lambda p, engine, shape: None)
+def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Any:
     if _draws_there(engine, p):
         return expand(p, shape)
     return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")

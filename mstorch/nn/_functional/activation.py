@@ -176,9 +176,11 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
     return hardtanh(input, min_val, max_val, True)
 
 
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """In-place version of ``elu``."""
-    return elu(input, alpha, True)
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    """In-place version of ``elu``, times ``scale``, of negative numbers times ``input_scale``."""
+    if scale == input_scale == 1:
+        return elu(input, alpha, True)
+    return in_place(input, lambda x: mul(where(x > 0, x, mul(maths.expm1(mul(x, input_scale)), alpha)), scale))
 
 
 def selu_(input: Tensor) -> Tensor:

@@ -93,12 +93,12 @@ class Hardtanh(Module):
         super().__init__()
         if min_value is not None:
             warn(
-                "keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning
+                "keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning
             )
             min_val = min_value
         if max_value is not None:
             warn(
-                "keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning
+                "keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning
             )
             max_val = max_value
         self.min_val = min_val
