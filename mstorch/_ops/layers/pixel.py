@@ -1,11 +1,13 @@
 """Pixel shuffle and unshuffle, and channel shuffle."""
 from __future__ import annotations
 
+from ..._core.formats import contiguous_format
 from ..._core.strides import channels_last_strides, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.windows import no_view
 from .._dispatch import refuse_codes
 from .._named import node_called
+from ..memory.copying import clone
 from ..shape import views
 
 
@@ -41,7 +43,7 @@ def pixel_shuffle(input: TensorBase, upscale_factor: int) -> TensorBase:
     n = len(lead)
     split = views.reshape(input, (*lead, c // (r * r), r, r, h, w))
     moved = views.permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return _like(no_view(views.reshape(moved, (*lead, c // (r * r), h * r, w * r))), input)
+    return _like(no_view(views.reshape(clone(moved, memory_format=contiguous_format), (*lead, c // (r * r), h * r, w * r))), input)
 
 
 @node_called("PixelUnshuffleBackward0")
@@ -63,7 +65,7 @@ def pixel_unshuffle(input: TensorBase, downscale_factor: int) -> TensorBase:
     n = len(lead)
     split = views.reshape(input, (*lead, c, h // r, r, w // r, r))
     moved = views.permute(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return _like(no_view(views.reshape(moved, (*lead, c * r * r, h // r, w // r))), input)
+    return _like(no_view(views.reshape(clone(moved, memory_format=contiguous_format), (*lead, c * r * r, h // r, w // r))), input)
 
 
 @node_called("ChannelShuffleBackward0")
@@ -84,4 +86,4 @@ def channel_shuffle(input: TensorBase, groups: int) -> TensorBase:
     if 0 not in shape:
         refuse_codes("channel_shuffle", input)
     split = views.reshape(input, (n, groups, c // groups, -1 if 0 not in shape else 0))
-    return _like(views.reshape(views.permute(split, (0, 2, 1, 3)), shape), input)
+    return _like(no_view(views.reshape(clone(views.permute(split, (0, 2, 1, 3)), memory_format=contiguous_format), shape)), input)

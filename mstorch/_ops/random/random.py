@@ -498,8 +498,8 @@ def _draws_there(engine: DeviceStream | Engine, tensor: TensorBase) -> bool:
     return isinstance(engine, DeviceStream) and draws_on_device(tensor)
 
 
-@ways(absent=lambda p, engine, shape: None)
-def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Any:
+@ways(absent=lambda p, engine, shape: np.broadcast_to(np.zeros(()), shape))
+def _chances(p: TensorBase, engine: Engine, shape: tuple[int, ...]) -> Array:
     if _draws_there(engine, p):
         return expand(p, shape)
     return np.asarray(np.broadcast_to(_probabilities(p), shape), order="C")
