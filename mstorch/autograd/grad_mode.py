@@ -112,7 +112,7 @@ class set_grad_enabled(_Mode):
         _set(bool(self.mode))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(mode={self.mode})"
+        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={self.mode})"
 
 
 class inference_mode(_Mode):

@@ -22,7 +22,7 @@ from .._dispatch import FOUND, deliver, elementwise, expect_out_dtype, type_word
 from .._forms import Forms
 from .._in_place import in_place
 from .._memory_order import kept_order
-from .._named import name_written
+from .._named import call_node, name_written
 from .._operation import operation
 from .._overlaps import refuse_partly
 from ..memory.copying import clone, copy_
@@ -129,14 +129,14 @@ def real(input: TensorBase) -> Any:
     """Return a view of the real part, or ``input`` if it is real."""
     if not input._ms_dtype.is_complex:
         return input
-    return _signed_part(input, 0, "RealBackward0", lambda array: _as_real(array)[..., 0] if array.dtype.names else array.real, real)
+    return _signed_part(input, 0, "SelectBackward0", lambda array: _as_real(array)[..., 0] if array.dtype.names else array.real, real)
 
 
 def imag(input: TensorBase) -> Any:
     """Return a view of the imaginary part. Raise RuntimeError for a real tensor."""
     if not input._ms_dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return _signed_part(input, 1, "ImagBackward0", lambda array: _as_real(array)[..., 1] if array.dtype.names else array.imag, imag)
+    return _signed_part(input, 1, "SelectBackward0", lambda array: _as_real(array)[..., 1] if array.dtype.names else array.imag, imag)
 
 
 def _signed_part(input: TensorBase, number: int, label: str, forward: Callable[..., Any], again: Callable[[Any], Any]) -> TensorBase:
@@ -167,7 +167,7 @@ def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Tensor
         refuse_partly(out, input)
     if not input._ms_dtype.is_complex:
         return input if out is None else deliver(input, out)
-    return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
+    return unary(_conj, input, out) if out is not None else call_node(kept_order(unary(_conj, input), input), "ConjPhysicalBackward0")
 
 
 @operation(forms=Forms({"input": "self"}))

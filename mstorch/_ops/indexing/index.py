@@ -57,7 +57,7 @@ from .._dispatch import (
 )  # fmt: skip
 from .._forms import Forms
 from .._in_place import in_place, in_place_form
-from .._named import by_value, node_called
+from .._named import by_value, name_written, node_called
 from .._numbers import fitting
 from .._operation import operation
 from .._overlaps import refuse_overlap, refuse_partly
@@ -323,8 +323,8 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
         raise IndexError(f"too many indices for tensor of dimension {len(self._ms_shape)} (got {len(indices)})")
     expect_dtype_of(self, values)
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
+    before = self._ms_node
     if not accumulate:
-        before = self._ms_node
         subscript.setitem(self, key, values)
         return self if self._ms_node is before else watch(self, *indices)  # masks too: backward reads their positions
     check_writable(self, uniform=True)  # torch only warns if elements share memory
@@ -332,7 +332,8 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     for read in (values, *indices):
         if isinstance(read, TensorBase):
             refuse_partial_overlap(self, read, alike=False)
-    return _added_at(self, key, values)
+    _added_at(self, key, values)
+    return self if self._ms_node is before else name_written(self, "IndexPutBackward0")
 
 
 def _added_on_host(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> TensorBase | None:

@@ -23,6 +23,7 @@ F.nll_loss(t, k); F.nll_loss(t, k, reduction="sum"); F.cross_entropy(t, k); F.cr
 F.cross_entropy(t, k, weight=torch.ones(2)); F.cross_entropy(b, k[None, :, None].expand(1, 2, 2)); F.kl_div(t, t.detach())
 F.cross_entropy(t, p.detach()); F.linear(t, t); F.linear(t, t, t[0]); F.linear(b, t); F.linear(b, t, t[0]); F.linear(t[0], t); F.rrelu(t)
 F.linear(t[0], t, t[0]); F.rrelu(t, training=True)
+z.real; z.imag; z.conj_physical(); (t * 1).index_put_((j,), t[0], accumulate=True); (t * 1).index_put_((j,), t[0])
 F.group_norm(b, 2); F.glu(t); F.grid_sample(b, t[None, :, None].expand(1, 2, 1, 2), align_corners=False); F.interpolate(b, 4)
 F.interpolate(b, 4, mode="bilinear"); F.pixel_shuffle(b.repeat(1, 2, 1, 1), 2); F.max_pool1d(b[0], 2); F.max_pool2d(b[0], 2)
 F.adaptive_avg_pool2d(b[0], 2); F.adaptive_max_pool1d(b[0], 1); F.avg_pool1d(b[0], 2); F.max_pool2d(b, 2); F.embedding_bag(k[None], t)
@@ -37,7 +38,7 @@ def test_names(both: Both, call: str) -> None:
         t = torch.tensor([[1.5, 2.5], [0.5, 3.5]], requires_grad=True)
         names = {
             "torch": torch, "F": torch.nn.functional, "t": t, "p": t.sigmoid(), "s": t @ t.T + torch.eye(2), "i": torch.tensor([[0]]),
-            "j": torch.tensor([0]), "k": torch.tensor([0, 1]), "b": t.expand(1, 2, 2, 2), "c": torch.cat([t, t[:, :1]], 1),
+            "j": torch.tensor([0]), "k": torch.tensor([0, 1]), "b": t.expand(1, 2, 2, 2), "c": torch.cat([t, t[:, :1]], 1), "z": t * (1 + 2j),
         }  # fmt: skip
         return eval(call, names).grad_fn.name()
 
