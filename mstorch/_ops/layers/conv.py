@@ -9,13 +9,15 @@ from ..._backend import runtime
 from ..._backend.errors import nameless, not_for
 from ..._backend.onednn.library import FOUND
 from ..._backend.table import kernel
-from ..._core.tensor_base import TensorBase
+from ..._core.strides import channels_last_strides, normalize, suggests_channels_last
+from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.apply import apply
 from ..._tape.ways import ways
 from ..._tape.windows import no_view
 from .._autocast import LOWER
 from .._dispatch import call, cpp_word, type_word, with_format
 from .._operation import operation
+from ..memory.copying import is_contiguous
 from ..shape import views
 from ..shape.join import cat
 
@@ -185,7 +187,7 @@ def _convolve(
     else:
         result = call(_conv, (input, weight, bias), stride, padding, dilation, groups, label=_node_name(input))
     no_view(result)
-    return views.squeeze(result, 0) if single else with_format(result, input, weight)
+    return views.squeeze(result, 0) if single else _ordered(result, input, weight)
 
 
 def _node_name(input: TensorBase) -> str:
@@ -202,6 +204,19 @@ def _without_channels(
     shape = (input._ms_shape[0], 0, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
     parts = [views.reshape(part, (-1,))[:0] for part in (input, weight, bias) if part is not None]
     return views.reshape(cat(parts), shape)
+
+
+def _ordered(result: TensorBase, input: TensorBase, weight: TensorBase) -> TensorBase:
+    """Return a result in the order of memory of the input or the weight. torch convolves lines as images of height 1, which are channels
+    last if the stride of a dimension of length 1 says so."""
+    stride = input._ms_stride
+    if len(input._ms_shape) != 3 or stride is None or not is_contiguous(input):
+        return with_format(result, input, weight)
+    (n, c, length), (first, second, last) = input._ms_shape, stride
+    if not suggests_channels_last((n, c, 1, length), (first, second, length * last, last)):
+        return result
+    strides = channels_last_strides(result._ms_shape)
+    return in_order(result, normalize(result._ms_shape, strides))
 
 
 _DIRECT = ("float32", "float16", "bfloat16")
@@ -282,7 +297,7 @@ def _convolve_transposed(
     else:
         result = call(_conv_transpose, (input, weight, bias), *args, label=_node_name(input))
     no_view(result)
-    return views.squeeze(result, 0) if single else with_format(result, input, weight)
+    return views.squeeze(result, 0) if single else _ordered(result, input, weight)
 
 
 @operation(autocast=LOWER)
