@@ -13,7 +13,8 @@ from .._backend.initializers import initial
 from .._core.above import above
 from .._core.generator import Generator, engine_of
 from .._core.overriding import is_taken
-from .._core.tensor_base import array_of
+from .._core.strides import dense_order
+from .._core.tensor_base import array_of, strides_of
 from .._core.warned import warn
 from .._ops._numbers import refuse_tracked
 from .._ops._operation import IN_PLACE, operation
@@ -87,11 +88,15 @@ def trunc_normal_(
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
         )
-    dense = is_contiguous(tensor)
+    shape, contiguous = tensor._ms_shape, is_contiguous(tensor)
+    dense = None if contiguous else dense_order(shape, strides_of(tensor))
+    order = range(len(shape)) if dense is None else dense  # torch draws in the order of memory
     array = random.draw(
-        "trunc_normal", engine_of(generator), tensor._ms_shape, float(mean), float(std), float(a), float(b), tensor._ms_dtype.name,
-        dense, dense,
+        "trunc_normal", engine_of(generator), tuple(shape[i] for i in order), float(mean), float(std), float(a), float(b),
+        tensor._ms_dtype.name, contiguous, contiguous or dense is not None,
     )
+    if dense is not None:
+        array = array.transpose(np.argsort(order))
     _fill(getattr(tensor, "_local_tensor", tensor), array)  # the local shard of a DTensor
     return tensor
 
