@@ -54,12 +54,18 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
     "binomial of a row": lambda t, x: t.binomial((x * 20).round()[:1], x),
     "gamma": lambda t, x: t._standard_gamma(x),
     "dirichlet": lambda t, x: t._sample_dirichlet(x),
-    "Categorical": lambda t, x: t.distributions.Categorical(x).sample(),
-    "OneHotCategorical": lambda t, x: t.distributions.OneHotCategorical(x).sample(),
-    "MixtureSameFamily": lambda t, x: t.distributions.MixtureSameFamily(t.distributions.Categorical(x), t.distributions.Normal(x, x)).sample(),
-    "expanded mixture": lambda t, x: t.distributions.MixtureSameFamily(
-        t.distributions.Categorical(x), t.distributions.Normal(x, x)).expand((2, *x.shape[:-1])).sample(),
+    "Categorical": lambda t, x: t.distributions.Categorical(x, validate_args=False).sample(),
+    "OneHotCategorical": lambda t, x: t.distributions.OneHotCategorical(x, validate_args=False).sample(),
+    "MixtureSameFamily": lambda t, x: _mixture(t, x).sample(),
+    "expanded mixture": lambda t, x: _mixture(t, x).expand((2, *x.shape[:-1])).sample(),
 }  # fmt: skip
+
+
+def _mixture(t: Any, x: Any) -> Any:
+    weights = t.distributions.Categorical(x, validate_args=False)
+    return t.distributions.MixtureSameFamily(weights, t.distributions.Normal(x, x), validate_args=False)
+
+
 ONE = {"Bernoulli", "Exponential", "Poisson", "Geometric", "HalfNormal", "HalfCauchy", "Chi2", "StudentT", "Dirichlet"}
 TWO = {"Normal", "Beta", "Gamma", "Cauchy", "Laplace", "Gumbel", "LogNormal", "VonMises", "Weibull", "Pareto", "FisherSnedecor", "Kumaraswamy",
        "InverseGamma", "NegativeBinomial", "RelaxedBernoulli"}  # fmt: skip
@@ -67,7 +73,7 @@ TWO = {"Normal", "Beta", "Gamma", "Cauchy", "Laplace", "Gumbel", "LogNormal", "V
 
 def _of_distribution(name: str) -> Callable[[Any, Any], Any]:
     def sampled(t: Any, x: Any) -> Any:
-        return getattr(t.distributions, name)(*([x] if name in ONE else [x, x])).sample()
+        return getattr(t.distributions, name)(*([x] if name in ONE else [x, x]), validate_args=False).sample()
 
     return sampled
 

@@ -60,3 +60,11 @@ def test_sharing(both: Any, name: str, layout: str) -> None:
         return found, shares, found is x, x
 
     both(body)
+
+
+def test_module_of_parametrized_classes(both: Any) -> None:
+    def body(torch: Any) -> Any:
+        layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        return type(layer).__module__.partition(".")[2], type(layer).__qualname__
+
+    both(body)

@@ -194,7 +194,7 @@ def _no_state(self: Module) -> Any:
 def _make_parametrized(module: Module) -> None:
     """Replace the module's class by a new subclass that can hold properties."""
     cls = type(module)
-    members: dict[str, Any] = {"__getstate__": _no_state, "__module__": cls.__module__}
+    members: dict[str, Any] = {"__getstate__": _no_state, "__module__": __name__}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = _deepcopy
     module.__class__ = type(cls)(f"Parametrized{cls.__name__}", (cls,), members)
