@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .device import device
-from .dtype import dtype
+from .dtype import PYTHON_TYPES, dtype
 from .formats import layout, memory_format
 from .generator import Generator
 from .schemas import Schema, lines, parse
@@ -459,7 +459,7 @@ _OF_KIND = {
     "Bool": lambda value: isinstance(value, (bool, np.bool_)), "Text": lambda value: isinstance(value, str), "Ints": _ints,
     "Storage": lambda value: type(value).__name__ in ("TypedStorage", "UntypedStorage"),
     "Tensors": _tensors, "Sequence[Float]": lambda value: isinstance(value, (tuple, list)),
-    "DType": lambda value: isinstance(value, (dtype, type)),
+    "DType": lambda value: isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_TYPES),
     "OptionalTensors": _optional_tensors,
     "Layout": lambda value: isinstance(value, layout), "MemoryFormat": lambda value: isinstance(value, memory_format),
     "Place": lambda value: isinstance(value, (device, str, int)), "Generator": lambda value: isinstance(value, Generator),

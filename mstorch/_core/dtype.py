@@ -115,6 +115,8 @@ DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
+PYTHON_TYPES: dict[type, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+"""Python's types that may be given as dtypes."""
 
 
 STORED_DTYPES = tuple(dtype(name, 3 if name == COMPLEX_HALF else 2, -1) for name in STORED)
@@ -213,7 +215,7 @@ class finfo:
     """Numerical properties of a floating-point (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
 
     def __init__(self, type: dtype | None = None) -> None:
-        kind = get_default_dtype() if type is None else type
+        kind = get_default_dtype() if type is None else PYTHON_TYPES.get(type, type)  # type: ignore[call-overload]
         if not isinstance(kind, dtype) or kind.is_integral:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
         kind = kind.to_real()
@@ -261,6 +263,7 @@ class iinfo:
     """Numerical properties of an integer dtype: ``bits max min``."""
 
     def __init__(self, type: dtype) -> None:
+        type = PYTHON_TYPES.get(type, type)  # type: ignore[call-overload]
         if not isinstance(type, dtype) or not type.is_integral:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         if type is bool_:

@@ -26,7 +26,7 @@ from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
 from .no_memory import limit_reached, tells_no_memory
 from .other_words import in_own_words
-from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore
+from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore, with_dtypes
 from .size import Size
 from .warned import warn
 
@@ -402,7 +402,9 @@ def entry(
             words = in_own_words(known_as, function, given, named, error)
             if words is not None:
                 return entered(*given, **words)
-            numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
+            numbers = with_dtypes(given, named, error)
+            if numbers is None:
+                numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
             if numbers is not None:
                 return entered(*numbers[0], **numbers[1])
             refused = explained(known_as, function, given, named, error)

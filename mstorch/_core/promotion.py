@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from .._backend.arrays import Number
 from .._backend.errors import TYPE_NAMES
 from .._backend.float8 import STORED
 from .dtype import (
+    PYTHON_TYPES,
     bfloat16,
     bool_,
     complex32,
@@ -24,14 +26,28 @@ from .dtype import (
 )  # fmt: skip
 
 
+def refuse_other_dtype(function: str, given: Any) -> None:
+    """Raise torch's TypeError for a ``dtype`` that is none."""
+    if not isinstance(given, dtype):
+        raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(given).__name__}")
+
+
+def as_dtypes(function: str, **given: Any) -> list[dtype]:
+    """Return the arguments, of which Python's types stand for dtypes. Raise torch's TypeError for other values."""
+    found: list[Any] = [PYTHON_TYPES.get(value, value) if isinstance(value, type) else value for value in given.values()]
+    for place, (name, value) in enumerate(zip(given, found), 1):
+        if not isinstance(value, dtype):
+            raise TypeError(f"{function}(): argument '{name}' (position {place}) must be torch.dtype, not {type(value).__name__}")
+    return found
+
+
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Return the smallest dtype to which both dtypes can be promoted."""
+    if type1.__class__ is not dtype or type2.__class__ is not dtype:
+        type1, type2 = as_dtypes("promote_types", type1=type1, type2=type2)
     if type1 is type2:
         return type1
-    for place, given in enumerate((type1, type2), 1):
-        if not isinstance(given, dtype):
-            raise TypeError(f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(given).__name__}")
     for kind, other in ((type1, type2), (type2, type1)):
         if kind.name.startswith("float8"):
             names = (WORDS.get(each.name, each.name.capitalize()) for each in (type1, type2))
@@ -103,6 +119,7 @@ def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Return whether a cast keeps the category: float to int and complex to real do not."""
+    from_, to = as_dtypes("can_cast", from_=from_, to=to)
     if from_.category > to.category:
         return False
     return not (to is bool_ and from_ is not bool_)

@@ -15,6 +15,7 @@ from .._backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, no
 from .._backend.float8 import STORED
 from .._backend.raw import Raw
 from .call_forms import refusal, refusal_below, with_numbers
+from .dtype import PYTHON_TYPES
 from .public_names import HANDED_ON, IN_PYTHON
 from .raised import foreign, in_a_library
 from .sparse_parts import is_sparse
@@ -40,6 +41,16 @@ def in_numbers(
     method = room == "Tensor"
     found = with_numbers(room, last, args[method:], named)
     return None if found is None else ((*args[:method], *found[0]), found[1])
+
+
+def with_dtypes(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Return the arguments of a failed call with Python's types replaced by the dtypes they stand for; None if there are none, or if
+    the ``error`` is about a value."""
+    given = (*args, *named.values())
+    if isinstance(error, ValueError) or not any(value.__class__ is type and value in PYTHON_TYPES for value in given):
+        return None
+    found = [PYTHON_TYPES[value] if value.__class__ is type and value in PYTHON_TYPES else value for value in given]
+    return tuple(found[: len(args)]), dict(zip(named, found[len(args) :]))
 
 
 def _has_0d_tensor(value: Any, depth: int = 0) -> bool:

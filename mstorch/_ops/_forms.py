@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from .._core.call_forms import NUMPY_NAMES
-from .._core.dtype import bool_, complex128, dtype, float64, int64
+from .._core.dtype import PYTHON_TYPES, dtype
 from .._core.overriding import without_keywords
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn_once
@@ -35,9 +35,6 @@ def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
     )  # fmt: skip
 
-
-# Python types that may be given as dtypes.
-PYTHON_TYPES: dict[type, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 SELF = Forms({"self": "input"})
 SECTIONS = Forms({"sections": "indices_or_sections", "indices": "indices_or_sections"})

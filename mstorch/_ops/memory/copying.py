@@ -1,6 +1,7 @@
 """Copies and conversions: clone, contiguous, to, type, copy_."""
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from ..._core.device import device
 from ..._core.device import device as device_class
 from ..._core.dtype import (
     DTYPES,
+    PYTHON_TYPES,
     bfloat16,
     bool_,
     by_name,
@@ -55,7 +57,7 @@ from .._dispatch import (
     type_word,
     write_array,
 )
-from .._forms import PYTHON_TYPES, Forms
+from .._forms import Forms
 from .._numbers import filling
 from .._operation import operation
 from .._scalars import scalar_array
@@ -287,6 +289,8 @@ def as_dtype(name: Any) -> dtype:
         name = f"torch.{name.rpartition('.')[2]}"
     if TensorBase in getattr(name, "__mro__", ()):  # class Tensor itself
         return get_default_dtype()
+    if not isinstance(name, (str, builtins.type)):
+        raise TypeError("dtype must be a type, str, or dtype object")
     found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
     if found is None:
         raise ValueError(f"invalid type: '{getattr(name, '__name__', name)}'")

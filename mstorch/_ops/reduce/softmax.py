@@ -8,6 +8,7 @@ from ..._backend.errors import not_for
 from ..._backend.table import Kernel, kernel
 from ..._core.dtype import dtype, finfo, float32
 from ..._core.modes import grad_set_to
+from ..._core.promotion import refuse_other_dtype
 from ..._core.tensor_base import TensorBase
 from ..._tape.composite import record
 from ..._tape.ways import followed
@@ -27,6 +28,7 @@ _log_softmax = kernel("log_softmax")
 def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
     axis = wrap_dim(dim, len(input._ms_shape))
     kind = kind or input._ms_dtype
+    refuse_other_dtype(name.partition("_lastdim")[0], kind)
     if kind.is_integral:
         if 0 not in input._ms_shape:
             raise not_for(name, kind.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
-from ..._core.promotion import promote_types
+from ..._core.promotion import promote_types, refuse_other_dtype
 from ..._core.tensor_base import TensorBase, recording
 from ..._tape.composite import record
 from ..._tape.ways import followed, fused
@@ -57,6 +57,7 @@ def vector_norm(
 
 def refuse_norm_dtype(name: str, own: dtype, asked: dtype) -> None:
     """Raise torch's error for a ``dtype`` of a norm that is not floating, or not complex as the input is, or narrower than the input's."""
+    refuse_other_dtype(name.replace(".", "_"), asked)
     if asked.is_integral:
         raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {type_word(asked)}")
     if own.is_complex != asked.is_complex:

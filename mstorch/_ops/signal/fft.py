@@ -396,13 +396,21 @@ def _step(n: int, d: float) -> float:
     return 1.0 / (n * d) if n * d else math.inf
 
 
+def _real_kind(function: str, given: dtype | None) -> dtype:
+    """Return the dtype of frequencies; raise RuntimeError for integers."""
+    kind = given or get_default_dtype()
+    if kind.is_integral:
+        raise RuntimeError(f"{function} requires a floating point or complex dtype")
+    return kind
+
+
 def fftfreq(
     n: int, d: float = 1.0, *, out: TensorBase | None = None, dtype: dtype | None = None, layout: layout | None = None,
     device: device | str | int | None = None, requires_grad: bool = False,
 ) -> TensorBase:  # fmt: skip
     """Return the frequencies of ``fft``'s results: first the nonnegative, then the negative frequencies."""
     refuse_tracked(d)
-    kind = dtype or get_default_dtype()
+    kind = _real_kind("fftfreq", dtype)
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * _step(n, d)
     return _frequencies(found, requires_grad, out)
 
@@ -413,7 +421,7 @@ def rfftfreq(
 ) -> TensorBase:  # fmt: skip
     """Return the frequencies of ``rfft``'s results."""
     refuse_tracked(d)
-    found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * _step(n, d)
+    found = arange(0, n // 2 + 1, dtype=_real_kind("rfftfreq", dtype), device=device) * _step(n, d)
     return _frequencies(found, requires_grad, out)
 
 
