@@ -6,7 +6,7 @@ from typing import Any
 
 from .ascend._primitives import one
 from .kernels._nodes import constant
-from .kernels.of_devices import OPS
+from .kernels.of_devices import COMPOSED, OPS
 from .kernels.sort import ops_argsort, ops_kth_index, ops_topk_indices
 from .primitives import run
 from .raw import Raw
@@ -53,10 +53,8 @@ same(
 )  # fmt: skip
 
 
-same(
-    "by the host: nobody looked for kernels of these gradients",
-    *OPS,
-)  # fmt: skip
+same("by the host: nobody looked for kernels of these gradients", *OPS)
+absent("composed of others: nobody looked for such kernels", *COMPOSED)
 
 
 # Operations whose CPU row uses other libraries than MindSpore, or is composed of such rows

@@ -1,18 +1,21 @@
-"""Operations that the host computes in one kernel, and that are composed of others on devices.
+"""Operations that one kernel computes, on the host or on a device, and that are composed of others elsewhere.
 
-Their gradient is a function of arrays; when the gradient itself is to be differentiated, the composed form is used instead.
+Their gradient is a function of bare values; when the gradient itself is to be differentiated, the composed form is used instead.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._backend.table import Kernel
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from . import engine
+from .apply import apply
 from .node import Edge, Node, Passed, Saved, bare, bare_twin, edge_of, named, saved_input
+from .ways import fused
 
 Slope = Callable[..., Sequence[Any]]
 
@@ -99,3 +102,22 @@ def record(
     node.result = Saved(result, True) if unchanged else None
     return result
 
+
+
+def by_kernel(
+    op: Kernel, slope: Callable[..., Any], tensors: tuple[Any, ...], args: tuple[Any, ...], label: str, composed: Callable[..., Any],
+    direct: bool = False,
+) -> TensorBase | None:  # fmt: skip
+    """Return the result of a device's kernel ``op(*tensors, *args)``; None if it has none for the tensors, or if they are in a capture.
+
+    ``slope(wanted, gradient, *tensors, *args)`` returns the gradients, of bare values; ``wanted`` tells for each tensor if its gradient is
+    used. For ``composed`` and ``direct`` see ``record``."""
+    kind = tensors[0]._ms_dtype
+    if modes.native is not None or any(tensor._ms_dtype is not kind for tensor in tensors) or not fused(op.op, kind, *tensors):
+        return None
+    with grad_set_to(False):
+        found = apply(op, kind, tensors, args)
+    if not followed(tensors):
+        return found
+    wanted = tuple(map(is_tracked, tensors))
+    return record(found, tensors, label, lambda g, *values: slope(wanted, g, *values, *args), composed, direct=direct)

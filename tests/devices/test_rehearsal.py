@@ -25,7 +25,7 @@ def test_what_only_a_real_device_does(what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", ["beside", "fused", "guards", "memory", "together", "stand_in operations", "indices refused", "indices early"]
+    "what", ["beside", "fused", "guards", "memory", "one_kernel", "together", "stand_in operations", "indices refused", "indices early"]
 )
 def test_programs_of_the_device(what: str) -> None:
     """Run the programs of the stand-in. A CPU kernel of MindSpore raises here, because on an Ascend it would run on the device."""

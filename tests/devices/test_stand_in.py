@@ -26,7 +26,7 @@ def test_what_runs_on_the_stand_in(what: str) -> None:
     assert _run(["-m", "tests.devices.stand_in", what], True).strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("what", ["beside", "fused", "guards", "memory", "npu", "places", "scattered", "together"])
+@pytest.mark.parametrize("what", ["beside", "fused", "guards", "memory", "npu", "one_kernel", "places", "scattered", "together"])
 def test_programs_of_the_device(what: str) -> None:
     assert _run(["-m", f"tests.devices.{what}"], True).strip().splitlines()[-1] == "[]"
 

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     index,
     layers,
     linalg,
+    loss,
     math,
     reduce,
     resample,

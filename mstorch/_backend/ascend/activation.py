@@ -6,18 +6,13 @@ from typing import Any
 from ..kernels._nodes import constant
 from ..raw import Raw
 from ._primitives import enter_all, run
-from .math import expm1
 
 
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
-    """Compute Elu; Selu and Celu are a multiple of Elu with other arguments."""
-    if scale == 1 and input_scale == 1:
-        return run("EluExt", x, at=(float(alpha),))
-    if input_scale == 1:
-        return run("Mul", run("EluExt", x, at=(float(alpha),)), constant(scale, x))
-    low = expm1(run("Mul", run("Minimum", x, constant(0, x)), constant(input_scale, x)))
-    high = run("Mul", run("Maximum", x, constant(0, x)), constant(scale, x))
-    return run("AddExt", high, run("Mul", low, constant(alpha * scale, x)), 1)
+    """Compute Elu; Selu and Celu are a multiple of Elu of a multiple."""
+    x = x if input_scale == 1 else run("Mul", x, constant(input_scale, x))
+    found = run("EluExt", x, at=(float(alpha * input_scale),))
+    return found if scale == input_scale else run("Mul", found, constant(scale / input_scale, found))
 
 
 def _prelu(x: Raw, weight: Raw) -> Raw:

@@ -10,12 +10,13 @@ _PAGES: dict[str, str] = {
     "float16 float32 float64":
         "Acosh",
     "float16 bfloat16 float32":
-        "AdaptiveAvgPool2d Addmm ApplyAdamWV2 Baddbmm BatchNorm BatchNormBackward Convolution ConvolutionBackward CrossEntropyLoss "
-        "CrossEntropyLossGrad EluBackward EmbeddingDenseBackward FlashAttentionScore FlashAttentionScoreGrad GeluBackwardV2 GeluV2 "
-        "GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward "
-        "Im2colBackward LayerNorm LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid "
-        "Matmul MaxPool2dWithIndices MaxPool2dWithMask MaxPool2dWithMaskBackward Mish MishBackward Mm NLLLoss SoftshrinkBackward "
-        "ThresholdBackward UpsampleBilinear2dBackward",
+        "AdaptiveAvgPool2d Addmm ApplyAdamWV2 Baddbmm BatchNorm BatchNormBackward BinaryCrossEntropy BinaryCrossEntropyBackward "
+        "BinaryCrossEntropyWithLogits BinaryCrossEntropyWithLogitsBackward Convolution ConvolutionBackward CrossEntropyLoss "
+        "CrossEntropyLossGrad Elu EluBackward EmbeddingDenseBackward Expm1 FlashAttentionScore FlashAttentionScoreGrad "
+        "GeluBackwardV2 GeluV2 GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward Im2colBackward LayerNorm "
+        "LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid Matmul MaxPool2dWithIndices MaxPool2dWithMask "
+        "MaxPool2dWithMaskBackward Mish MishBackward Mm MseLoss MseLossBackward NLLLoss SmoothL1Loss SmoothL1LossBackward "
+        "SoftMarginLoss SoftMarginLossBackward SoftshrinkBackward ThresholdBackward UpsampleBilinear2dBackward",
     "uint8 int8 int16 int32 int64":
         "Bincount",
     "float16 bfloat16 float32 float64":
@@ -37,7 +38,7 @@ _PAGES: dict[str, str] = {
     "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
         "ArgMax ArgMin Hardtanh",
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
-        "Atan Atan2 Cummin Exp2 IndexAdd IndexPutImpl",
+        "Atan Atan2 Cummin Exp2 IndexAdd IndexPutImpl Log1p",
     "bool uint8 int8 int16 int32 int64 uint32 float16 bfloat16 float32 complex64":
         "Roll",
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64":
@@ -64,29 +65,33 @@ PAGE_OF: dict[str, str] = {
     "along": "Matmul", "argmax": "ArgMax", "argmin": "ArgMin", "argsort": "Sort", "asin": "Asin", "asinh": "Asinh", "atan": "Atan",
     "atan2": "Atan2", "attention": "FlashAttentionScore", "attention_grad": "FlashAttentionScoreGrad", "avg_pool": "Convolution",
     "baddbmm": "Baddbmm", "batch_norm_eval": "BatchNorm", "batch_norm_grad": "BatchNormBackward", "batch_norm_parts": "BatchNorm",
-    "batch_norm_parts_grad": "BatchNormBackward", "batch_norm_train": "BatchNorm", "bitwise_not": "BitwiseNot",
-    "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor", "bmm": "Matmul", "clone": "InplaceCopy",
-    "col2im": "Im2colBackward", "conv": "Convolution", "conv2d": "Convolution", "conv2d_both": "ConvolutionBackward",
-    "conv2d_input": "ConvolutionBackward", "conv2d_weight": "ConvolutionBackward", "conv_transpose": "Convolution",
-    "conv_transpose2d": "Convolution", "count_positions": "Bincount", "cross_entropy": "CrossEntropyLoss",
-    "cross_entropy_grad": "CrossEntropyLossGrad", "cross_entropy_parts": "CrossEntropyLoss", "cummin_indices": "Cummin",
-    "cumsum": "Cumsum", "elu_grad": "EluBackward", "hardshrink_grad": "HardshrinkBackward", "hardsigmoid_grad": "HardsigmoidBackward",
-    "group_norm_grad": "GroupNormBackward", "group_norm_parts": "GroupNorm", "leaky_relu_grad": "LeakyReluBackward",
-    "mish_grad": "MishBackward", "softplus_grad": "SoftplusBackward",
-    "softshrink_grad": "SoftshrinkBackward", "threshold_grad": "ThresholdBackward",
-    "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "fmod": "FmodTensor",
-    "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "hardtanh": "Hardtanh",
-    "im2col": "ConstantPadNd", "index": "Index", "index_placed": "IndexPutImpl", "index_select": "IndexSelect",
-    "index_write": "IndexAdd", "kth_index": "Sort", "layer_norm": "LayerNorm", "layer_norm_grad": "LayerNormBackward",
-    "layer_norm_parts": "LayerNorm", "leaky_relu": "LeakyRelu", "lerp_scalar": "Lerps", "linalg_qr": "LinalgQr", "linear": "Matmul",
-    "linear_bias": "Addmm", "log10": "Log10", "log2": "Log2", "log_softmax": "LogSoftmax", "logaddexp": "LogAddExp",
+    "batch_norm_parts_grad": "BatchNormBackward", "batch_norm_train": "BatchNorm", "bce_logits_loss": "BinaryCrossEntropyWithLogits",
+    "bce_logits_loss_grad": "BinaryCrossEntropyWithLogitsBackward", "bce_loss": "BinaryCrossEntropy",
+    "bce_loss_grad": "BinaryCrossEntropyBackward", "bitwise_not": "BitwiseNot", "bitwise_or": "BitwiseOrTensor",
+    "bitwise_xor": "BitwiseXorTensor", "bmm": "Matmul", "clone": "InplaceCopy", "col2im": "Im2colBackward", "conv": "Convolution",
+    "conv2d": "Convolution", "conv2d_both": "ConvolutionBackward", "conv2d_input": "ConvolutionBackward",
+    "conv2d_weight": "ConvolutionBackward", "conv_transpose": "Convolution", "conv_transpose2d": "Convolution",
+    "count_positions": "Bincount", "cross_entropy": "CrossEntropyLoss", "cross_entropy_grad": "CrossEntropyLossGrad",
+    "cross_entropy_parts": "CrossEntropyLoss", "cummin_indices": "Cummin", "cumsum": "Cumsum", "elu": "Elu", "elu_grad": "EluBackward",
+    "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "expm1": "Expm1", "fmod": "FmodTensor",
+    "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "group_norm_grad": "GroupNormBackward",
+    "group_norm_parts": "GroupNorm", "hardshrink_grad": "HardshrinkBackward", "hardsigmoid_grad": "HardsigmoidBackward",
+    "hardtanh": "Hardtanh", "huber_loss": "SmoothL1Loss", "huber_loss_grad": "SmoothL1LossBackward", "im2col": "ConstantPadNd",
+    "index": "Index", "index_placed": "IndexPutImpl", "index_select": "IndexSelect", "index_write": "IndexAdd", "kth_index": "Sort",
+    "layer_norm": "LayerNorm", "layer_norm_grad": "LayerNormBackward", "layer_norm_parts": "LayerNorm", "leaky_relu": "LeakyRelu",
+    "leaky_relu_grad": "LeakyReluBackward", "lerp_scalar": "Lerps", "linalg_qr": "LinalgQr", "linear": "Matmul", "linear_bias": "Addmm",
+    "log10": "Log10", "log1p": "Log1p", "log2": "Log2", "log_softmax": "LogSoftmax", "logaddexp": "LogAddExp",
     "logaddexp2": "LogAddExp2", "logsigmoid": "LogSigmoid", "max_pool": "MaxPool2dWithMask",
-    "max_pool_grad": "MaxPool2dWithMaskBackward", "max_pool_indices": "MaxPool2dWithIndices", "mish": "Mish", "mm": "Mm",
-    "nll": "NLLLoss", "nll_grad": "NLLLoss", "nll_parts": "NLLLoss", "p_norm": "LinalgVectorNorm", "pad": "ConstantPadNd",
-    "pad_like": "IndexSelect", "pick_along": "IndexSelect", "put": "InplacePut", "remainder": "RemainderTensorTensor", "roll": "Roll",
-    "running_sum": "Cumsum", "scatter": "Scatter", "segment_sum": "ScatterAdd", "small_matmul": "Matmul", "stack": "Stack",
-    "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold", "tile": "Repeat",
-    "topk_indices": "Topk", "triangle": "Tril", "upsample": "UpsampleBilinear2d", "upsample_grad": "UpsampleBilinear2dBackward",
+    "max_pool_grad": "MaxPool2dWithMaskBackward", "max_pool_indices": "MaxPool2dWithIndices", "mish": "Mish",
+    "mish_grad": "MishBackward", "mm": "Mm", "mse_loss": "MseLoss", "mse_loss_grad": "MseLossBackward", "nll": "NLLLoss",
+    "nll_grad": "NLLLoss", "nll_parts": "NLLLoss", "p_norm": "LinalgVectorNorm", "pad": "ConstantPadNd", "pad_like": "IndexSelect",
+    "pick_along": "IndexSelect", "put": "InplacePut", "remainder": "RemainderTensorTensor", "roll": "Roll", "running_sum": "Cumsum",
+    "scatter": "Scatter", "segment_sum": "ScatterAdd", "small_matmul": "Matmul", "smooth_l1_loss": "SmoothL1Loss",
+    "smooth_l1_loss_grad": "SmoothL1LossBackward", "soft_margin_loss": "SoftMarginLoss",
+    "soft_margin_loss_grad": "SoftMarginLossBackward", "softplus_grad": "SoftplusBackward", "softshrink_grad": "SoftshrinkBackward",
+    "stack": "Stack", "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold",
+    "threshold_grad": "ThresholdBackward", "tile": "Repeat", "topk_indices": "Topk", "triangle": "Tril",
+    "upsample": "UpsampleBilinear2d", "upsample_grad": "UpsampleBilinear2dBackward",
 }  # fmt: skip
 """Documentation page by row: that of the kernel which determines its dtypes."""
 

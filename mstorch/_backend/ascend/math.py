@@ -63,45 +63,14 @@ def _angle(x: Raw) -> Raw:
     return run("Select", run("NotEqual", x, x), x, found)
 
 
-# Below this bound a series is used, because the CPU's kernels round to multiples of 1.2e-7; the device's kernels were not tested.
-_NEAR = 0.1
-
-
-def _series(x: Raw, coefficients: tuple[float, ...]) -> Raw:
-    """Evaluate a polynomial by Horner's scheme, highest coefficient first."""
-    found = run("AddExt", run("Mul", x, constant(coefficients[0], x)), constant(coefficients[1], x), 1)
-    for coefficient in coefficients[2:]:
-        found = run("AddExt", run("Mul", found, x), constant(coefficient, x), 1)
-    return found
-
-
-def _near_zero(x: Raw, near: Raw, far: Raw) -> Raw:
-    return run("Select", run("Less", run("Abs", x), constant(_NEAR, x)), near, far)
-
-
-def expm1(x: Raw) -> Raw:
-    """Return ``exp(x) - 1``; near 0 it is computed by the series ``x * (1 + x/2 + x²/6 + …)``."""
-    double = NAME_OF[x.dtype] == "float64"
-    series = _series(x, tuple(1 / math.factorial(n) for n in range(12 if double else 6, 0, -1)))
-    return _near_zero(x, run("Mul", x, series), run("Expm1", x))
-
-
-def log1p(x: Raw) -> Raw:
-    """Return ``log(1 + x)``; near 0 as ``2 atanh(s)`` with ``s = x / (2 + x)``."""
-    double = NAME_OF[x.dtype] == "float64"
-    ratio = run("Div", x, run("AddExt", x, constant(2, x), 1))
-    series = _series(run("Mul", ratio, ratio), tuple(2 / n for n in range(13 if double else 7, 0, -2)))
-    return _near_zero(x, run("Mul", ratio, series), run("Log1p", x))
-
-
 def _xlog1py(x: Raw, y: Raw) -> Raw:
-    found = run("Mul", x, log1p(y))
+    found = run("Mul", x, run("Log1p", y))
     nothing = run("LogicalAnd", run("Equal", x, constant(0, x)), run("Equal", y, y))
     return run("Select", nothing, constant(0, x), found)
 
 
 enter_all({
-    "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": expm1, "log1p": log1p, "log2": "Log2",
+    "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
     "log10": "Log10", "exp2": "Exp2", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "AsinExt", "acos": "AcosExt",
     "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
     "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "atan2": "Atan2Ext",

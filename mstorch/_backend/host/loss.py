@@ -1,7 +1,11 @@
 """Losses on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from scipy import special
 
 from ..._quiet import quiet
 from ..arrays import Array
@@ -94,5 +98,56 @@ def numpy_binary_cross_entropy(x: Array, target: Array) -> Array:
         return np.asarray((target - x.dtype.type(1)) * np.maximum(np.log1p(-x), bound) - target * np.maximum(np.log(x), bound))
 
 
+# Reduced losses, which are one kernel on a device each; the stand-in device plays them. Their gradients get x, y and the rest after g.
+
+
+def _reduced(losses: Callable[..., Array]) -> Callable[..., Array]:
+    def loss(x: Array, y: Array, reduction: str, *rest: Any) -> Array:
+        with quiet():
+            found = losses(x, y, *rest)
+            found = found if reduction == "none" else found.sum() if reduction == "sum" else found.mean()
+        return np.asarray(found, x.dtype)
+
+    return loss
+
+
+def _reduced_grad(slopes: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the gradient of a reduced loss, given that of each of its terms for ``x``: ``slopes(g, x, y, *rest)``."""
+
+    def slope(g: Array, x: Array, y: Array, reduction: str, *rest: Any) -> Array:
+        with quiet():
+            found = slopes(g, x, y, *rest)
+            return np.asarray(found / x.size if reduction == "mean" else found, x.dtype)
+
+    return slope
+
+
+def _with_logits(x: Array, y: Array, weight: Array | None, positive: Array | None) -> Array:
+    logs = -np.logaddexp(x.dtype.type(0), -x)
+    found = (1 - y) * x - (logs if positive is None else logs * (1 + (positive - 1) * y))
+    return found if weight is None else found * weight
+
+
+def _with_logits_slope(g: Array, x: Array, y: Array, weight: Array | None, positive: Array | None) -> Array:
+    share, t = special.expit(x), y if positive is None else positive * y
+    found = g * ((share - y) if positive is None else (t + 1 - y) * share - t)
+    return found if weight is None else found * weight
+
+
+def _soft_margin_slope(g: Array, x: Array, y: Array) -> Array:
+    away = np.exp(-y * x)
+    return g * -y * (away / (1 + away))
+
+
+for _op, _losses, _slopes in (
+    ("mse_loss", lambda x, y: squares(x - y), lambda g, x, y: squares_slope(x - y, g, 1)),
+    ("smooth_l1_loss", lambda x, y, beta: smooth(x - y, beta), lambda g, x, y, beta: smooth_slope(x - y, g, 1, beta)),
+    ("huber_loss", lambda x, y, delta: huber(x - y, delta), lambda g, x, y, delta: huber_slope(x - y, g, 1, delta)),
+    ("bce_loss", numpy_binary_cross_entropy, lambda g, x, y: g * ((x - y) / np.maximum(x * (1 - x), x.dtype.type(1e-12)))),
+    ("bce_logits_loss", _with_logits, _with_logits_slope),
+    ("soft_margin_loss", lambda x, y: np.log1p(np.exp(-y * x)), _soft_margin_slope),
+):
+    define_host(_op, _reduced(_losses), FLOATS, HALF)
+    define_host(f"{_op}_grad", _reduced_grad(_slopes), FLOATS, HALF)
 define_host("nll", numpy_nll, FLOATS, HALF)
 define_host("binary_cross_entropy", numpy_binary_cross_entropy, FLOATS, HALF)

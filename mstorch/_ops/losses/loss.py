@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..._core.warned import warn
 from ..._quiet import quiet
 from ..._tape.composite import record
 from ..._tape.node import watch
-from ..._tape.ways import ways
+from ..._tape.ways import fused, ways
 from ..._tape.whole import followed, in_one_piece
 from ..._tape.whole import record as record_whole
 from .._autocast import FLOAT32
@@ -38,6 +38,7 @@ from ..memory.copying import to_dtype
 from ..memory.creation import full as filled
 from ..reduce.reduce import sum as sum_of
 from ..shape import views
+from .loss_kernel import loss_by_kernel
 from .loss_reduction import chosen, reduced
 
 PUBLIC_IN = "nn.functional"
@@ -87,7 +88,7 @@ def mse_loss(
     reduction = chosen(reduction, size_average, reduce)
     _refuse("mse_cpu", input, target, weight)
     if weight is None:
-        return _difference_loss("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
+        return _difference_loss(_MSE, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
 
 
@@ -99,23 +100,39 @@ def _mse_slope(difference: TensorBase, g: TensorBase, share: float) -> TensorBas
     return mul(mul(difference, 2 * share), g)
 
 
-def _difference_loss(
-    label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
-    input: TensorBase, target: TensorBase, reduction: str, *rest: Any,
-) -> TensorBase:  # fmt: skip
-    """Return the losses of ``input - target``, reduced, as a single autograd node that saves input and target, as in torch.
+class _Difference(NamedTuple):
+    """A loss of ``input - target``.
 
     ``losses(input, target, *rest)`` returns the unreduced losses; ``slope(difference, gradient, share, *rest)`` returns the gradient, where
     ``share`` is the factor of each loss in the result (1, or 1 / n for the mean). ``of_array(difference, *rest)`` and ``array_slope`` do
-    the same for arrays, if both tensors are in host memory and have one shape."""
+    the same for arrays, if both tensors are in host memory and have one shape. ``op`` names the kernel of devices."""
+
+    label: str
+    op: str
+    losses: Callable[..., Any]
+    slope: Callable[..., Any]
+    of_array: Callable[..., Any]
+    array_slope: Callable[..., Any]
+
+
+def _difference_loss(of: _Difference, input: TensorBase, target: TensorBase, reduction: str, *rest: Any) -> TensorBase:
+    """Return the losses of ``input - target``, reduced, as a single autograd node that saves input and target, as in torch."""
     refuse_tracked(*rest)
     if input._ms_shape == target._ms_shape and input._ms_stride is target._ms_stride is None and _fits_arrays(input, target):
-        return _difference_loss_of_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
+        return _difference_loss_of_arrays(of, input, target, reduction, rest)
+    if not LEVELS and input._ms_shape == target._ms_shape:
+
+        def recorded(g: TensorBase, *inputs: Any) -> list[TensorBase | None]:
+            return _slopes_between((g,), (), inputs, of.slope, reduction == "mean", *rest)
+
+        found = loss_by_kernel(of.op, of.label, input, target, (reduction, *rest), recorded, True)
+        if found is not None:
+            return found
     if not followed((input, target)) or LEVELS and levels_of_all((input, target)):  # tangents go through the parts
-        return reduced(losses(input, target, *rest), reduction)
+        return reduced(of.losses(input, target, *rest), reduction)
     with grad_set_to(False):
-        found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
-    return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
+        found = reduced(of.losses(input.detach(), target.detach(), *rest), reduction)
+    return record(of.label, _slopes_between, (input, target), (found,), of.slope, reduction == "mean", *rest, needed=())[0]
 
 
 def _fits_arrays(input: TensorBase, target: TensorBase) -> bool:
@@ -123,11 +140,10 @@ def _fits_arrays(input: TensorBase, target: TensorBase) -> bool:
 
 
 def _difference_loss_of_arrays(
-    label: str, slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: TensorBase,
-    target: TensorBase, reduction: str, rest: tuple[Any, ...],
+    of: _Difference, input: TensorBase, target: TensorBase, reduction: str, rest: tuple[Any, ...]
 ) -> TensorBase:  # fmt: skip
     with quiet(), grad_set_to(False):
-        found = reduced(fresh(np.asarray(of_array(array_of(input) - array_of(target), *rest))), reduction)
+        found = reduced(fresh(np.asarray(of.of_array(array_of(input) - array_of(target), *rest))), reduction)
     if not followed((input, target)):
         return found
     needed, share = (is_tracked(input), is_tracked(target)), 1 / max(math.prod(input._ms_shape), 1) if reduction == "mean" else 1.0
@@ -135,12 +151,12 @@ def _difference_loss_of_arrays(
     def slopes(g: Array, x: Array, y: Array) -> list[Any]:
         with quiet():
             parts = (x - y if needed[0] else None, y - x if needed[1] else None)
-            return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]
+            return [None if part is None else np.asarray(of.array_slope(part, g, share, *rest)) for part in parts]
 
     def recorded(g: TensorBase, *inputs: Any) -> list[TensorBase | None]:
-        return _slopes_between((g,), (), inputs, slope, reduction == "mean", *rest)
+        return _slopes_between((g,), (), inputs, of.slope, reduction == "mean", *rest)
 
-    return record_whole(found, (input, target), label, slopes, recorded, direct=True)
+    return record_whole(found, (input, target), of.label, slopes, recorded, direct=True)
 
 
 def _slopes_between(
@@ -197,7 +213,7 @@ def smooth_l1_loss(
     if beta == 0:
         return reduced(abs_of(_difference(input, target)), reduction)
     _refuse("smooth_l1_cpu", input, target)
-    return _difference_loss("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
+    return _difference_loss(_SMOOTH, input, target, reduction, beta)
 
 
 def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
@@ -226,7 +242,7 @@ def huber_loss(
         check_result_cast(kind, input._ms_dtype)
     _refuse("huber_cpu", input, target, weight)
     if weight is None:
-        return _difference_loss("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
+        return _difference_loss(_HUBER, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)
 
 
@@ -241,6 +257,11 @@ def _huber(input: TensorBase, target: TensorBase, delta: float) -> TensorBase:
 def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: float) -> TensorBase:
     ends = mul(sign(difference.detach()), share)
     return where(abs_of(difference) >= delta, mul(mul(ends, delta), g), mul(mul(difference, share), g))
+
+
+_MSE = _Difference("MseLossBackward0", "mse_loss", _squares, _mse_slope, host.squares, host.squares_slope)
+_SMOOTH = _Difference("SmoothL1LossBackward0", "smooth_l1_loss", _smooth, _smooth_slope, host.smooth, host.smooth_slope)
+_HUBER = _Difference("HuberLossBackward0", "huber_loss", _huber, _huber_slope, host.huber, host.huber_slope)
 
 
 def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:
@@ -274,6 +295,11 @@ def binary_cross_entropy(
     values = readable(target if target._ms_dtype.itemsize != 2 else target.detach().float())
     if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
+    found = None if weight is not None or is_tracked(target) else loss_by_kernel(
+        "bce_loss", "BinaryCrossEntropyBackward0", input, target, (reduction,), lambda x, y: reduced(call(_bce, (x, y)), reduction)
+    )
+    if found is not None:
+        return found
     loss = call(_bce, (input, target)) if math.prod(input._ms_shape) else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(target._ms_shape, weight._ms_shape)))
@@ -302,6 +328,21 @@ def _of_logits_in_graph(input: Any, target: Any, weight: Any, reduction: str, po
     return reduced(loss if weight is None else mul(loss, weight), reduction)
 
 
+def _of_logits_by_kernel(input: TensorBase, target: TensorBase, weight: Any, reduction: str, pos_weight: Any) -> TensorBase | None:
+    kind, shape = input._ms_dtype, input._ms_shape
+    given = [item for item in (weight, pos_weight) if item is not None]
+    if any(item._ms_dtype is not kind or broadcast_shape(shape, item._ms_shape) != shape for item in given):
+        return None
+    if is_tracked(target) or not fused("bce_logits_loss", kind, *given):
+        return None
+    wide = [None if item is None else views.expand(item, shape) for item in (weight, pos_weight)]
+
+    def recorded(g: TensorBase, x: TensorBase, y: TensorBase) -> list[TensorBase | None]:
+        return [_logits_slopes((g,), (), (x, y), weight, pos_weight, reduction == "mean")[0], None]
+
+    return loss_by_kernel("bce_logits_loss", "BinaryCrossEntropyWithLogitsBackward0", input, target, (reduction, *wide), recorded, True)
+
+
 @ways(captured=_of_logits_in_graph)
 def _of_logits(
     input: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, pos_weight: TensorBase | None
@@ -312,6 +353,8 @@ def _of_logits(
                 f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
                 "This input cannot have requires_grad True."
             )
+    if (found := _of_logits_by_kernel(input, target, weight, reduction, pos_weight)) is not None:
+        return watch(found, weight, pos_weight)
     x, y = input.detach(), target.detach()
     with grad_set_to(False):
         logs = logsigmoid(x)
@@ -432,6 +475,11 @@ def soft_margin_loss(
 ) -> TensorBase:
     """Return ``log(1 + exp(-target * input))``, reduced; infinite where the exponential overflows."""
     reduction = chosen(reduction, size_average, reduce)
+    if not is_tracked(target):
+        in_parts = lambda x, y: reduced(log1p(exp(mul(x, neg(y)))), reduction)
+        by_kernel = loss_by_kernel("soft_margin_loss", "SoftMarginLossBackward0", input, target, (reduction,), in_parts)
+        if by_kernel is not None:
+            return by_kernel
     found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
     return reduced(in_order_of(found, input) if found._ms_shape == input._ms_shape else found, reduction)
 

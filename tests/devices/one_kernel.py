@@ -1,0 +1,112 @@
+"""Functions that are one kernel on the stand-in device, forward and backward, beside the CPU: ``python -m tests.devices.one_kernel``.
+
+Values, gradients and second derivatives in all floating dtypes, of contiguous and of transposed operands; and the number of kernels.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+from mstorch._backend import cost
+
+F = torch.nn.functional
+NEAR = {torch.float32: 1e-4, torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+class Case:
+    """A function of tensors, made from random numbers of some shapes, of which the first ``leaves`` require grad.
+
+    ``forward`` and ``backward`` are the most kernels that it launches in single precision. ``other`` maps the other numbers to those that
+    the function gets."""
+
+    def __init__(
+        self, function: Callable[..., Any], *shapes: tuple[int, ...], leaves: int = 1, forward: int = 1, backward: int = 1, second: bool = True,
+        other: Callable[[Any], Any] = lambda y: y,
+    ) -> None:  # fmt: skip
+        self.function, self.shapes, self.leaves, self.most, self.second, self.other = function, shapes, leaves, (forward, backward), second, other
+
+    def computed(self, place: str, kind: Any, transposed: bool) -> tuple[list[Any], list[int], str]:
+        """Return the result and the gradients, the kernels there and back, and the name of the node."""
+        torch.manual_seed(3)
+        given = []
+        for number, shape in enumerate(self.shapes):
+            made = torch.randn(shape).to(kind)
+            made = (made if number < self.leaves else self.other(made)).to(place)
+            given.append(made.transpose(0, -1).contiguous().transpose(0, -1) if transposed and made.dim() > 1 else made)
+        leaves = [item.requires_grad_() for item in given[: self.leaves]]
+        with cost.counted() as there:
+            found = self.function(*given)
+        g = torch.linspace(0.5, 1.5, max(found.numel(), 1)).to(kind).reshape(found.shape).to(place)
+        with cost.counted() as back:
+            slopes = torch.autograd.grad(found, leaves, g)
+        parts = [found, *slopes]
+        if self.second and kind in (torch.float32, torch.float64):
+            again = torch.autograd.grad((self.function(*given) ** 2).sum(), leaves, create_graph=True)
+            parts += [item for item in torch.autograd.grad(sum((item**2).sum() for item in again), leaves, allow_unused=True) if item is not None]
+        many = [sum(counted.kernels.values()) + sum(counted.casts.values()) for counted in (there, back)]
+        return [part.detach().cpu().double() for part in parts], many, found.grad_fn.name()
+
+
+def _loss(name: str, other: Callable[[Any], Any] = lambda y: y, leaves: int = 1, extra: int = 0, **rest: Any) -> dict[str, Case]:
+    """Return the cases of a loss of a target and ``extra`` weights: with each reduction, and of numbers."""
+    probability, huber = int(name == "binary_cross_entropy"), int(name == "huber_loss")
+
+    def of(how: str) -> Callable[..., Any]:
+        def loss(x: Any, y: Any, *more: Any) -> Any:
+            return getattr(F, name)(x.sigmoid() if probability else x, y, reduction=how, **rest, **dict(zip(("weight", "pos_weight"), more)))
+
+        return loss
+
+    most = {"forward": 1 + probability + huber, "backward": 1 + probability + huber + leaves - 1}
+    sizes = {"mean": (4, 6), "sum": (4, 6), "none": (4, 6), "sum of numbers": ()}
+    return {f"{name}, {how}, {rest}, {leaves}, {extra}": Case(of(how.split()[0]), *[size] * (2 + extra), leaves=leaves, other=other, **most) for how, size in sizes.items()}
+
+
+def _hot(y: Any) -> Any:
+    return (y > 0).to(y.dtype) + 0.25
+
+
+CASES: dict[str, Case] = {
+    **_loss("mse_loss"), **_loss("mse_loss", leaves=2), **_loss("smooth_l1_loss", beta=0.7), **_loss("smooth_l1_loss", leaves=2), **_loss("huber_loss", delta=0.7),
+    **_loss("binary_cross_entropy", torch.sigmoid), **_loss("binary_cross_entropy_with_logits", torch.sigmoid),
+    **_loss("binary_cross_entropy_with_logits", _hot, extra=1), **_loss("binary_cross_entropy_with_logits", _hot, extra=2),
+    **_loss("soft_margin_loss", torch.sign),
+}  # fmt: skip
+
+
+def ends() -> list[str]:
+    """Losses that differ from the CPU's at infinities, NaN and the ends of their branches."""
+    wrong = []
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([-inf, -200.0, -1.0, -0.5, 0.0, 0.5, 1.0, 200.0, inf, nan])
+    for name, values in (("mse_loss", x), ("smooth_l1_loss", x), ("huber_loss", x), ("binary_cross_entropy_with_logits", x), ("soft_margin_loss", x), ("binary_cross_entropy", torch.tensor([0.0, 1e-30, 0.5, 1.0]))):
+        found = []
+        for place in ("cpu", "npu"):
+            leaf = values.clone().to(place).requires_grad_()
+            y = getattr(F, name)(leaf, torch.ones_like(leaf), reduction="none")
+            y.backward(torch.ones_like(y))
+            found.append((y.detach().cpu(), leaf.grad.cpu()))
+        if not all(torch.allclose(a, b, 1e-5, 1e-6, equal_nan=True) for a, b in zip(*found)):
+            wrong.append(f"ends of {name}: {found}")
+    return wrong
+
+
+def values() -> list[str]:
+    """Cases that differ from the CPU, or launch more kernels than they need."""
+    wrong = []
+    for name, case in CASES.items():
+        for kind, near in NEAR.items():
+            for transposed in (False, True):
+                here, _, label = case.computed("cpu", kind, transposed)
+                there, many, own = case.computed("npu", kind, transposed)
+                if label != own or len(here) != len(there) or not all(a.shape == b.shape and torch.allclose(a, b, near, near) for a, b in zip(here, there)):
+                    far = [float((a - b).abs().max()) if a.shape == b.shape else (a.shape, b.shape) for a, b in zip(here, there)]
+                    wrong.append(f"{name}, {kind}, transposed {transposed}: {label} {own} {far}")
+                if kind is torch.float32 and not transposed and any(count > most for count, most in zip(many, case.most)):
+                    wrong.append(f"{name}: kernels {many}, not {case.most}")
+    return wrong
+
+
+if __name__ == "__main__":
+    print(values() + ends())
