@@ -47,11 +47,30 @@ def kept(make: Callable[..., Tables]) -> Callable[..., Tables]:
         found = make(*numbers)
         for table in found if isinstance(found, tuple) else (found,):
             if isinstance(table, np.ndarray) and not ON_CPU:
-                _TABLES[id(table)] = {}
-                weakref.finalize(table, _TABLES.pop, id(table), None)
+                _keep(table, _TABLES, {})
         return found
 
     return made
+
+
+def _keep(table: Array, by_identity: dict[int, Any], value: Any) -> None:
+    """Store a value for an array until the array is freed."""
+    by_identity[id(table)] = value
+    weakref.finalize(table, by_identity.pop, id(table), None)
+
+
+_TURNED: dict[int, Array] = {}
+
+
+def turned(matrix: Array) -> Array:
+    """Return the transpose of a matrix in row-major order; that of one that a ``kept`` function returned is sent to a device once, too."""
+    found = _TURNED.get(id(matrix))
+    if found is None:
+        found = np.ascontiguousarray(matrix.T)
+        if id(matrix) in _TABLES:
+            _keep(found, _TABLES, {})
+            _keep(matrix, _TURNED, found)
+    return found
 
 
 def table_of(array: Array, name: str) -> Raw:
@@ -64,6 +83,16 @@ def table_of(array: Array, name: str) -> Raw:
     if found is None:
         found = sent[name] = from_numpy(np.array(array, NP_DTYPE[name], order="C"))
         found._of_storage = True  # a tensor made of it gets memory of its own
+        found._sent = sent
+    return found
+
+
+def table_cast(table: Raw, name: str, cast: Callable[[], Raw]) -> Raw:
+    """Return a table of the device in another dtype. That of a kept table is cast once."""
+    sent = getattr(table, "_sent", {})
+    found = sent.get(name)
+    if found is None:
+        found = sent[name] = cast()
     return found
 
 

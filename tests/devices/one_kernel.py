@@ -11,6 +11,7 @@ import mstorch as torch
 from mstorch._backend import cost
 
 F = torch.nn.functional
+SINGLE_AND_HALF = torch.float32, torch.float16
 NEAR = {torch.float32: 1e-4, torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
@@ -22,8 +23,9 @@ class Case:
 
     def __init__(
         self, function: Callable[..., Any], *shapes: tuple[int, ...], leaves: int = 1, forward: int = 1, backward: int = 1, second: bool = True,
-        other: Callable[[Any], Any] = lambda y: y,
+        other: Callable[[Any], Any] = lambda y: y, kinds: Any = None,
     ) -> None:  # fmt: skip
+        self.kinds = kinds or tuple(NEAR)
         self.function, self.shapes, self.leaves, self.most, self.second, self.other = function, shapes, leaves, (forward, backward), second, other
 
     def computed(self, place: str, kind: Any, transposed: bool) -> tuple[list[Any], list[int], str]:
@@ -72,6 +74,19 @@ CASES: dict[str, Case] = {
     **_loss("binary_cross_entropy", torch.sigmoid), **_loss("binary_cross_entropy_with_logits", torch.sigmoid),
     **_loss("binary_cross_entropy_with_logits", _hot, extra=1), **_loss("binary_cross_entropy_with_logits", _hot, extra=2),
     **_loss("soft_margin_loss", torch.sign),
+    "glu": Case(F.glu, (4, 6)), "glu, rows": Case(lambda x: F.glu(x, 0), (4, 6, 3)), "logsigmoid": Case(F.logsigmoid, (4, 6)), "elu": Case(F.elu, (4, 6)),
+    "celu": Case(lambda x: F.celu(x, 0.7), (4, 6), forward=3, backward=2), "prelu": Case(F.prelu, (4, 6), (6,), leaves=2), "prelu, one": Case(F.prelu, (4, 6, 3), (1,), leaves=2),
+    "prelu, vector": Case(F.prelu, (6,), (1,), leaves=2, backward=7),
+    "conv1d": Case(F.conv1d, (2, 4, 9), (6, 4, 3), (6,), leaves=3), "conv2d": Case(lambda x, w, b: F.conv2d(x, w, b, 2, 1, 1, 2), (2, 4, 7, 8), (6, 2, 3, 2), (6,), leaves=3),
+    "conv3d": Case(F.conv3d, (2, 4, 4, 5, 4), (6, 4, 2, 2, 2), (6,), leaves=3), "conv2d, input": Case(F.conv2d, (2, 4, 7, 8), (6, 4, 3, 2), (6,), backward=2),
+    "conv2d, weight": Case(lambda w, b, x: F.conv2d(x, w, b), (6, 4, 3, 2), (6,), (2, 4, 7, 8), leaves=2, backward=2), "conv2d, bias": Case(lambda b, w, x: F.conv2d(x, w, b), (6,), (6, 4, 3, 2), (2, 4, 7, 8)),
+    "conv_transpose1d": Case(F.conv_transpose1d, (2, 4, 9), (4, 6, 3), (6,), leaves=3), "conv_transpose3d": Case(F.conv_transpose3d, (2, 4, 3, 4, 3), (4, 6, 2, 2, 2), (6,), leaves=3),
+    "conv_transpose2d": Case(lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1, 2, 1), (2, 4, 5, 4), (4, 3, 3, 2), (6,), leaves=3),
+    "grid_sample, bicubic": Case(lambda x, g: F.grid_sample(x, g, "bicubic", "reflection", False), (2, 3, 4, 5), (2, 3, 6, 2), leaves=2, kinds=SINGLE_AND_HALF, forward=77, backward=40),
+    **{f"grid_sample, {mode}, {padding}, {corners}, {len(size)}": Case(
+        lambda x, g, mode=mode, padding=padding, corners=corners: F.grid_sample(x, g, mode, padding, corners), (2, 3, *size), (2, *out, len(size)), leaves=2, kinds=SINGLE_AND_HALF, second=mode != "nearest",
+    ) for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection") for corners in (False, True)
+      for size, out in (((4, 5), (3, 6)), ((3, 4, 5), (2, 3, 4)))},
 }  # fmt: skip
 
 
@@ -96,7 +111,8 @@ def values() -> list[str]:
     """Cases that differ from the CPU, or launch more kernels than they need."""
     wrong = []
     for name, case in CASES.items():
-        for kind, near in NEAR.items():
+        for kind in case.kinds:
+            near = NEAR[kind]
             for transposed in (False, True):
                 here, _, label = case.computed("cpu", kind, transposed)
                 there, many, own = case.computed("npu", kind, transposed)

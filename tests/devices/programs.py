@@ -64,7 +64,76 @@ LOSSES: dict[str, Callable[[str], Run]] = {
     "multilabel soft margin": _loss("multilabel_soft_margin_loss", lambda x: (x > 0).float()),
     "multilabel margin": _loss("multilabel_margin_loss", lambda x: (x * 0 - 1).long()),
 }  # fmt: skip
-PROGRAMS: dict[str, Callable[[str], Run]] = LOSSES
+
+
+def _layer(make: Callable[[Any], Any], *shape: int) -> Callable[[str], Run]:
+    """Return a program: a layer of torch.nn, forward and backward."""
+
+    def program(place: str) -> Run:
+        torch = _torch()
+        torch.manual_seed(0)
+        layer, x = make(torch.nn).to(place), torch.randn(*shape).to(place).requires_grad_()
+        g = torch.ones_like(layer(x).detach())
+
+        def run() -> Any:
+            layer.zero_grad()
+            found = layer(x)
+            found.backward(g)
+            return found
+
+        return run
+
+    return program
+
+
+def _f(name: str, *args: Any, **named: Any) -> Callable[..., Any]:
+    return lambda *given: getattr(_torch().nn.functional, name)(*given, *args, **named)
+
+
+LAYERS: dict[str, Callable[[str], Run]] = {
+    "grid_sample": _both_ways(_f("grid_sample", align_corners=False), (2, 3, 8, 8), (2, 5, 5, 2)),
+    "grid_sample, nearest": _both_ways(_f("grid_sample", "nearest", align_corners=False), (2, 3, 8, 8), (2, 5, 5, 2)),
+    "grid_sample, bicubic": _both_ways(_f("grid_sample", "bicubic", align_corners=False), (2, 3, 8, 8), (2, 5, 5, 2)),
+    "grid_sample, reflection": _both_ways(_f("grid_sample", padding_mode="reflection", align_corners=False), (2, 3, 8, 8), (2, 5, 5, 2)),
+    "grid_sample, solid": _both_ways(_f("grid_sample", align_corners=True), (2, 3, 4, 4, 4), (2, 3, 3, 3, 3)),
+    "affine_grid": _both_ways(_f("affine_grid", (2, 3, 8, 8), align_corners=False), (2, 2, 3)),
+    "Conv1d": _layer(lambda nn: nn.Conv1d(4, 6, 3), 2, 4, 9), "Conv2d": _layer(lambda nn: nn.Conv2d(4, 6, 3), 2, 4, 9, 9), "Conv3d": _layer(lambda nn: nn.Conv3d(4, 6, 3), 2, 4, 5, 5, 5),
+    "ConvTranspose2d": _layer(lambda nn: nn.ConvTranspose2d(4, 6, 3), 2, 4, 9, 9), "ConvTranspose1d": _layer(lambda nn: nn.ConvTranspose1d(4, 6, 3), 2, 4, 9),
+    "Linear": _layer(lambda nn: nn.Linear(4, 6), 5, 4), "Linear of three": _layer(lambda nn: nn.Linear(4, 6), 2, 5, 4), "Bilinear": _both_ways(_f("bilinear"), (5, 4), (5, 3), (6, 4, 3), (6,)),
+    "GLU": _both_ways(_f("glu"), (4, 6)), "softsign": _both_ways(_f("softsign"), (4, 6)), "PReLU": _layer(lambda nn: nn.PReLU(6), 4, 6), "logsigmoid": _both_ways(_f("logsigmoid"), (4, 6)),
+    "PReLU of one": _layer(lambda nn: nn.PReLU(), 4, 6, 3, 3), "ELU": _both_ways(_f("elu"), (4, 6)), "CELU": _both_ways(_f("celu", 2.0), (4, 6)), "SELU": _both_ways(_f("selu"), (4, 6)), "tanhshrink": _both_ways(_f("tanhshrink"), (4, 6)),
+    "softmin": _both_ways(_f("softmin", -1), (4, 6)), "log_softmax": _both_ways(_f("log_softmax", -1), (4, 6)), "softmax": _both_ways(_f("softmax", -1), (4, 6)),
+    "attention": _both_ways(_f("scaled_dot_product_attention"), (2, 4, 6, 16), (2, 4, 6, 16), (2, 4, 6, 16)),
+    "attention, mask": _both_ways(lambda q, k, v, m: _torch().nn.functional.scaled_dot_product_attention(q, k, v, m), (2, 4, 6, 16), (2, 4, 6, 16), (2, 4, 6, 16), (6, 6), frozen=1),
+    "attention, odd heads": _both_ways(_f("scaled_dot_product_attention"), (2, 4, 6, 5), (2, 4, 6, 5), (2, 4, 6, 5)),
+    "MultiheadAttention": _layer(lambda nn: _alone(nn.MultiheadAttention(16, 4, batch_first=True)), 2, 6, 16),
+    "TransformerEncoderLayer": _layer(lambda nn: nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True), 2, 6, 16),
+    "antialias": _both_ways(_f("interpolate", size=(5, 4), mode="bilinear", antialias=True), (2, 3, 8, 8)), "bilinear": _both_ways(_f("interpolate", size=(5, 4), mode="bilinear"), (2, 3, 8, 8)),
+    "bicubic": _both_ways(_f("interpolate", size=(12, 12), mode="bicubic"), (2, 3, 8, 8)), "nearest": _both_ways(_f("interpolate", scale_factor=2), (2, 3, 8, 8)),
+    "nearest-exact": _both_ways(_f("interpolate", scale_factor=2, mode="nearest-exact"), (2, 3, 8, 8)), "area": _both_ways(_f("interpolate", size=(5, 4), mode="area"), (2, 3, 8, 8)),
+    "LayerNorm": _layer(lambda nn: nn.LayerNorm(6), 4, 6), "GroupNorm": _layer(lambda nn: nn.GroupNorm(2, 6), 4, 6, 5), "BatchNorm2d": _layer(lambda nn: nn.BatchNorm2d(6), 4, 6, 5, 5),
+    "InstanceNorm2d": _layer(lambda nn: nn.InstanceNorm2d(6, affine=True), 4, 6, 5, 5), "RMSNorm": _layer(lambda nn: nn.RMSNorm(6), 4, 6), "LocalResponseNorm": _layer(lambda nn: nn.LocalResponseNorm(2), 4, 6, 5, 5),
+    "MaxPool2d": _layer(lambda nn: nn.MaxPool2d(2), 4, 6, 6, 6), "AvgPool2d": _layer(lambda nn: nn.AvgPool2d(2), 4, 6, 6, 6), "AdaptiveAvgPool2d": _layer(lambda nn: nn.AdaptiveAvgPool2d(1), 4, 6, 6, 6),
+    "AdaptiveMaxPool2d": _layer(lambda nn: nn.AdaptiveMaxPool2d(3), 4, 6, 6, 6), "LPPool2d": _layer(lambda nn: nn.LPPool2d(2, 2), 4, 6, 6, 6), "MaxPool1d": _layer(lambda nn: nn.MaxPool1d(2), 4, 6, 6),
+    "pixel_shuffle": _both_ways(_f("pixel_shuffle", 2), (2, 8, 3, 3)), "unfold": _both_ways(_f("unfold", 2), (2, 3, 5, 5)), "fold": _both_ways(_f("fold", (5, 5), 2), (2, 12, 16)),
+    "cosine_similarity": _both_ways(_f("cosine_similarity"), (4, 6), (4, 6)), "normalize": _both_ways(_f("normalize"), (4, 6)), "pairwise_distance": _both_ways(_f("pairwise_distance"), (4, 6), (4, 6)),
+    "cdist": _both_ways(lambda a, b: _torch().cdist(a, b), (4, 6), (5, 6)), "einsum": _both_ways(lambda a, b: _torch().einsum("bij,bjk->bik", a, b), (2, 3, 4), (2, 4, 5)),
+}  # fmt: skip
+
+
+def _alone(attention: Any) -> Any:
+    class Alone(_torch().nn.Module):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = attention
+
+        def forward(self, x: Any) -> Any:
+            return self.attention(x, x, x, need_weights=False)[0]
+
+    return Alone()
+
+
+PROGRAMS: dict[str, Callable[[str], Run]] = {**LOSSES, **LAYERS}
 
 
 def by_torch(name: str) -> Counter[str]:

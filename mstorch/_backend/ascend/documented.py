@@ -14,13 +14,14 @@ _PAGES: dict[str, str] = {
         "BinaryCrossEntropyWithLogits BinaryCrossEntropyWithLogitsBackward Convolution ConvolutionBackward CrossEntropyLoss "
         "CrossEntropyLossGrad Elu EluBackward EmbeddingDenseBackward Expm1 FlashAttentionScore FlashAttentionScoreGrad "
         "GeluBackwardV2 GeluV2 GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward Im2colBackward LayerNorm "
-        "LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid Matmul MaxPool2dWithIndices MaxPool2dWithMask "
-        "MaxPool2dWithMaskBackward Mish MishBackward Mm MseLoss MseLossBackward NLLLoss SmoothL1Loss SmoothL1LossBackward "
-        "SoftMarginLoss SoftMarginLossBackward SoftshrinkBackward ThresholdBackward UpsampleBilinear2dBackward",
+        "LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid LogSigmoidBackward Matmul MaxPool2dWithIndices "
+        "MaxPool2dWithMask MaxPool2dWithMaskBackward Mish MishBackward Mm MseLoss MseLossBackward NLLLoss PreluBackward "
+        "SmoothL1Loss SmoothL1LossBackward SoftMarginLoss SoftMarginLossBackward SoftshrinkBackward ThresholdBackward "
+        "UpsampleBilinear2dBackward",
     "uint8 int8 int16 int32 int64":
         "Bincount",
     "float16 bfloat16 float32 float64":
-        "LeakyReluBackward LogSoftmax SoftplusBackward UpsampleBilinear2d",
+        "Glu GluBackward LeakyReluBackward LogSoftmax SoftplusBackward UpsampleBilinear2d",
     "bool uint8 int8 int16 int32 int64":
         "BitwiseNot",
     "float16 float32 float64 complex64 complex128":
@@ -69,25 +70,26 @@ PAGE_OF: dict[str, str] = {
     "bce_logits_loss_grad": "BinaryCrossEntropyWithLogitsBackward", "bce_loss": "BinaryCrossEntropy",
     "bce_loss_grad": "BinaryCrossEntropyBackward", "bitwise_not": "BitwiseNot", "bitwise_or": "BitwiseOrTensor",
     "bitwise_xor": "BitwiseXorTensor", "bmm": "Matmul", "clone": "InplaceCopy", "col2im": "Im2colBackward", "conv": "Convolution",
-    "conv2d": "Convolution", "conv2d_both": "ConvolutionBackward", "conv2d_input": "ConvolutionBackward",
-    "conv2d_weight": "ConvolutionBackward", "conv_transpose": "Convolution", "conv_transpose2d": "Convolution",
+    "conv2d": "Convolution", "conv2d_input": "ConvolutionBackward", "conv2d_weight": "ConvolutionBackward",
+    "conv_grad": "ConvolutionBackward", "conv_transpose": "Convolution", "conv_transpose2d": "Convolution",
     "count_positions": "Bincount", "cross_entropy": "CrossEntropyLoss", "cross_entropy_grad": "CrossEntropyLossGrad",
     "cross_entropy_parts": "CrossEntropyLoss", "cummin_indices": "Cummin", "cumsum": "Cumsum", "elu": "Elu", "elu_grad": "EluBackward",
     "embedding": "Embedding", "embedding_grad": "EmbeddingDenseBackward", "exp2": "Exp2", "expm1": "Expm1", "fmod": "FmodTensor",
-    "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "group_norm_grad": "GroupNormBackward",
-    "group_norm_parts": "GroupNorm", "hardshrink_grad": "HardshrinkBackward", "hardsigmoid_grad": "HardsigmoidBackward",
-    "hardtanh": "Hardtanh", "huber_loss": "SmoothL1Loss", "huber_loss_grad": "SmoothL1LossBackward", "im2col": "ConstantPadNd",
-    "index": "Index", "index_placed": "IndexPutImpl", "index_select": "IndexSelect", "index_write": "IndexAdd", "kth_index": "Sort",
-    "layer_norm": "LayerNorm", "layer_norm_grad": "LayerNormBackward", "layer_norm_parts": "LayerNorm", "leaky_relu": "LeakyRelu",
+    "frac": "Frac", "gelu": "GeluV2", "gelu_grad": "GeluBackwardV2", "gelu_tanh": "GeluV2", "glu": "Glu", "glu_grad": "GluBackward",
+    "group_norm_grad": "GroupNormBackward", "group_norm_parts": "GroupNorm", "hardshrink_grad": "HardshrinkBackward",
+    "hardsigmoid_grad": "HardsigmoidBackward", "hardtanh": "Hardtanh", "huber_loss": "SmoothL1Loss",
+    "huber_loss_grad": "SmoothL1LossBackward", "im2col": "ConstantPadNd", "index": "Index", "index_placed": "IndexPutImpl",
+    "index_select": "IndexSelect", "index_write": "IndexAdd", "kth_index": "Sort", "layer_norm": "LayerNorm",
+    "layer_norm_grad": "LayerNormBackward", "layer_norm_parts": "LayerNorm", "leaky_relu": "LeakyRelu",
     "leaky_relu_grad": "LeakyReluBackward", "lerp_scalar": "Lerps", "linalg_qr": "LinalgQr", "linear": "Matmul", "linear_bias": "Addmm",
     "log10": "Log10", "log1p": "Log1p", "log2": "Log2", "log_softmax": "LogSoftmax", "logaddexp": "LogAddExp",
-    "logaddexp2": "LogAddExp2", "logsigmoid": "LogSigmoid", "max_pool": "MaxPool2dWithMask",
+    "logaddexp2": "LogAddExp2", "logsigmoid": "LogSigmoid", "logsigmoid_grad": "LogSigmoidBackward", "max_pool": "MaxPool2dWithMask",
     "max_pool_grad": "MaxPool2dWithMaskBackward", "max_pool_indices": "MaxPool2dWithIndices", "mish": "Mish",
     "mish_grad": "MishBackward", "mm": "Mm", "mse_loss": "MseLoss", "mse_loss_grad": "MseLossBackward", "nll": "NLLLoss",
     "nll_grad": "NLLLoss", "nll_parts": "NLLLoss", "p_norm": "LinalgVectorNorm", "pad": "ConstantPadNd", "pad_like": "IndexSelect",
-    "pick_along": "IndexSelect", "put": "InplacePut", "remainder": "RemainderTensorTensor", "roll": "Roll", "running_sum": "Cumsum",
-    "scatter": "Scatter", "segment_sum": "ScatterAdd", "small_matmul": "Matmul", "smooth_l1_loss": "SmoothL1Loss",
-    "smooth_l1_loss_grad": "SmoothL1LossBackward", "soft_margin_loss": "SoftMarginLoss",
+    "pick_along": "IndexSelect", "prelu_grad": "PreluBackward", "put": "InplacePut", "remainder": "RemainderTensorTensor",
+    "roll": "Roll", "running_sum": "Cumsum", "scatter": "Scatter", "segment_sum": "ScatterAdd", "small_matmul": "Matmul",
+    "smooth_l1_loss": "SmoothL1Loss", "smooth_l1_loss_grad": "SmoothL1LossBackward", "soft_margin_loss": "SoftMarginLoss",
     "soft_margin_loss_grad": "SoftMarginLossBackward", "softplus_grad": "SoftplusBackward", "softshrink_grad": "SoftshrinkBackward",
     "stack": "Stack", "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold",
     "threshold_grad": "ThresholdBackward", "tile": "Repeat", "topk_indices": "Topk", "triangle": "Tril",

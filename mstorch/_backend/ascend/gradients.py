@@ -95,6 +95,9 @@ _ROWS: dict[str, Function | str] = {
     "leaky_relu_grad": lambda g, x, slope: run("LeakyReLUGradExt", g, x, float(slope), False), "elu_grad": _elu_grad,
     "softplus_grad": lambda g, x, beta, bound: run("SoftplusGradExt", g, x, beta, bound),
     "mish_grad": lambda g, x: run("MishGradExt", g, x) if x.size else g, "hardsigmoid_grad": "HSigmoidGrad",
+    "logsigmoid_grad": lambda g, x: run("LogSigmoidGrad", g, x, x),  # CANN's kernel does not read the buffer of the forward pass
+    "glu": lambda x, dim: run("GLU", x, at=(dim,)), "glu_grad": lambda g, x, dim: run("GluGrad", g, x, at=(dim,)),
+    "prelu_grad": lambda g, x, weight: tuple(run("PReLUGrad", g, x, weight)),
     "softshrink_grad": lambda g, x, bound: run("SoftShrinkGrad", g, x, at=(float(bound),)),
     "hardshrink_grad": lambda g, x, bound: run("HShrinkGrad", g, x, at=(float(bound),)),
     "threshold_grad": lambda g, x, bound: run("ThresholdGrad", g, x, float(bound)),

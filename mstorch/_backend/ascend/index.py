@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..constants import table_of
+from ..constants import table_cast, table_of
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..kernels.padding import _positions
@@ -179,7 +179,7 @@ def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     weights = matrix if isinstance(matrix, Raw) else table_of(matrix, NAME_OF[computed])
     rows = x if computed == x.dtype else run("Cast", x, computed)
     if weights.dtype != computed:
-        weights = run("Cast", weights, computed)
+        weights = table_cast(weights, NAME_OF[computed], lambda: run("Cast", weights, computed))
     product = _permute(run("MatMulExt", _permute(rows, order), weights), inverse_order(order))
     return product if computed == x.dtype else run("Cast", product, x.dtype)
 

@@ -32,8 +32,11 @@ def _conv_grad(
     return found[0], found[1]
 
 
-def _conv_both(g: Raw, x: Raw, w: Raw, *attributes: Any) -> tuple[Raw, Raw]:
-    return _conv_grad((1, 1), g, x, w, *attributes)
+def _conv_all(g: Raw, x: Raw, w: Raw, *rest: Any) -> tuple[Raw, Raw, Raw]:
+    """Return the gradients for input, weight and bias that the last argument marks with 1. Of a bias the kernel needs the shape alone."""
+    bias = run("AsStrided", g, (g.shape[1],), (g.stride()[1],), g.storage_offset()) if rest[-1][2] else None
+    found = run("ConvolutionGrad", g, x, w, bias, *rest)
+    return found[0], found[1], found[2]
 
 
 def _conv_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
@@ -160,7 +163,7 @@ enter_all({
     "mm": _mm, "bmm": _bmm, "small_matmul": _bmm,
     "linear": _linear, "linear_bias": lambda bias, x, weight: _linear(x, weight, bias),
     "conv": _conv, "conv2d": _conv, "conv_transpose": _conv_transpose, "conv_transpose2d": _conv_transpose,
-    "conv2d_input": _conv_input, "conv2d_weight": _conv_weight, "conv2d_both": _conv_both,
+    "conv2d_input": _conv_input, "conv2d_weight": _conv_weight, "conv_grad": _conv_all,
     "layer_norm": _layer_norm, "batch_norm_train": _batch_norm_train, "batch_norm_eval": _batch_norm_eval,
     "batch_norm_grad": _batch_norm_grad, "batch_norm_parts": _batch_norm_parts, "batch_norm_parts_grad": _batch_norm_parts_grad,
     "running_average": _running_average,

@@ -45,5 +45,16 @@ def _upsample_grad(g: Raw, sizes: Sizes, mode: str, out: Sizes, factors: Any, co
     return run(f"{name}Grad", g, whole, *given)
 
 
+def _grid_sample(x: Raw, grid: Raw, mode: str, padding: str, corners: bool) -> Raw:
+    return run(f"GridSampler{len(x.shape) - 2}D", x, grid, at=(mode, padding, corners))
+
+
+def _grid_sample_grad(g: Raw, x: Raw, grid: Raw, mode: str, padding: str, corners: bool, wanted: Sizes) -> tuple[Raw, Raw]:
+    found = run(f"GridSampler{len(x.shape) - 2}DGrad", g, x, grid, at=(mode, padding, corners, wanted))
+    return found[0], found[1]
+
+
+enter("grid_sample", _grid_sample, ("float32", "float16"))  # as MindSpore documents them
+enter("grid_sample_grad", _grid_sample_grad, ("float32", "float16"))
 enter("upsample", _upsample, ("float32", *HALVES))
 enter("upsample_grad", _upsample_grad, ("float32", *HALVES))

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     fft,
     fused,
     gradients,
+    grid,
     index,
     join,
     loss,

@@ -85,6 +85,36 @@ def numpy_threshold_grad(g: Array, x: Array, bound: float) -> Array:
     return np.where(x <= bound, g.dtype.type(0), g)
 
 
+def numpy_logsigmoid_grad(g: Array, x: Array) -> Array:
+    """Return ``g`` times the derivative of ``log(sigmoid(x))``."""
+    with quiet():
+        return np.asarray(g * special.expit(-x), g.dtype)
+
+
+def numpy_prelu_grad(g: Array, x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the gradients of PReLU for (N, C, *) and for a weight of 1 or C elements."""
+    wide = weight.reshape(1, -1, *(1,) * (x.ndim - 2))
+    with quiet():
+        by_weight = np.where(x > 0, x.dtype.type(0), g * x)
+        axes = None if len(weight) == 1 else (0, *range(2, x.ndim))
+        return np.where(x > 0, g, np.asarray(g * wide, g.dtype)), np.asarray(by_weight.sum(axes), g.dtype).reshape(-1)
+
+
+def numpy_glu(x: Array, dim: int) -> Array:
+    """Return the first half along a dimension times the sigmoid of the second."""
+    first, second = np.split(x, 2, dim)
+    with quiet():
+        return np.asarray(first * special.expit(second), x.dtype)
+
+
+def numpy_glu_grad(g: Array, x: Array, dim: int) -> Array:
+    """Return the gradient of GLU."""
+    first, second = np.split(x, 2, dim)
+    share = special.expit(second)
+    with quiet():
+        return np.concatenate((g * share, g * first * share * (1 - share)), dim).astype(x.dtype, copy=False)
+
+
 def numpy_sigmoid_grad(g: Array, y: Array) -> Array:
     """Return the gradient of sigmoid from its result."""
     with quiet():
@@ -167,9 +197,21 @@ def numpy_max_pool_grad(g: Array, x: Array, *geometry: Sizes) -> Array:
     return whole if whole is empty else np.array(whole[inner(x.shape[2:], padding)], order="C")
 
 
-def numpy_conv2d_both(g: Array, x: Array, w: Array, *geometry: Any) -> tuple[Array, Array]:
-    """Return the gradients of a convolution for input and weight."""
-    return HOST["conv2d_input"].function(g, w, x.shape, *geometry), HOST["conv2d_weight"].function(g, x, w.shape, *geometry)
+def numpy_conv_grad(
+    g: Array, x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes, groups: int,
+    wanted: Sizes,
+) -> tuple[Array, ...]:  # fmt: skip
+    """Return the gradients of a convolution for input, weight and bias; in the place of those that are not ``wanted`` something empty."""
+    geometry = stride, padding, dilation, groups
+    first, second = (x, g) if transposed else (g, x)
+    by_x = by_w = g[:0]
+    if wanted[0] and transposed:
+        by_x = HOST["conv2d"].function(g, w, None, *geometry)[(..., *(slice(0, n) for n in x.shape[2:]))]
+    elif wanted[0]:
+        by_x = HOST["conv2d_input"].function(g, w, x.shape, *geometry)
+    if wanted[1]:
+        by_w = HOST["conv2d_weight"].function(first, second, w.shape, *geometry)
+    return by_x, by_w, g.sum((0, *range(2, g.ndim)), dtype=g.dtype) if wanted[2] else g[:0]
 
 
 def numpy_nll_parts(
@@ -226,12 +268,13 @@ def numpy_cross_entropy_grad(
 _ROWS: dict[str, Any] = {
     "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
     "leaky_relu_grad": numpy_leaky_relu_grad, "elu_grad": numpy_elu_grad, "softplus_grad": numpy_softplus_grad,
+    "logsigmoid_grad": numpy_logsigmoid_grad, "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
     "mish_grad": numpy_mish_grad, "hardsigmoid_grad": numpy_hardsigmoid_grad, "softshrink_grad": numpy_shrink_grad,
     "hardshrink_grad": numpy_shrink_grad, "threshold_grad": numpy_threshold_grad, "tanh_grad": numpy_tanh_grad,
     "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
     "group_norm_parts": numpy_group_norm_parts, "group_norm_grad": numpy_group_norm_grad,
     "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
-    "max_pool_grad": numpy_max_pool_grad, "conv2d_both": numpy_conv2d_both, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
+    "max_pool_grad": numpy_max_pool_grad, "conv_grad": numpy_conv_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
     "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,
 }  # fmt: skip
 for _op, _row in _ROWS.items():

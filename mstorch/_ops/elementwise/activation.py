@@ -14,6 +14,8 @@ from ..._core.one_device import OneDevice
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.writable import refuse_partial_overlap
+from ..._tape.primitives import Primitive
+from ..._tape.whole import by_kernel
 from .._autocast import FLOAT32_ON_DEVICES, LOWER
 from .._dispatch import FOUND, call, finish, finish_exactly, type_word, unary, wrap_dim
 from .._in_place import in_place, in_place_form
@@ -290,8 +292,19 @@ def glu(input: TensorBase, dim: int = -1) -> TensorBase:
     _floating("glu_cpu", input)
     if input._ms_dtype.is_complex:
         raise not_for("glu_cpu", input._ms_dtype.name)
+    found = None if 0 in shape else by_kernel(
+        _glu, lambda wanted, g, x, dim: (_glu_grad(g, x, dim),), (input,), (dim,), "GluBackward0", lambda x: _glu_of_parts(x, dim)
+    )
+    return _glu_of_parts(input, dim) if found is None else found
+
+
+_glu, _glu_grad = kernel("glu"), Primitive("glu_grad")
+
+
+def _glu_of_parts(input: TensorBase, dim: int) -> TensorBase:
+    shape = input._ms_shape
     if input._ms_dtype.itemsize == 2:  # rounded once
-        return to_dtype(glu(to_dtype(input, float32), dim), input._ms_dtype)
+        return to_dtype(_glu_of_parts(to_dtype(input, float32), dim), input._ms_dtype)
     half = shape[dim] // 2
     first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
     gate = unary(_sigmoid, second)

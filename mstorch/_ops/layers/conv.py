@@ -12,10 +12,11 @@ from ..._backend.table import kernel
 from ..._core.strides import channels_last_strides, normalize, suggests_channels_last
 from ..._core.tensor_base import TensorBase, in_order
 from ..._tape.apply import apply
-from ..._tape.ways import ways
+from ..._tape.ways import fused, ways
 from ..._tape.windows import no_view
 from .._autocast import LOWER
 from .._dispatch import call, cpp_word, type_word, with_format
+from .._named import call_node
 from .._operation import operation
 from ..memory.copying import is_contiguous
 from ..shape import views
@@ -238,7 +239,10 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
     return (plain or _any_rank(input)) and (kind in _DIRECT or (_BESIDE and kind == "float64"))
 
 
-@ways(host=_is_direct_on_host, captured=lambda input, plain: False)
+@ways(
+    host=_is_direct_on_host, captured=lambda input, plain: False,
+    device=lambda input, plain: (plain or fused("conv_grad", input._ms_dtype, input)) and input._ms_dtype.name in _DIRECT,
+)  # fmt: skip
 def _is_direct(input: TensorBase, plain: bool) -> bool:
     """Return whether the kernel with a gradient rule of its own can be used: the dtype is supported and the call is ``plain``."""
     return plain and input._ms_dtype.name in _DIRECT
@@ -248,19 +252,24 @@ def _direct(
     rank: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> TensorBase:
     """Compute the convolution in float32, by the kernel that has its own gradient rule."""
-    lifted = rank == 1 and not _any_rank(input)
-    if lifted:
-        input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
-        stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
+    if rank == 1 and not _any_rank(input):
+        return _lowered(_direct(2, *_lifted(input, weight), bias, (1, *stride), (0, *padding), (1, *dilation), groups))
     sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
     if any(n + 2 * p < d * (k - 1) + 1 for n, k, s, p, d in sizes):
         raise RuntimeError("Kernel size can't be greater than actual input size")
     tensors = (input, weight) if bias is None else (input, weight, bias)
     if bias is None:
-        found = apply(_conv2d, input._ms_dtype, (*tensors, None), (stride, padding, dilation, groups))
-    else:
-        found = apply(_conv2d, input._ms_dtype, tensors, (stride, padding, dilation, groups))
-    return views.squeeze(found, 2) if lifted else found
+        return apply(_conv2d, input._ms_dtype, (*tensors, None), (stride, padding, dilation, groups))
+    return apply(_conv2d, input._ms_dtype, tensors, (stride, padding, dilation, groups))
+
+
+def _lifted(input: TensorBase, weight: TensorBase) -> tuple[Any, Any]:
+    """Return the operands of a convolution of lines as those of one of images with one row."""
+    return views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
+
+
+def _lowered(image: TensorBase) -> TensorBase:
+    return call_node(views.squeeze(image, 2), "ConvolutionBackward0")
 
 
 def _convolve_transposed(
@@ -290,8 +299,11 @@ def _convolve_transposed(
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
     if _is_direct(input, rank == 2 and groups == 1) and math.prod(input._ms_shape) and math.prod(weight._ms_shape):
-        tensors = (input, weight, bias)
-        result = apply(_conv_transpose2d, input._ms_dtype, tensors, args)
+        if rank == 1 and not _any_rank(input):
+            args = ((1, *stride), (0, *padding), (0, *output_padding), (1, *dilation), groups)
+            result = _lowered(apply(_conv_transpose2d, input._ms_dtype, (*_lifted(input, weight), bias), args))
+        else:
+            result = apply(_conv_transpose2d, input._ms_dtype, (input, weight, bias), args)
     elif bias is None:
         result = call(_conv_transpose, (input, weight), None, *args, label=_node_name(input))
     else:

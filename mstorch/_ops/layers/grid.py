@@ -17,7 +17,9 @@ from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, in
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
+from ..._tape.primitives import Primitive
 from ..._tape.ways import followed, ways
+from ..._tape.whole import by_kernel
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST
 from .._dispatch import call, contiguous_copy, without_grad
@@ -32,10 +34,10 @@ from ..elementwise.math import round as round_of
 from ..indexing.index import gather
 from ..linalg.linalg_factor import attach
 from ..memory.copying import to_dtype
-from ..memory.creation import zeros_like
+from ..memory.creation import arange, zeros_like
 from ..reduce.reduce import sum as sum_of
 from ..shape import views
-from ..shape.join import stack
+from ..shape.join import cat, stack
 
 _along, _in_order = kernel("along"), kernel("running_sum")
 
@@ -150,7 +152,7 @@ def _clipped(x: TensorBase, n: int, unknown: int) -> TensorBase:
 
 
 def _elements_at(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return the elements at integer coordinates, (N, L) for each axis, as (N, C, L), with 0 outside; and a mask (N, L) of the coordinates
+    """Return the elements at integer coordinates, (N, …) for each axis, as (N, C, …), with 0 outside; and a mask (N, …) of the coordinates
     inside.
     """
     inside: Any = None
@@ -161,20 +163,21 @@ def _elements_at(flat: TensorBase, places: list[Any], sizes: tuple[int, ...]) ->
         inside = good if inside is None else logical_and(inside, good)
         index = position if index is None else add(mul(index, n), position)
     n, c = flat._ms_shape[:2]
-    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, index._ms_shape[-1])))
+    count = math.prod(index._ms_shape[1:])
+    rows = views.expand(views.reshape(index, (n, 1, count)), (n, c, count))
+    taken = views.reshape(gather(flat, 2, rows), (n, c, *index._ms_shape[1:]))
     return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # multiplying by 0 would keep NaN and infinities
 
 
-def _cubic_weights(t: TensorBase) -> list[Any]:
+def _cubic_weights(t: TensorBase) -> Any:
+    """Return the weights of the four elements around positions ``t`` (N, axes, L) between the middle two, (N, axes, 4, L)."""
     a = -0.75
-
-    def near(x: TensorBase) -> TensorBase:
-        return add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1)
-
-    def far(x: TensorBase) -> TensorBase:
-        return sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a)
-
-    return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
+    x = stack([t, sub(1, t)], 2)
+    near = add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1)
+    x = add(x, 1)
+    far = sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a)
+    first, last = (views.narrow(far, 2, side, 1) for side in range(2))
+    return cat([first, near, last], 2)
 
 
 @operation(autocast=FLOAT32_OR_WIDEST)
@@ -227,7 +230,24 @@ def grid_sample(
         own = "grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu"
         raise not_for(own, input._ms_dtype.name)
     expect_dtype(input._ms_dtype, grid)
-    sizes = x[2:]
+    how = mode, padding_mode, align_corners
+    found = None if mode == "bicubic" or 0 in x or 0 in g else by_kernel(
+        _sample, _slopes, (input, grid), how, f"GridSampler{rank}DBackward0", lambda x, g: _sampled(x, g, *how)
+    )
+    return _sampled(input, grid, *how) if found is None else found
+
+
+def _slopes(wanted: Sequence[bool], g: Any, x: Any, grid: Any, *how: Any) -> Sequence[Any]:
+    found: Sequence[Any] = _sample_grad(g, x, grid, *how, tuple(map(int, wanted)))
+    return found
+
+
+_sample, _sample_grad = kernel("grid_sample"), Primitive("grid_sample_grad")
+
+
+def _sampled(input: TensorBase, grid: TensorBase, mode: str, padding_mode: str, align_corners: bool) -> TensorBase:
+    x, g = input._ms_shape, grid._ms_shape
+    sizes, rank = x[2:], len(x) - 2
     positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
     # The grid has x first; the image's dimensions are in reverse order.
     coordinates = [
@@ -267,8 +287,8 @@ def _linear(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...]) ->
         inside = (None,) * len(corners)  # only volumes ignore corners outside, even at a NaN position
     if len(sizes) == 3 and followed(coordinates):
         with without_grad():
-            made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners, inside)
-        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (made,), lows, corners, inside)[0]
+            found = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners, inside)
+        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (found,), lows, corners, inside)[0]
     return _interpolated(taken, coordinates, lows, corners, inside)
 
 
@@ -325,20 +345,22 @@ def _volume_backward(
 
 
 def _bicubic(flat: TensorBase, coordinates: list[Any], sizes: tuple[int, ...], padding: str, corners: bool) -> Any:
-    y, x = coordinates
-    low_y, low_x = floor(y.detach()), floor(x.detach())
-    weights_y, weights_x = _cubic_weights(sub(y, low_y)), _cubic_weights(sub(x, low_x))
-    total = None
-    for i in range(4):
-        row = None
-        place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners, 0)
-        for j in range(4):
-            place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners, 0)
-            term = mul(_elements_at(flat, [place_y, place_x], sizes)[0], views.unsqueeze(weights_x[j], 1))
-            row = term if row is None else add(row, term)
-        term = mul(row, views.unsqueeze(weights_y[i], 1))
-        total = term if total is None else add(total, term)
-    return total
+    """Return the weighted sums of the four by four elements around each position."""
+    both = stack(coordinates, 1)
+    low = floor(both.detach())
+    weights = _cubic_weights(sub(both, low))  # (N, axes, 4, L)
+    around = add(views.unsqueeze(low, 2), views.unsqueeze(arange(-1.0, 3.0, dtype=low._ms_dtype, device=low.device), 1))
+    y, x = (_bounded(views.select(around, 1, axis), n, padding, corners, 0) for axis, n in enumerate(sizes))
+    taken = _elements_at(flat, [views.unsqueeze(y, 2), views.unsqueeze(x, 1)], sizes)[0]
+    by_y, by_x = (views.unsqueeze(views.select(weights, 1, axis), 1) for axis in range(2))
+    return _added(mul(_added(mul(taken, views.unsqueeze(by_x, 2)), 3), by_y), 2)
+
+
+def _added(terms: TensorBase, dim: int) -> TensorBase:
+    """Return the sum of four terms along a dimension; half precision is rounded after each, as in torch."""
+    if terms._ms_dtype.itemsize != 2:
+        return sum_of(terms, dim)
+    return add(add(add(*(views.select(terms, dim, i) for i in range(2))), views.select(terms, dim, 2)), views.select(terms, dim, 3))
 
 
 _MODES = ("bilinear", "nearest", "bicubic")

@@ -5,14 +5,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..._backend.arrays import within
 from ..._backend.errors import not_for
 from ..._core.dtype import float32, float64, int64
 from ..._core.one_device import OneDevice
 from ..._core.tensor_base import TensorBase
-from ..._tape.moving import beside
 from .._autocast import FLOAT32
 from .._dispatch import readable
 from .._named import node_called
@@ -24,7 +21,7 @@ from ..elementwise.elementwise import add, div, mul, neg, rsqrt, square, sub
 from ..indexing.index import gather, index_select
 from ..layers.distance import pairwise_distance
 from ..memory.copying import to_dtype
-from ..memory.from_data import made
+from ..memory.creation import arange
 from ..reduce.reduce import any as any_of
 from ..reduce.reduce import sum as sum_of
 from ..reduce.scan import cumsum
@@ -178,7 +175,7 @@ def multi_margin_loss(
     column = to_dtype(views.reshape(target, (n, 1)), int64)
     loss = sub(add(rows, margin), gather(rows, 1, column))
     # Classes outside the margin do not count, whatever their scores and weights are; neither does NaN.
-    counted = logical_and(ne(column, beside(made(np.arange(classes)), column)), gt(loss, 0))
+    counted = logical_and(ne(column, arange(classes, device=column.device)), gt(loss, 0))
     loss = where(counted, loss, 0.0)
     if p == 2:
         loss = square(loss)
@@ -217,7 +214,7 @@ def multilabel_margin_loss(
     # The targets of a row end before the first negative entry; a class that occurs twice counts twice.
     named = le(cumsum(to_dtype(lt(labels, 0), int64), 1), 0)
     labels = where(named, labels, 0)
-    hot = logical_and(eq(views.unsqueeze(labels, 2), beside(made(np.arange(classes)), labels)), views.unsqueeze(named, 2))
+    hot = logical_and(eq(views.unsqueeze(labels, 2), arange(classes, device=labels.device)), views.unsqueeze(named, 2))
     counted = logical_and(views.unsqueeze(named, 2), views.unsqueeze(logical_not(any_of(hot, 1)), 1))
     hinge = add(sub(views.unsqueeze(rows, 1), views.unsqueeze(gather(rows, 1, labels), 2)), 1)
     loss = div(sum_of(where(logical_and(counted, gt(hinge, 0)), hinge, 0.0), (1, 2)), classes)

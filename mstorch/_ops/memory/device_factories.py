@@ -73,7 +73,8 @@ _EXACT = 1 << 24  # whole numbers up to here are exact in float32
 def _arange(shape: tuple[int, ...], kind: dtype, args: Sequence[Any], kwargs: dict[str, Any]) -> TensorBase | None:
     given = dict(zip(("end",) if len(args) == 1 else ("start", "end", "step"), args))
     given.update({key: value for key, value in kwargs.items() if key in ("start", "end", "step")})
-    start, end, step = given.get("start", 0), given.get("end"), given.get("step", 1)
+    whole: Any = given.get("start", 0), given.get("end"), given.get("step", 1)
+    start, end, step = (int(n) if kind.is_floating_point and n.__class__ is float and n.is_integer() else n for n in whole)
     if not start.__class__ is end.__class__ is step.__class__ is int:
         return None
     if kind not in (int32, int64) and not all(-_EXACT <= number <= _EXACT for number in (start, end, step)):

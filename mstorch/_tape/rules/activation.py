@@ -10,7 +10,10 @@ import numpy as np
 from ..._backend.arrays import Array
 from ..._backend.host.activation import activation_slope, gelu_slope, relu_slope
 from ..._backend.onednn.elementwise import GELU, GELU_TANH, SWISH
+from ..._backend.raw import Raw
+from ..._backend.table import serves
 from ..._core.tensor_base import TensorBase
+from .. import movement
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -91,7 +94,19 @@ def hardtanh(node: Applied, g: Operand) -> Operand:
     return v.flat_in(_hardtanh_slope(g, x, *node.args), x)
 
 
+def _prelu_by_kernel(node: Applied, g: Raw) -> Any:
+    shape = node.shapes[0]
+    if len(shape) < 2 or 0 in shape or not serves("prelu_grad", node.kind.name):
+        return None
+    by_x, by_weight = _prelu_grad(g, node.kept(g, 0), movement.reshaped(node.kept(g, 1), (-1,)))
+    return by_x, movement.reshaped(by_weight, node.shapes[1])
+
+
+_prelu_grad = v.Primitive("prelu_grad")
+
+
 @rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
+@v.by_gradient(raw=_prelu_by_kernel)
 def prelu(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     return (
@@ -152,12 +167,10 @@ def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> 
     return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # a form in which no exponential overflows
 
 
-@v.ways(array=lambda g, x: v.wide(_logsigmoid_gradient)(g, v.exp(v.neg(v.abs_(x))), x))
-def _logsigmoid_slope(g: TensorBase, x: TensorBase) -> TensorBase:
-    return v.mul(g, v.sigmoid(v.neg(x)))
-
-
-chained("logsigmoid", 0, _logsigmoid_slope, "LogSigmoidBackward0")
+chained("logsigmoid", 0, v.in_one_kernel(
+    "logsigmoid_grad", lambda g, x: v.mul(g, v.sigmoid(v.neg(x))),
+    lambda g, x: v.wide(_logsigmoid_gradient)(g, v.exp(v.neg(v.abs_(x))), x),
+), "LogSigmoidBackward0")  # fmt: skip
 
 
 def _logsigmoid_gradient(g: Array, z: Array, x: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
+from ..._backend.constants import turned
 from ..._backend.host.resample import numpy_pick_along
 from ..._backend.table import kernel
 from .. import vocabulary as v
@@ -18,17 +19,13 @@ _upsample, _upsample_grad = Primitive("upsample"), Primitive("upsample_grad")
 _fold, _unfold = Primitive("col2im"), Primitive("im2col")
 
 
-def _transposed(matrix: Array, taps: Array | None) -> tuple[Array, Any]:
-    return np.ascontiguousarray(matrix.T), None if taps is None else taps[[1, 0, 2]]
-
-
 @rule("along", label="UpsampleBackward0", tables=True)
-@v.by_gradient(native=lambda node, g: _turned(g, *_transposed(*node.args[:2]), node.args[2]))
+@v.by_gradient(native=lambda node, g: _turned(g, turned(node.args[0]), None, node.args[2]))
 def along(node: Applied, g: Array) -> Operand:
     matrix, taps, axis = node.args
-    turned, back = _transposed(matrix, taps)
+    back, terms = turned(matrix), None if taps is None else taps[[1, 0, 2]]
     run = _along.host[node.kind.name]
-    return v.mapped(g, lambda array: run(array, turned, back, axis), lambda array: run(array, matrix, taps, axis), "UpsampleBackward0")
+    return v.mapped(g, lambda array: run(array, back, terms, axis), lambda array: run(array, matrix, taps, axis), "UpsampleBackward0")
 
 
 @rule("pick_along", label="UpsampleNearestBackward0", tables=True)

@@ -152,7 +152,7 @@ def _composed(
             else:  # added, as in torch, so that NaN stays
                 weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._ms_dtype.np)), weights), float("-inf")))
         else:
-            empty = filled_rows(ne(attn_mask, float("-inf")))
+            empty = filled_rows(attn_mask)
             attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)

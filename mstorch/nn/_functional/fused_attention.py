@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..._backend import trace
 from ..._backend.raw import ON_CPU
 from ..._backend.table import kernel, serves
@@ -11,8 +13,9 @@ from ..._core.modes import modes
 from ..._core.storage import DeviceMemory
 from ..._core.tangents import LEVELS
 from ..._core.tensor_base import array_of, is_meta, value_of
-from ..._ops.elementwise.compare import logical_not, logical_or, where
+from ..._ops.elementwise.compare import logical_not, logical_or, ne, where
 from ..._ops.memory.from_data import made
+from ..._ops.reduce.reduce import amax
 from ..._ops.reduce.reduce import any as any_of
 from ..._ops.shape import views
 from ..._tape.apply import apply
@@ -82,10 +85,11 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 
 def filled_rows(mask: Any) -> Tensor | None:
-    """Return, as a column, which rows of a boolean mask have a True element; None if all are known to have one."""
+    """Return, as a column, which rows of a mask let a key through: have an element that is True, or not -inf. None if all are known to."""
     if not is_known(mask):
-        return any_of(mask, -1, True)
-    filled = array_of(mask).any(-1, keepdims=True)
+        return any_of(mask, -1, True) if mask._ms_dtype is bool_ else ne(amax(mask.detach(), -1, True), float("-inf"))
+    array = array_of(mask)
+    filled = (array if mask._ms_dtype is bool_ else array != -np.inf).any(-1, keepdims=True)
     return None if filled.all() else beside(made(filled), mask)
 
 
