@@ -79,6 +79,7 @@ def _watcher(trace: Trace) -> Callable[..., Any]:
             trace.primitives.append(name)
         if name in UNTRUSTED:
             trace.absent.add(name)
+            return _stand_in(name, args)
         try:
             return primitive(*args)
         except (RuntimeError, TypeError, ValueError) as error:

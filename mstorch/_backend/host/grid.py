@@ -62,12 +62,19 @@ def _of_each(x: Array, grid: Array, mode: str, padding: str, corners: bool) -> t
     return list(itertools.product(*(taps for taps, _ in found))), [slopes for _, slopes in found]
 
 
+def _weight(x: Array, inside: Array, parts: list[Array]) -> Array:
+    """Return the product of weights; in a volume that of an element outside is 0, also at a position that is NaN."""
+    found: Array = np.prod(parts, 0)
+    return found if x.ndim < 5 else np.where(inside, found, x.dtype.type(0))
+
+
 def numpy_grid_sample(x: Array, grid: Array, *how: Any) -> Array:
     """Return ``x`` (N, C, *sizes) at the positions ``grid`` (N, *out, dimensions), (N, C, *out)."""
     found: Any = 0
     with quiet():
         for taps in _of_each(x, grid, *how)[0]:
-            found = found + _read(x, taps)[0] * np.prod([weight for _, weight, _ in taps], 0)[:, None]
+            values, inside, _ = _read(x, taps)
+            found = found + values * _weight(x, inside, [weight for _, weight, _ in taps])[:, None]
     return np.asarray(found, x.dtype)
 
 
@@ -84,8 +91,8 @@ def numpy_grid_sample_grad(g: Array, x: Array, grid: Array, *rest: Any) -> tuple
             key: Any = (rows, slice(None), *places)
             np.add.at(by_x, key, terms)
             inner = (values * g).sum(1)
-            for i, (_, _, steep) in enumerate(taps):
-                by_grid[..., -1 - i] += inner * steep * np.prod([np.ones_like(inner), *weights[:i], *weights[i + 1 :]], 0)
+            for i, (_, _, steep) in enumerate(taps if rest[0] != "nearest" else ()):
+                by_grid[..., -1 - i] += inner * _weight(x, inside, [steep, *weights[:i], *weights[i + 1 :]])
         for i, slope in enumerate(slopes):
             by_grid[..., -1 - i] *= slope
     return by_x, by_grid
