@@ -16,6 +16,11 @@ from .cast import casts
 from .raw import uploads
 
 _PACKAGE = str(Path(__file__).parents[1])
+_COMMON = (
+    "_backend/raw", "_backend/cost", "_backend/fake", "_backend/table", "_backend/cast", "_backend/constants", "_tape/moving",
+    "_tape/movement", "_core/tensor_base", "_core/storage",
+)  # fmt: skip
+"""Files that move values at anyone's request, and are not named as those that asked."""
 
 
 def _source_lines() -> str:
@@ -26,7 +31,7 @@ def _source_lines() -> str:
         name = frame.f_code.co_filename
         if name.startswith(_PACKAGE):
             part = name[len(_PACKAGE) + 1 :]
-            if not own and not part.startswith(("_backend/raw", "_backend/cost", "_backend/fake", "_backend/table")):
+            if not own and not part.startswith(_COMMON):
                 own = f"{part}:{frame.f_lineno}"
         elif not name.startswith("<") and "contextlib" not in name and "/mindspore/" not in name:
             return f"{Path(name).name}:{frame.f_lineno} ({own})"

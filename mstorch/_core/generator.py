@@ -21,7 +21,7 @@ from .device import device
 from .modes import modes
 from .naming import is_torch
 from .storage import NATIVE
-from .tensor_base import TensorBase, tensor_of, value_of
+from .tensor_base import TensorBase, array_of, tensor_of
 
 
 class Generator:
@@ -87,7 +87,7 @@ class Generator:
         if new_state._ms_dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         with self._engine.lock:
-            self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
+            self._engine.set_state(array_of(new_state).reshape(-1))
             self._mark_seeded()
         return self
 

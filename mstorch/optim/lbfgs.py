@@ -169,7 +169,7 @@ def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
     Near the minimum, the losses that a line search compares differ only by rounding; with two roundings the search would take other
     branches.
     """
-    if place.dtype is not float32:
+    if place.dtype is not float32 or place.device.type != "cpu":  # a device's kernel rounds as it does
         place.add_(step, alpha=factor)
         return
     place.copy_(place.double().add(step.double(), alpha=float(np.float32(factor))))

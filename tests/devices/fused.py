@@ -148,9 +148,9 @@ def activations() -> list[str]:
 
 
 OPTIMIZERS: dict[str, tuple[Any, int]] = {  # with the kernels of a step of one tensor
-    "AdamW": (lambda p: torch.optim.AdamW(p, lr=0.1), 1),
+    "AdamW": (lambda p: torch.optim.AdamW(p, lr=0.1), 2),
     "AdamW, fused": (lambda p: torch.optim.AdamW(p, lr=0.1, fused=True), 2),
-    "Adam": (lambda p: torch.optim.Adam(p, lr=0.1, foreach=True), 1),
+    "Adam": (lambda p: torch.optim.Adam(p, lr=0.1, foreach=True), 2),
     "Adam with a penalty": (lambda p: torch.optim.Adam(p, lr=0.1, weight_decay=0.1, maximize=True), 2),
     "SGD": (lambda p: torch.optim.SGD(p, lr=0.1), 1),
     "SGD with momentum": (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), 2),

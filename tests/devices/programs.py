@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from .flows import FLOWS
 from .launched import NO_KERNEL, _torch
 
 Run = Callable[[], Any]
@@ -133,7 +134,7 @@ def _alone(attention: Any) -> Any:
     return Alone()
 
 
-PROGRAMS: dict[str, Callable[[str], Run]] = {**LOSSES, **LAYERS}
+PROGRAMS: dict[str, Callable[[str], Run]] = {**LOSSES, **LAYERS, **FLOWS}
 
 
 def by_torch(name: str) -> Counter[str]:
@@ -145,6 +146,8 @@ def by_torch(name: str) -> Counter[str]:
     class Counting(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             word = function.name().partition("::")[2].partition(".")[0]
+            if word == "_local_scalar_dense":
+                counts["reads"] += 1
             if word not in NO_KERNEL:
                 counts[word] += 1
             return function(*args, **(kwargs or {}))

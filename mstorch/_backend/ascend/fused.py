@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..device_memory import full
 from ..raw import Raw, from_numpy
 from ..table import HALVES
 from ._primitives import enter, run
@@ -39,17 +40,12 @@ def _attention_grad(
     return slopes[0], slopes[1], slopes[2]
 
 
-@lru_cache(4)
-def _counted(done: float) -> Raw:
-    return from_numpy(np.asarray(done, np.float32))
-
-
 def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
-    """Run one AdamW step in place. ``done`` is the number of steps before this one."""
-    count = done if isinstance(done, Raw) else _counted(done)
+    """Run one AdamW step in place. ``done`` is the number of steps before this one; a number is written on the device, not sent."""
+    count = done if isinstance(done, Raw) else full((), done, "float32")
     run("AdamW", param, mean, square, square, grad, count, lr, beta1, beta2, decay, eps, False, maximize)
     return param, mean, square
 

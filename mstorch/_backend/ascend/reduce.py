@@ -62,7 +62,8 @@ def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
         return _of_nothing(0, x, dims, keepdim, BOOL)
     if not x.shape:
         return run("Clone", x)
-    count = run("SumExt", run("Cast", x, INT32), dims, keepdim, INT32)  # repeated ReduceAny returned True for empty input on the 910B
+    numbers = x if x.dtype == BOOL else run("Cast", x, INT32)
+    count = run("SumExt", numbers, dims, keepdim, INT32)  # repeated ReduceAny returned True for empty input on the 910B
     return run("Greater", count, constant(0, count))
 
 

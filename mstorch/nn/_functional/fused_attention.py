@@ -13,7 +13,7 @@ from ..._core.modes import modes
 from ..._core.storage import DeviceMemory
 from ..._core.tangents import LEVELS
 from ..._core.tensor_base import array_of, is_meta, value_of
-from ..._ops.elementwise.compare import logical_not, logical_or, ne, where
+from ..._ops.elementwise.compare import logical_and, logical_not, logical_or, ne, where
 from ..._ops.memory.from_data import made
 from ..._ops.reduce.reduce import amax
 from ..._ops.reduce.reduce import any as any_of
@@ -80,8 +80,10 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
         wide = (shape[0], 1, shape[2], keys)
     else:
         wide = (*shape[:3], keys)
-    allowed, mask = without_empty_rows(views.expand(mask, wide))
-    return allowed, logical_not(mask)
+    mask = views.expand(mask, wide)
+    allowed = filled_rows(mask)
+    hidden = logical_not(mask)
+    return allowed, hidden if allowed is None else logical_and(hidden, allowed)  # a row without a key attends to all, and is set to 0 later
 
 
 def filled_rows(mask: Any) -> Tensor | None:
