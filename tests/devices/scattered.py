@@ -49,7 +49,7 @@ def differing() -> list[str]:
     wrong: list[str] = []
     told: list[str] = []
     on_fallback.append(told.append)
-    for kind, (shape, own, dim), how, included in itertools.product(KINDS, SHAPES, ("sum", "mean", "amax", "amin"), (True, False)):
+    for kind, (shape, own, dim), how, included in itertools.product(KINDS, SHAPES, ("sum", "mean", "amax", "amin", "prod"), (True, False)):
         for rows in (False, True):
             if rows and (how == "sum" or len(shape) != 2 or own[1 - dim] != shape[1 - dim]):
                 continue
@@ -67,7 +67,7 @@ def differing() -> list[str]:
 def composed() -> list[str]:
     """The reductions that the stand-in does not compute by the device's row."""
     fake.replaced.clear()
-    for how in ("sum", "mean", "amax", "amin"):
+    for how in ("sum", "mean", "amax", "amin"):  # the CPU has no kernel of products in place
         _reduced((torch.float32, (4, 5), (6, 5), 0, how, False, False), "npu")
     return ["scatter_reduce"] * fake.replaced["scatter_reduce"]
 

@@ -1,4 +1,4 @@
-"""Reductions of what is scattered, composed of Ascend's kernels, which scatter sums alone."""
+"""Reductions of what is scattered, composed of Ascend's kernels, which scatter sums and products alone."""
 from __future__ import annotations
 
 from functools import partial
@@ -65,7 +65,7 @@ def _mean(x: Raw, source: Raw, dim: int, index: Raw, include_self: bool) -> Raw:
 
 
 def _scatter_reduce(x: Raw, source: Raw, dim: int, index: Raw, how: str, include_self: bool) -> Raw:
-    if how == "prod" or (how in ("amax", "amin") and not serves("argsort", NAME_OF[x.dtype])):
+    if how in ("amax", "amin") and not serves("argsort", NAME_OF[x.dtype]):
         found: Raw = by_host("scatter_reduce", x, source, dim, index, how, include_self)
         return found
     if not index.size or not x.size:
@@ -80,7 +80,11 @@ def _scatter_reduce(x: Raw, source: Raw, dim: int, index: Raw, how: str, include
         turn = "neg" if NAME_OF[x.dtype] in FLOATS else "bitwise_not"
         return _row(turn, _largest(_row(turn, x), _row(turn, source), dim, index, include_self))
     if not include_self:
-        x = _row("scatter", x, _filled(tuple(index.shape), 0, x), dim, index, "none")
+        x = _row("scatter", x, _filled(tuple(index.shape), int(how == "prod"), x), dim, index, "none")
+    if how == "prod":
+        product = run("Clone", x) if include_self else x
+        run("InplaceScatterSrcReduce", product, dim, index, source, "multiply")
+        return product
     return _mean(x, source, dim, index, include_self) if how == "mean" else _row("scatter", x, source, dim, index, "add")
 
 

@@ -94,7 +94,7 @@ def _as_number(condition: Any, like: Any) -> Any:
 
 def _reduced_on_device(node: Any, g: Any) -> Any:
     (dim, index, how, include_self), (shape, own) = node.args, node.shapes
-    if how == "prod" or 0 in index.shape:
+    if 0 in index.shape or how == "prod" and isinstance(g, TensorBase):  # second derivatives look for several zeros
         return None
     if not shape or not own:
         index, shape, own, g = movement.reshaped(index, (-1,)), (1,), (1,), v.reshape(g, (1,))
@@ -110,6 +110,14 @@ def _reduced_on_device(node: Any, g: Any) -> Any:
         mine, theirs = _as_number(v.eq(x, result), g), _as_number(v.eq(source, _gather(result, dim, index)), g)
         share = v.div(g, v.add(mine, add(theirs)))  # NaN for a NaN, which equals nothing
         by_x, by_source = v.mul(mine, share), v.mul(theirs, _gather(share, dim, index))
+    elif how == "prod":
+        x, source, result = (movement.reshaped(v.bare_condition(node.kept(g, i)), size) for i, size in enumerate((shape, own, shape)))
+        nonzero, zero = v.where(v.is_zero(x), 1, x), v.is_zero(source)
+        by_x = v.div(v.mul(g, _reduced(nonzero, source, dim, index, how, include_self)), nonzero)
+        single = v.both(zero, v.compared(v.eq, _gather(add(_as_number(zero, g)), dim, index), 1))
+        others = _reduced(x, v.where(single, 1, source), dim, index, how, include_self)
+        divided = v.div(_gather(v.mul(g, result), dim, index), v.where(zero, 1, source))
+        by_source = v.where(single, _gather(v.mul(g, others), dim, index), divided)
     else:
         by_x = g
         if how == "mean":
