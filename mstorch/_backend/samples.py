@@ -57,7 +57,7 @@ _SQUARE = _floats(3, 3)
 _TWICE = Passes([(axis, (np.repeat(np.arange(3), 2),)) for axis in (2, 3)])
 
 BY_HAND: dict[str, list[Any]] = {
-    "adamw_step": [*(_floats(3, 4) for _ in range(4)), 0.0, 0.01, 0.9, 0.999, 0.01, 1e-8, False],
+    "adamw_step": [*(_floats(3, 4) for _ in range(4)), _floats(), 0.01, 0.9, 0.999, 0.01, 1e-8, False],
     "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
     "addmm": [_floats(4), _floats(3, 5), _floats(5, 4), 0.5, 2.0],
     "baddbmm": [_floats(3, 1), _floats(2, 3, 5), _floats(2, 5, 4), 0.5, 2.0],

@@ -342,6 +342,14 @@ def is_zero(value: Operand) -> Array:
     return np.asarray(host_array(value) == 0)
 
 
+def has_zero(value: Operand) -> bool:
+    """Return whether an element is zero; this waits for the device."""
+    found = is_zero(value)
+    if found.__class__ is np.ndarray:
+        return bool(found.any())
+    return bool(kernel("any")["bool"](found, tuple(range(len(found.shape))), False).asnumpy())
+
+
 def at_least_zero(value: Operand) -> Any:
     """Return a raw boolean array: True where a real value is nonnegative; True everywhere for complex values."""
     raw = _raw(value)

@@ -39,7 +39,7 @@ class Case:
         leaves = [item.requires_grad_() for item in given[: self.leaves]]
         with cost.counted() as there:
             found = self.function(*given)
-        g = torch.linspace(0.5, 1.5, max(found.numel(), 1)).to(kind).reshape(found.shape).to(place)
+        g = torch.linspace(0.5, 1.5, found.numel()).to(kind).reshape(found.shape).to(place)
         with cost.counted() as back:
             slopes = torch.autograd.grad(found, leaves, g)
         parts = [found, *slopes]
@@ -76,6 +76,10 @@ CASES: dict[str, Case] = {
     **_loss("soft_margin_loss", torch.sign),
     "glu": Case(F.glu, (4, 6)), "glu, rows": Case(lambda x: F.glu(x, 0), (4, 6, 3)), "logsigmoid": Case(F.logsigmoid, (4, 6)), "elu": Case(F.elu, (4, 6)),
     "celu": Case(lambda x: F.celu(x, 0.7), (4, 6), forward=3, backward=2), "prelu": Case(F.prelu, (4, 6), (6,), leaves=2), "prelu, one": Case(F.prelu, (4, 6, 3), (1,), leaves=2),
+    **{f"{function.__name__}, a number": Case(function, (), forward=3, backward=3) for function in (
+        F.elu, F.celu, F.selu, F.relu, F.gelu, F.silu, F.mish, F.softplus, F.leaky_relu, F.hardsigmoid, F.relu6, F.logsigmoid, torch.tanh, torch.sigmoid, torch.expm1,
+    )},
+    **{f"{name} of {shape}": Case(lambda x, name=name: getattr(torch, name)(x, 0), shape, forward=2, backward=20) for name in ("cumprod", "prod") for shape in ((0, 3), (3, 0), (4, 3))},
     "prelu, vector": Case(F.prelu, (6,), (1,), leaves=2, backward=7),
     "conv1d": Case(F.conv1d, (2, 4, 9), (6, 4, 3), (6,), leaves=3), "conv2d": Case(lambda x, w, b: F.conv2d(x, w, b, 2, 1, 1, 2), (2, 4, 7, 8), (6, 2, 3, 2), (6,), leaves=3),
     "conv3d": Case(F.conv3d, (2, 4, 4, 5, 4), (6, 4, 2, 2, 2), (6,), leaves=3), "conv2d, input": Case(F.conv2d, (2, 4, 7, 8), (6, 4, 3, 2), (6,), backward=2),

@@ -52,7 +52,7 @@ def numpy_elu_grad(g: Array, x: Array, alpha: float, scale: float, inner: float)
     """Return the gradient of ``scale * elu(x)``, whose negative part is ``alpha * (exp(inner * x) - 1)``."""
     with quiet():
         low = g * (np.exp(np.minimum(x, 0) * g.dtype.type(inner)) * g.dtype.type(alpha * scale * inner))
-        return np.asarray(np.where(x > 0, g * g.dtype.type(scale), low))
+        return np.asarray(np.where(x > 0, g * g.dtype.type(scale), low), g.dtype)
 
 
 def numpy_softplus_grad(g: Array, x: Array, beta: float, bound: float) -> Array:

@@ -82,6 +82,7 @@ def numpy_grid_sample_grad(g: Array, x: Array, grid: Array, *rest: Any) -> tuple
     """Return the gradients for input and grid; the last argument tells which of them are used."""
     each, slopes = _of_each(x, grid, *rest[:-1])
     by_x, by_grid = np.zeros(x.shape, x.dtype), np.zeros(grid.shape, grid.dtype)
+    parts: list[tuple[Array, Array, tuple[Tap, ...]]] = []
     with quiet():
         for taps in each:
             values, inside, places = _read(x, taps)
@@ -90,9 +91,15 @@ def numpy_grid_sample_grad(g: Array, x: Array, grid: Array, *rest: Any) -> tuple
             rows = np.arange(len(x)).reshape(-1, *(1,) * (places[0].ndim - 1))
             key: Any = (rows, slice(None), *places)
             np.add.at(by_x, key, terms)
-            inner = (values * g).sum(1)
-            for i, (_, _, steep) in enumerate(taps if rest[0] != "nearest" else ()):
-                by_grid[..., -1 - i] += inner * _weight(x, inside, [steep, *weights[:i], *weights[i + 1 :]])
+            if rest[0] != "nearest":
+                parts.append((values, inside, taps))
+        for channel in range(x.shape[1]):  # in torch's order, since the terms are large beside their sum
+            for values, inside, taps in parts:
+                for i, (_, _, steep) in enumerate(taps):
+                    term = values[:, channel]
+                    for other in reversed((*taps[:i], *taps[i + 1 :])):
+                        term = term * _weight(x, inside, [other[1]])
+                    by_grid[..., -1 - i] += term * g[:, channel] * _weight(x, inside, [steep])
         for i, slope in enumerate(slopes):
             by_grid[..., -1 - i] *= slope
     return by_x, by_grid

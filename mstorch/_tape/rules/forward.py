@@ -143,7 +143,7 @@ _cumsum = Primitive("cumsum")
 def cumprod(call: Call) -> Any:
     if not call.shape() or 0 in call.shape():
         return call.t()
-    if not v.is_zero(call.x()).any():
+    if not v.has_zero(call.x()):
         return v.mul(call.y(), _cumsum(v.div(call.t(), call.x()), *call.args))
     if not call.plain:
         return NotImplemented

@@ -113,7 +113,7 @@ def prod(node: Applied, g: Operand) -> Any:
     if not shape or not dims:
         return g
     x, g = node.kept(g, 0), restored(node, g, dims, keepdim)
-    if not v.is_zero(x).any():
+    if not v.has_zero(x):
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
     if type(node).label == "ProdBackward0" and not isinstance(g, TensorBase) and np.count_nonzero(v.host_array(v.is_zero(x))) > 1:

@@ -77,7 +77,7 @@ def cumprod(node: Applied, g: Operand) -> Operand:
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not any(length > 1 for length in node.shapes[0]):
         return g
-    if not v.is_zero(x).any():
+    if not v.has_zero(x):
         return v.div(_from_behind(v.mul(g, v.conj(y)), dim), v.conj(x))
     return _without_division(g, x, y, dim, node)
 
