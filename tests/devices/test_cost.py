@@ -40,7 +40,7 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
     assert done.returncode == 0, done.stderr
     first = done.stderr.partition("step 2")[0]
     assert "reads 1," in first and "reads          1  script.py:9" in first
-    assert "script.py:6 (_tape/moving.py" in first and ", 8 bytes" in first
+    assert "script.py:6 (" in first and ", 8 bytes" in first
     assert "1  Dense" in first and done.stderr.splitlines()[-1].startswith("3 steps, of ")
 
 
@@ -65,16 +65,35 @@ def test_steps_launch_what_torch_launches() -> None:
     assert not {name: ours[name]["reads"] for name in names if ours[name]["reads"] and name not in ("BERT", "Llama")}  # whose code looks at its mask
 
 
-MORE: dict[str, tuple[float, str]] = {}
-"""Programs that launch more than 1.5 times torch's kernels and one: how many times, and why."""
+MORE: dict[str, tuple[int, str]] = {
+    "huber": (4, "delta times smooth L1, which Ascend has a kernel of"), "nll": (4, "the kernel needs weights: ones, there and back"),
+    "multi margin": (19, "composed: MindSpore has no kernel that runs on the cores"), "multilabel margin": (30, "composed, as multi margin"),
+    "grid_sample, bicubic": (89, "composed: MindSpore names no bicubic mode"), "Bilinear": (12, "composed of products"),
+    "softmax": (5, "its gradient's kernel crashed on a 910B"), "log_softmax": (5, "as softmax"), "softmin": (7, "as softmax"),
+    "attention, mask": (26, "a float mask: the fused kernel takes booleans"), "attention, odd heads": (18, "the fused kernel takes multiples of 16"),
+    "antialias": (8, "a product along each axis"), "area": (5, "as antialias"),
+    "nearest-exact": (6, "a selection along each axis"), "AvgPool2d": (5, "a convolution: a 910B refused AvgPool2d"),
+    "cdist": (10, "composed"), "einsum": (5, "operands of products of three dimensions are made row-major"),
+    "generate, fixed memory": (59, "rows that a mask hides are found: five kernels a call of attention"),
+}  # fmt: skip
+"""Programs that launch more than 1.5 times torch's kernels: how many, and why."""
+SENT = {"batch of a loader": 2, "AveragedModel": 1, "load": 24, "load by the CPU": 6, "NAdam": 1}
+"""Copies from the host: batches, files, a counter of the CPU's, a number that is another at each step."""
+ASKED = {"GradScaler": 1, "loss.item(), scheduler": 1, "save": 18, "evaluation": 1, "Adafactor": 12, "LBFGS": 95}
+"""Reads: numbers of Python's, files, and what torch reads as well."""
+DRAWS = {"generate, cat"}
+"""Draws numbers, which the stand-in takes from the host."""
 
 
-def test_calls_launch_what_torch_launches() -> None:
-    """Each program's kernels beside those that torch's dispatcher counts; nothing is copied or read but what ``MORE`` says."""
+def test_parts_of_programs_launch_what_torch_launches() -> None:
+    """Kernels, copies and reads of losses, layers and parts of programs, beside the kernels that torch's dispatcher counts."""
     torch, ours = (_launched(library, [], "programs") for library in ("torch", "mstorch"))
-    counted = {name: (sum(cost["kernels"].values()) + sum(cost["casts"].values()), sum(torch[name].values())) for name, cost in ours.items()}
-    assert all(one > 0 and other > 0 for one, other in counted.values()), counted
-    assert not {name: pair for name, pair in counted.items() if pair[0] > MORE.get(name, (1.5, ""))[0] * pair[1] + 1}
+    counted = {name: (sum(cost["kernels"].values()) + sum(cost["casts"].values()), sum(torch[name].values()) - torch[name].get("reads", 0)) for name, cost in ours.items()}
+    assert len(counted) >= 100
+    assert not {name: pair for name, pair in counted.items() if pair[0] > MORE.get(name, (1.5 * pair[1], ""))[0]}
+    assert not {name: counted[name] for name, (most, _) in MORE.items() if counted[name][0] <= 1.5 * counted[name][1]}  # which need no exception
+    assert not {name: cost["copies"] for name, cost in ours.items() if sum(cost["copies"].values()) > SENT.get(name, 0) and name not in DRAWS}
+    assert not {name: cost["reads"] for name, cost in ours.items() if sum(cost["reads"].values()) > ASKED.get(name, 0) and name not in DRAWS}
 
 
 def test_movements_send_nothing(device_cost: Costs) -> None:

@@ -17,7 +17,7 @@ from ..._tape.whole import followed, in_one_piece
 from ..._tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write_result
-from .._named import node_called
+from .._named import call_node, node_called
 from .._numbers import refuse_tracked
 from .._one_dtype import expect_parameters
 from .._operation import operation
@@ -220,11 +220,8 @@ def group_norm(
     kind = input._ms_dtype
     given = [item for item in (input, weight, bias) if item is not None]
     precise = kind.itemsize > 2 or not recording(given)  # the gradient's kernel reads statistics in the input's dtype
-    alike = all(item._ms_dtype is kind for item in given)
-    if 0 not in shape and alike and precise and fused("group_norm_parts", kind, *given):
-        weight = ones((channels,), dtype=kind, device=input.device) if weight is None else weight
-        bias = zeros((channels,), dtype=kind, device=input.device) if bias is None else bias
-        return with_format(call(_group_norm_parts, (input, weight, bias), num_groups, eps)[0], input)
+    if precise and _normalises_groups(input, weight, bias):
+        return with_format(_in_groups(input, num_groups, weight, bias, eps), input)
     if kind.itemsize == 2 and kind.is_floating_point:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
         return group_norm(input.float(), num_groups, weight, bias, eps).to(kind)
@@ -235,6 +232,20 @@ def group_norm(
     groups = views.reshape(input, (shape[0], num_groups, -1))
     y = views.reshape(layer_norm(groups, groups._ms_shape[2:], None, None, eps), shape)
     return no_view(with_format(_scaled(y, weight, bias), input))
+
+
+def _normalises_groups(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> bool:
+    """Return whether the device has one kernel for norms of groups of channels, and it takes these tensors."""
+    kind, given = input._ms_dtype, [item for item in (input, weight, bias) if item is not None]
+    return 0 not in input._ms_shape and all(item._ms_dtype is kind for item in given) and fused("group_norm_parts", kind, *given)
+
+
+def _in_groups(input: TensorBase, groups: int, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
+    kind, channels = input._ms_dtype, input._ms_shape[1]
+    weight = ones((channels,), dtype=kind, device=input.device) if weight is None else weight
+    bias = zeros((channels,), dtype=kind, device=input.device) if bias is None else bias
+    found: TensorBase = call(_group_norm_parts, (input, weight, bias), groups, eps)[0]
+    return found
 
 
 def _scaled(y: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> TensorBase:
@@ -266,6 +277,8 @@ def instance_norm(
         return to_dtype(wide, input._ms_dtype)
     if not n and weight is not None:
         raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
+    if running_mean is running_var is None and input._ms_dtype.itemsize > 2 and _normalises_groups(input, weight, bias):
+        return call_node(_in_groups(input, channels, weight, bias, eps), "ViewBackward0")
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
     unit, zero = (make(n * channels, dtype=input._ms_dtype, device=input.device) for make in (ones, zeros))
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
