@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.above import above
 from .._core.dtype import float32
+from .._tape.ways import in_arrays
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._options import check_lr, refuse_spread
@@ -169,7 +170,7 @@ def _add_fused(place: Tensor, step: Tensor, factor: float) -> None:
     Near the minimum, the losses that a line search compares differ only by rounding; with two roundings the search would take other
     branches.
     """
-    if place.dtype is not float32 or place.device.type != "cpu":  # a device's kernel rounds as it does
+    if place.dtype is not float32 or not in_arrays(place):  # a device rounds as it does
         place.add_(step, alpha=factor)
         return
     place.copy_(place.double().add(step.double(), alpha=float(np.float32(factor))))
