@@ -152,7 +152,7 @@ def _new_main(path: str | None) -> ModuleType:
 
 def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None) -> None:
     _hook.install()
-    gc.freeze()  # all objects are the library's here; to go through them took the last collections, as the program ends, half a second
+    gc.freeze()  # the library's objects: the last collections, at the program's end, spent half a second on them
     try:
         code = source if isinstance(source, CodeType) else compile(source, filename or "", "exec", dont_inherit=True)
         exec(code, module.__dict__)

@@ -162,8 +162,8 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Library | None = None) -> None:
-    """Let an operator run, within autocast of a device type, without autocast and on floating tensors cast to ``cast_inputs``, but for
-    float64. Raise ValueError for a device type without autocast."""
+    """Within autocast of a device type, run an operator with autocast disabled and with floating tensors, except float64, cast to
+    ``cast_inputs``. Raise ValueError for a device type without autocast."""
     if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_schema"):
         raise ValueError(f"register_autocast({op}): got unexpected type for op: {type(op)}")
     if not is_autocast_available(device_type):
@@ -180,7 +180,7 @@ def opcheck(
     ``test_schema``: only arguments that the schema names are written to or share memory with results; ``test_autograd_registration``:
     there is a gradient where results are tracked; ``test_faketensor``: the fake function gives the shapes, dtypes and strides of the
     results; ``test_aot_dispatch_dynamic``: results and gradients are the same in ``torch.compile``. Raise OpCheckError for the first that
-    fails unless ``raise_exception`` is False, and ValueError for what is no operator."""
+    fails unless ``raise_exception`` is False, and ValueError for a value that is not an operator."""
     op = op._opoverload if isinstance(op, CustomOpDef) else op.default if isinstance(op, _ops.OpOverloadPacket) else op
     if not isinstance(op, _ops.OpOverload):
         raise ValueError(

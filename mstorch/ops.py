@@ -58,7 +58,7 @@ class OpOverload:
         return calling.compute(self, self.overloadpacket._function, args, kwargs)
 
     def _with_one_out(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments with the ``out`` tensors, which have individual names in overloads, as the function takes them."""
+        """Return the arguments with the ``out`` tensors, which have separate names in an overload, as the function's single ``out``."""
         targets = tuple(kwargs[name] for name in self._outs if name in kwargs)
         rest = {key: value for key, value in kwargs.items() if key not in self._outs}
         return {**rest, "out": targets if len(self._outs) > 1 else targets[0]} if targets else rest

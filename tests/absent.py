@@ -1,4 +1,4 @@
-"""The operators of torch's database on the meta device: shapes, dtypes, strides and gradients beside torch's.
+"""The operators of torch's database on the meta device: shapes, dtypes, strides and gradients are compared with torch's.
 
     python -m tests.absent             # the whole sweep; -k TEXT for operators whose name contains the text
 
@@ -22,7 +22,7 @@ STRIDES_ARE_FREE = frozenset(("empty", "empty_like", "new_empty", "empty_permute
 
 
 def _moved(value: Any, library: Any, leaves: list[Any]) -> Any:
-    """A sample with its tensors on the meta device; those that require grad are new leaves."""
+    """Return a sample with its tensors on the meta device; those that require grad are new leaves."""
     if isinstance(value, torch.Tensor):
         one = value.detach() if library is torch else databases.ours(value.detach(), [])
         made = one.to("meta")
@@ -46,7 +46,7 @@ def _backward(result: Any, library: Any, leaves: list[Any]) -> list[Any]:
 
 
 def check_operator(info: Any) -> None:
-    """Raise unless what an operator gives on the meta device looks as in torch, and so its gradients."""
+    """Raise unless an operator's results and gradients on the meta device have torch's shapes, dtypes and strides."""
     kind = next(d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in info.dtypes)
     databases._seed()
     needs_grad = bool(info.supports_autograd) and kind is torch.float32
@@ -78,7 +78,7 @@ def check_operator(info: Any) -> None:
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order."""
+    """Return the checks by operator, in the database's order."""
     return {name: functools.partial(check_operator, info) for name, info in databases.operators()}
 
 

@@ -1,4 +1,4 @@
-"""The oracle helper: run one body with real torch and with mstorch, and compare everything a user could see.
+"""The oracle helper: run one body with real torch and with mstorch, and compare everything that a user could see.
 
     def test_add(both):
         both(lambda torch: torch.ones(2) + torch.arange(2.0))
@@ -25,7 +25,8 @@ of_cpu_build = pytest.mark.skipif(real_torch.version.cuda is not None, reason="t
 
 
 def _keep_no_seed(seed_devices: Callable[[], None], **kinds: bool) -> None:
-    """Do nothing: ``torch.manual_seed`` keeps each seed for devices that may come, with the text of the stack, which took half a millisecond."""
+    """Do nothing. (``torch.manual_seed`` stores each seed, with the text of the stack, for devices that are initialized later; this took
+    half a millisecond.)"""
 
 
 if not real_torch.accelerator.is_available():
@@ -34,7 +35,7 @@ if not real_torch.accelerator.is_available():
 
 
 def values(tensor: Any) -> np.ndarray:
-    """A tensor's values as an array of their own; bfloat16 as float32."""
+    """Return a copy of a tensor's values as an array; bfloat16 as float32."""
     tensor = tensor.detach()
     if str(tensor.layout) != "torch.strided":
         tensor = tensor.to_dense()
@@ -46,7 +47,7 @@ def values(tensor: Any) -> np.ndarray:
 
 
 def state(module: Any) -> dict[str, Any]:
-    """Copies of the tensors in a module's state_dict, of either library."""
+    """Return copies of the tensors in a module's state_dict, of either library."""
     return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
@@ -56,7 +57,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def same(want: Any, got: Any, *, rtol: float = RTOL, atol: float = ATOL, strides: bool = True, what: str = "result") -> None:
-    """Assert that mstorch's value is torch's."""
+    """Assert that mstorch's value equals torch's."""
     if isinstance(want, real_torch.Tensor):
         assert isinstance(got, mstorch.Tensor), f"{what}: a tensor expected, {type(got).__name__} given"
         assert tuple(want.shape) == tuple(got.shape), f"{what}: shape {tuple(want.shape)} expected, {tuple(got.shape)} given"
@@ -90,7 +91,8 @@ def same(want: Any, got: Any, *, rtol: float = RTOL, atol: float = ATOL, strides
 
 
 def without_device(text: str) -> str:
-    """A text that names tensors or their types, without the stand-in device (tests/conftest.py), which torch's, of the CPU, does not name."""
+    """Return a text without the stand-in device (tests/conftest.py) in the names of tensors and their types; torch's tensors are on the
+    CPU."""
     return text.replace(", device='npu:0'", "").replace("torch.npu.", "torch.") if mstorch.get_default_device().type == "npu" else text
 
 
@@ -102,7 +104,7 @@ def _same_arrays(want: np.ndarray, got: np.ndarray, rtol: float, atol: float, wh
 
 
 def run(body: Callable[[Any], Any], library: Any, seed: int = 0) -> tuple[Any, BaseException | None]:
-    """The body's result with a library, or the error that it raised."""
+    """Return the body's result with a library, or the error that it raised."""
     random.seed(seed)
     np.random.seed(seed)
     if hasattr(library, "manual_seed"):

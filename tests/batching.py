@@ -1,4 +1,4 @@
-"""torch's operator database under ``vmap``: each operator, mapped, against the loop over the slices.
+"""torch's operator database under ``vmap``: each operator is compared with the loop over the slices.
 
     python -m tests.sweeps vmap            # all operators that torch's vmap takes
     python -m tests.batching -k conv       # some of them, with the functions that were computed slice by slice
@@ -36,7 +36,7 @@ def _put(value: Any, tensors: Iterator[Any]) -> Any:
 
 
 def _other(tensor: torch.Tensor) -> torch.Tensor:
-    """Values of another slice, which are as good for the operator."""
+    """Return other valid values for a second slice."""
     tensor = tensor.detach()
     if tensor.dim():
         return tensor.flip(tuple(range(tensor.dim())))
@@ -91,7 +91,7 @@ def _refused(call: Callable[[], Any]) -> str:
 
 
 def check(info: Any) -> None:
-    """Raise unless ``vmap`` of the operator gives what the loop gives, wherever torch's ``vmap`` takes it."""
+    """Raise unless ``vmap`` of the operator equals the loop wherever torch supports ``vmap``."""
     kind = next(d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in info.dtypes)
     function = databases._counterpart(info.name, info.op)
     shapes_only = bool(databases._SHAPES_ONLY.match(info.name))
@@ -103,7 +103,7 @@ def check(info: Any) -> None:
         pairs = [[t.detach(), _other(t)] for t in inputs]
         for dims in _ways(len(inputs)):
             if "as_strided" in info.name and -1 in dims:
-                continue  # its window looks at the memory, which the loop lays out otherwise
+                continue  # its window reads memory that has another layout in the loop
             theirs = [p[0] if dim is None else p for p, dim in zip(pairs, dims)]
             own = [databases.ours(t, []) for t in theirs]
             leaves = [t.requires_grad_() for t in databases._flat(own) if follows and t.is_floating_point()]
@@ -135,7 +135,7 @@ def check(info: Any) -> None:
 
 
 def _gradients(results: list[Any], leaves: list[Any]) -> tuple[Any, ...]:
-    """The gradients of a weighted sum of the results."""
+    """Return the gradients of a weighted sum of the results."""
     loss = databases._loss(results, mstorch)
     if loss is None or not leaves or not loss.requires_grad:
         return ()
@@ -143,12 +143,12 @@ def _gradients(results: list[Any], leaves: list[Any]) -> tuple[Any, ...]:
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator."""
+    """Return the checks by operator."""
     return {name: functools.partial(check, info) for name, info in databases.operators() if not _RANDOM.search(name)}
 
 
 def main() -> None:
-    """Print the share that agrees, and what was computed slice by slice."""
+    """Print the share of operators that agree, and those that were computed slice by slice."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only names that match this pattern")
     options = parser.parse_args()

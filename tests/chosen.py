@@ -1,4 +1,4 @@
-"""The cases that a run of tests asks for, so that a fixture that computes the results of many leaves out others."""
+"""The cases that a test run selects, so that a fixture that computes the results of many cases skips the others."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,8 @@ import pytest
 
 
 def chosen(request: pytest.FixtureRequest, parameter: str = "name") -> list[Any]:
-    """Return the values of ``parameter`` of the tests in this run that use the fixture (with the same parameter of its own, if it has one)."""
+    """Return the values of ``parameter`` in the tests of this run that use the fixture (with the fixture's own parameter, if it has one).
+    """
     fixture, own = request.fixturename, getattr(request, "param", None)
     parameters = [
         item.callspec.params for item in request.session.items

@@ -1,4 +1,4 @@
-"""Fixtures of the test suite, and what it means to run it on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend)."""
+"""Fixtures of the test suite, and its behaviour on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
 import compileall
@@ -20,7 +20,7 @@ from tests import against_torch
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    tomllib = pytest.importorskip("tomli")  # which pytest brings for such a Python
+    tomllib = pytest.importorskip("tomli")  # pytest installs it on such a Python
 
 ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
 """True if mstorch's tensors are made on the stand-in device, unless a test names another device."""
@@ -30,12 +30,13 @@ _numpy = mstorch.Tensor.numpy
 
 
 def _read(self: Any, *, force: bool = False) -> Any:
-    """``numpy()`` of a device's tensor too, by way of the CPU: so tests look at results. What is shared with NumPy is the CPU's alone."""
+    """Let ``numpy()`` read a device's tensor through the CPU, so that tests can look at results. Only CPU tensors share memory with NumPy.
+    """
     return _numpy(self.detach().cpu() if self.is_npu and not self.requires_grad else self, force=force)
 
 
 if ON_DEVICE:
-    table.on_fallback.clear()  # tests that count warnings count those of torch
+    table.on_fallback.clear()  # tests that count warnings count torch's
 REFUSED = tomllib.loads((pathlib.Path(__file__).parent / "devices" / "refused.toml").read_text()) if ON_DEVICE else {}
 """By test (or its function): why it cannot pass on a device."""
 # Errors that a device may raise (docs/devices.md): for operations without a kernel, and for reads of its memory.
@@ -46,7 +47,9 @@ REFUSALS = {
 
 
 def _prepare_for_processes() -> None:
-    """Let processes of tests, some hundreds, find mstorch compiled, and their threads wait asleep.
+    """Let the processes that tests start find mstorch's bytecode, and let idle threads sleep. Without bytecode each process would compile
+    mstorch, for as long as MindSpore takes to import; with more threads than cores, waiting threads spin while those that they wait for
+    have no core: an example took seven times as long.
 
     Each would compile it anew, for as long as MindSpore takes to load; and where there are more threads than cores, those that wait
     spin while the ones they wait for have no core: an example took seven times as long.
@@ -82,7 +85,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Files in the order of the collection, some of them together."""
+    """Schedule files in the order of the collection; some share a process."""
     if config.getvalue("dist") != "loadfile":
         return None
     from tests.turns import Turns
@@ -92,7 +95,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    """Return whether a test of a folder runs with ``--whole`` only: a long one, and four of five cases of a sweep or of a slow test."""
+    """Return whether a test runs with ``--whole`` only when a folder is tested: a ``long`` test, or four of five cases of a sweep or of a
+    slow test."""
     if item.get_closest_marker("long"):
         return True
     sampled = item.get_closest_marker("sweep") or item.get_closest_marker("slow")
@@ -100,7 +104,8 @@ def _is_left_out(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let files with slow tests or sweeps come first where processes run beside each other: short ones at the end leave none idle.
+    """Put files with slow tests or sweeps first in parallel runs, so that no process is idle at the end. Without ``--whole``, deselect what
+    ``_is_left_out`` names when a folder is tested.
 
     Without ``--whole`` folders leave out what ``_is_left_out`` names.
     """
@@ -142,7 +147,8 @@ def _made_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _named_reason(name: str) -> str | None:
-    """Why the list says that a test cannot pass: an entry of its own, of its function, its function's named cases, or its file."""
+    """Return the listed reason why a test cannot pass: that of the test, of its function, of some of the function's cases, or of its file.
+    """
     function, _, case = name.partition("[")
     found = REFUSED.get(name) or REFUSED.get(function) or REFUSED.get(name.partition("::")[0])
     if isinstance(found, dict):
@@ -152,7 +158,7 @@ def _named_reason(name: str) -> str | None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
-    """On a device: what it refuses, and what the list names, counts as an expected failure."""
+    """On a device, count errors of the device and tests in the list as expected failures."""
     outcome: Any = yield
     if not ON_DEVICE or call.excinfo is None or call.when != "call":
         return

@@ -24,9 +24,9 @@ import torch
 import mstorch
 from tests.against_torch import values
 
-# torch's compiler and backends use these, nobody else does.
+# Only torch's compiler and backends use these.
 _INTERNAL = re.compile(r"^(_.*|.*_efficient_attention.*|.*_flash_attention.*|torch\.ops\..*|jiterator.*|to_sparse_.*|ops\..*)$")
-# Random memory, or factors that are not unique: shapes and dtypes are compared.
+# Uninitialized memory, random numbers, or factors that are not unique: only shapes and dtypes are compared.
 _SHAPES_ONLY = re.compile(
     r"^(empty.*|new_empty.*|resize_|resize_as_|linalg\.(svd|eig|eigh|qr|householder_product|ldl_factor.*)|svd|qr|geqrf|.*_lowrank|lobpcg)$"
 )
@@ -34,7 +34,7 @@ SAMPLES = 6
 
 
 class Missing(Exception):
-    """mstorch has no such name."""
+    """Raised if mstorch lacks a name."""
 
 
 def _named(constant: Any) -> Any:
@@ -45,7 +45,7 @@ def _named(constant: Any) -> Any:
 
 
 def ours(value: Any, leaves: list[Any]) -> Any:
-    """A torch value as mstorch's; tensors that require grad become new leaves."""
+    """Return a torch value as mstorch's; tensors that require grad become new leaves."""
     if isinstance(value, torch.Tensor):
         made = _part_of_storage(value) if _is_part(value) else _copied(value)
         if value.requires_grad:
@@ -72,7 +72,7 @@ def _copied(value: torch.Tensor) -> Any:
 
 
 def _part_of_storage(value: torch.Tensor) -> Any:
-    """The same part of a storage of the same size, for operators that look beyond their input."""
+    """Return the same part of a storage of the same size, for operators that read beyond their input."""
     return _copied(_whole(value.detach())).as_strided(tuple(value.shape), value.stride(), value.storage_offset())
 
 
@@ -81,12 +81,12 @@ def _is_part(value: torch.Tensor) -> bool:
 
 
 def _whole(plain: torch.Tensor) -> torch.Tensor:
-    """The storage of a tensor, flat."""
+    """Return the storage of a tensor as a flat tensor."""
     return torch.as_strided(plain, (plain.untyped_storage().nbytes() // plain.element_size(),), (1,), 0)
 
 
 def _through_file(module: Any) -> Any:
-    """A module or a sparse tensor of torch's as mstorch's, on the default device, by ``torch.save`` and ``mstorch.load``."""
+    """Convert a module or a sparse tensor of torch to mstorch's, on the default device, by ``torch.save`` and ``mstorch.load``."""
     file = io.BytesIO()
     torch.save(module, file)
     file.seek(0)
@@ -94,7 +94,7 @@ def _through_file(module: Any) -> Any:
 
 
 def theirs(value: Any, leaves: list[Any]) -> Any:
-    """A copy of a torch value; tensors that require grad become new leaves."""
+    """Return a copy of a torch value; tensors that require grad become new leaves."""
     if isinstance(value, torch.Tensor):
         plain = value.detach()
         if _is_part(value):
@@ -130,7 +130,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def backward(result: Any) -> None:
-    """Run backward from the sum of all results that require grad, of complex ones from its size."""
+    """Run backward from the sum of all results that require grad; of complex results, from the absolute values of their sums."""
     losses = [leaf.sum() for leaf in _flat(result) if getattr(leaf, "requires_grad", False)]
     losses = [loss.abs() if loss.is_complex() else loss for loss in losses]
     if losses:
@@ -205,7 +205,7 @@ def _dotted(path: str, root: Any = mstorch) -> Any:
 
 
 def _seeded(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """mstorch's form of the database's ``wrapper_set_seed``."""
+    """Do the same as the database's ``wrapper_set_seed``, for mstorch."""
     state = mstorch.get_rng_state()
     mstorch.manual_seed(42)
     try:
@@ -215,7 +215,7 @@ def _seeded(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _counterpart(name: str, op: Any) -> Callable[..., Any]:
-    """mstorch's function for an operator of torch's database."""
+    """Return mstorch's function for an operator of torch's database."""
     if isinstance(op, functools.partial):
         return functools.partial(_counterpart(name, op.func), *ours(op.args, []), **ours(op.keywords, []))
     if isinstance(op, types.FunctionType) and re.search("common_methods_invocations|opinfo", op.__code__.co_filename):
@@ -252,7 +252,7 @@ def check_operator(info: Any) -> None:
 
 
 def layers(without: str) -> dict[str, Any]:
-    """Return the entries of torch's database of modules by name, but for those whose name a pattern finds."""
+    """Return the entries of torch's database of modules by name, except those that match a pattern."""
     from torch.testing._internal.common_modules import module_db
 
     return {info.name: info for info in module_db if not re.search(without, info.name)}
@@ -283,7 +283,7 @@ def check_module(info: Any) -> None:
         built, run = item.constructor_input, item.forward_input
         oracle = cls(*built.args, **built.kwargs)
         module = mine(*ours(built.args, []), **ours(built.kwargs, []))
-        # As torch's own tests do: a few samples hold constructor arguments of float64.
+        # As in torch's own tests: a few samples have float64 constructor arguments.
         oracle.to(torch.float32)
         module.to(mstorch.float32)
         if getattr(oracle, "has_uninitialized_params", lambda: False)():
@@ -328,13 +328,13 @@ def check_optimizer(info: Any) -> None:
 
 
 def operators() -> Iterator[tuple[str, Any]]:
-    """The entries of the operator database for users, with names that tell variants apart."""
+    """Return the public operators of the database, with names that distinguish variants."""
     from torch.testing._internal import common_utils
     from torch.testing._internal.common_methods_invocations import op_db
     from torch.testing._internal.opinfo import core
 
-    # Twice for each list of samples torch looks through the stack, with its source lines, for a unittest that asks. None does, and the
-    # search took more than half of the time of a sweep.
+    # Torch searches the stack twice per list of samples, with its source lines, for a unittest that requests it. There is none, and the
+    # the search took more than half of the time of a sweep.
     common_utils.extract_test_fn = core.extract_test_fn = lambda: None
     usual = {torch.float32, torch.int64, torch.bool, torch.complex64}
     for info in op_db:
@@ -343,7 +343,7 @@ def operators() -> Iterator[tuple[str, Any]]:
 
 
 def items(kind: str) -> dict[str, Callable[[], None]]:
-    """The checks of a database by name, in its order."""
+    """Return the checks of a database by name, in its order."""
     found: dict[str, Callable[[], None]] = {}
     if kind == "ops":
         found = {name: functools.partial(check_operator, info) for name, info in operators()}
@@ -361,7 +361,7 @@ def items(kind: str) -> dict[str, Callable[[], None]]:
 
 
 def outcome(check: Callable[[], None]) -> str:
-    """An empty text if the check passes, else the first line of what is wrong."""
+    """Return "" if the check passes, else the first line of the error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -374,7 +374,7 @@ def outcome(check: Callable[[], None]) -> str:
 
 
 def print_share(kind: str, checks: dict[str, Callable[[], None]]) -> None:
-    """Run checks, print what is wrong with which, and how many pass."""
+    """Run checks; print failures and how many pass."""
     passed = 0
     for name, check in checks.items():
         wrong = outcome(check)
@@ -385,7 +385,7 @@ def print_share(kind: str, checks: dict[str, Callable[[], None]]) -> None:
 
 
 def print_sweep(kind: str, program: str | None, checks: dict[str, Callable[[], None]]) -> None:
-    """``print_share`` of the checks that the command line chooses; ``program`` is the text of the module that is run."""
+    """Run ``print_share`` on the checks that the command line selects; ``program`` is the docstring of the module that is run."""
     parser = argparse.ArgumentParser(description=(program or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only names that contain this text")
     options = parser.parse_args()

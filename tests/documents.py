@@ -20,7 +20,7 @@ _FENCE = re.compile(r"(?P<comments>(?:^<!--.*?-->\n)*)^(?P<marks>```+)(?P<langua
 
 @dataclass
 class Block:
-    """A fence: its page, line, language and code, and what its comments add."""
+    """A fenced block: its page, line, language and code, and the additions from its comment."""
 
     page: str
     line: int
@@ -31,13 +31,13 @@ class Block:
     variables: dict[str, str] = field(default_factory=dict)
 
     def commands(self) -> list[str]:
-        """The commands of a shell block, without the remarks behind them."""
+        """Return the commands of a shell block, without their comments."""
         lines = self.code.replace("\\\n", " ").splitlines()
         return [line for line in (re.sub(r"(^|\s+)#.*", "", line).strip() for line in lines) if line]
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page."""
+    """Return the blocks of a page."""
     text = page.read_text("utf-8")
     found = []
     for match in _FENCE.finditer(text):
@@ -56,7 +56,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def unfenced(page: Path) -> list[str]:
-    """Lines that are shown as code for their indentation: no test would find them."""
+    """Return lines that are rendered as code because of their indentation: no test would find them."""
     text = _FENCE.sub("", page.read_text("utf-8"))
     return re.findall(r"^\n {4}\S.*$", text, re.MULTILINE)
 

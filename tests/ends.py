@@ -34,11 +34,11 @@ for number, batch in enumerate(loader):
             break
 """
 KINDS = ("interrupt", "exception", "break", "kill", "terminate", "kill worker")
-PATIENCE = 15.0  # seconds; a worker looks every five whether its parent is there
+PATIENCE = 15.0  # seconds; a worker checks every five whether its parent is alive
 
 
 def session(leader: int) -> list[int]:
-    """The processes of a session that run."""
+    """Return the running processes of the session."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -52,7 +52,7 @@ def session(leader: int) -> list[int]:
 
 
 def shared_memory() -> set[str]:
-    """The names in /dev/shm."""
+    """Return the names in /dev/shm."""
     folder = Path("/dev/shm")
     return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
 
@@ -87,7 +87,7 @@ def end(how: str) -> str:
             child.poll()
         left = session(child.pid)
         files = shared_memory() - before
-        # Names that another program makes meanwhile are no concern of this one.
+        # Ignore names that another program creates meanwhile.
         files = {name for name in files if "mstorch" in name or pids & set(re.findall("[0-9]+", name))}
         if left or files:
             return f"{how}: left {len(left)} processes, files {sorted(files)}"

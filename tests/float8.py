@@ -27,7 +27,7 @@ _KERNEL = re.compile(r"^\"([^\"]+)\" not implemented for 'Float8_")
 
 
 def _in_codes(value: Any, kind: torch.dtype) -> Any:
-    """Single precision among the arguments in a dtype of eight bits."""
+    """Return arguments with single precision converted to a float8 dtype."""
     if isinstance(value, torch.Tensor):
         return value.detach().to(kind) if value.dtype is torch.float32 and value.layout is torch.strided else value
     if type(value) in (list, tuple):
@@ -36,7 +36,7 @@ def _in_codes(value: Any, kind: torch.dtype) -> Any:
 
 
 def _ours(value: Any, kind: torch.dtype) -> Any:
-    """torch's argument as mstorch's; codes go by their bytes, in the same order of memory."""
+    """Return torch's argument as mstorch's; float8 codes are copied as bytes, in the same memory order."""
     if isinstance(value, torch.Tensor) and value.dtype is kind:
         made = mstorch.empty_strided(tuple(value.shape), value.stride(), dtype=getattr(mstorch, str(kind)[6:]))
         made.view(mstorch.uint8).copy_(mstorch.from_numpy(value.contiguous().view(torch.uint8).numpy()))
@@ -49,7 +49,7 @@ def _ours(value: Any, kind: torch.dtype) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """A result in plain values: of tensors the shape, the dtype and the numbers, of codes the bytes."""
+    """Return a result in plain values: for tensors the shape, the dtype and the numbers, for float8 codes the bytes."""
     if isinstance(value, (torch.Tensor, mstorch.Tensor)):
         library = torch if isinstance(value, torch.Tensor) else mstorch
         value = value.detach()
@@ -98,11 +98,11 @@ def differences(op: Any, name: str) -> tuple[list[str], int, int]:
     found: list[str] = []
     tried = renamed = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of layouts that samples are made in
+        warnings.simplefilter("ignore")  # memory layouts of samples
         samples = list(op.sample_inputs("cpu", torch.float32))[:SAMPLES]
     for sample in samples:
         if any(tensor.numel() < 2 for tensor in _flat((sample.input, sample.args))):
-            continue  # kernels of torch's leave tensors of no elements alone, and some those of one, whatever the dtype
+            continue  # some kernels of torch ignore the dtype of tensors with no or one element
         given = _in_codes((sample.input, tuple(sample.args), dict(sample.kwargs)), kind)
         try:
             mine = _ours(given, kind)
@@ -123,7 +123,7 @@ def differences(op: Any, name: str) -> tuple[list[str], int, int]:
 
 
 def main() -> None:
-    """Print what differs."""
+    """Print the differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-d", default="float8_e4m3fn")
     parser.add_argument("-k", default="")

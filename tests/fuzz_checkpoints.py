@@ -36,7 +36,7 @@ from tests.serialization.serialization_files import (
 )
 
 BATCH = 500
-SECONDS = 10  # for one file
+SECONDS = 10  # seconds per file
 ERRORS = (pickle.UnpicklingError, RuntimeError, EOFError, ValueError)
 # Events that Python's audit hook must not report while a file is loaded.
 FORBIDDEN = ("exec", "compile", "import", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "webbrowser.", "ftplib.")
@@ -59,7 +59,7 @@ def _object():
 
 
 def _bases():
-    """Files to damage, by kind."""
+    """Return files to damage, by kind."""
     real = _object()
     zipped, legacy = torch_bytes(real), torch_bytes(real, _use_new_zipfile_serialization=False)
     ours = our_load(zipped)
@@ -91,7 +91,7 @@ def _damaged(data, random):
 
 
 def files(start, count, seed):
-    """Damaged files with the original that an accepted one must equal, or None."""
+    """Yield damaged files with the original that an accepted one must equal, or None."""
     real, whole, pickled, storages = _bases()
     kinds = list(whole)
     for number in range(start, start + count):
@@ -113,7 +113,7 @@ GLOBALS = [
 
 
 def hostile():
-    """200 pickles that try to call something, in each of the ways that a pickle has, with the name that they try."""
+    """Yield 200 pickles that try to call something, in each way that a pickle can, with the name of the call."""
     argument = text("touch hostile.mark")
     for (module, name), legacy in itertools.product(GLOBALS, (False, True)):
         function = f"c{module}\n{name}\n".encode()
@@ -149,7 +149,7 @@ def _too_long(*_):
 
 
 def _load(data):
-    """The loaded object and the error; TimeoutError is a failure of its own."""
+    """Return the loaded object and the error; TimeoutError is a failure of its own."""
     global _events
     _events = []
     signal.alarm(SECONDS)
@@ -163,7 +163,7 @@ def _load(data):
 
 
 def check_files(start, count, seed):
-    """Counts of refused and accepted files, and what failed."""
+    """Return the counts of refused and accepted files, and the failures."""
     refused, accepted, failures = 0, 0, []
     for number, kind, data, real in files(start, count, seed):
         try:
@@ -184,7 +184,7 @@ def check_files(start, count, seed):
 
 
 def check_hostile():
-    """Counts of refused pickles, and what failed."""
+    """Return the count of refused pickles, and the failures."""
     refused, failures = 0, []
     for title, data, name in hostile():
         try:
@@ -200,9 +200,9 @@ def check_hostile():
 
 def _worker(options):
     warnings.simplefilter("ignore")
-    our_load(torch_bytes(_object()))  # imports what loading imports
+    our_load(torch_bytes(_object()))  # imports the modules that loading needs
     our_load(torch_bytes(_object(), _use_new_zipfile_serialization=False))
-    "é".encode("cp437")  # imports the codec that zipfile reads names with
+    "é".encode("cp437")  # imports the codec with which zipfile reads names
     sys.addaudithook(_watch)
     signal.signal(signal.SIGALRM, _too_long)
     found = check_hostile() if options.hostile else check_files(options.start, options.files, options.seed)
@@ -246,7 +246,7 @@ def check_kills(count):
 
 
 def in_process(*arguments):
-    """The counts of a worker; a crash or a hang is a failure of its whole batch."""
+    """Return the counts of a worker; a crash or a hang is a failure of its whole batch."""
     run = warm.done("-m", "tests.fuzz_checkpoints", "--worker", *map(str, arguments), seconds=900)
     if run.returncode:
         return {"refused": 0, "accepted": 0, "failures": [f"{arguments}: ended with {run.returncode}: {run.stderr[-500:]}"]}

@@ -1,4 +1,4 @@
-"""The operators of torch's database with arguments that nobody should give: what is raised is never NumPy's, SciPy's or MindSpore's.
+"""The operators of torch's database with invalid arguments: errors are never NumPy's, SciPy's or MindSpore's.
 
     python -m tests.hostile_arguments                                  # on the host; -k TEXT for operators whose name contains the text
     MSTORCH_FAKE_DEVICE=Ascend python -m tests.hostile_arguments       # on the device that the CPU plays
@@ -49,7 +49,7 @@ def _instead(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def calls(info: Any) -> Iterator[tuple[str, list[Any]]]:
-    """The calls of an operator: the first sample with each of its arguments exchanged."""
+    """Yield the calls of an operator: the first sample with each of its arguments replaced in turn."""
     dtype = next((one for one in (torch.float32, torch.int64, torch.bool, torch.complex64) if one in info.dtypes), None)
     if dtype is None:
         return
@@ -97,12 +97,12 @@ def check_hostile(info: Any) -> None:
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order."""
+    """Return the checks by operator, in the database's order."""
     return {name: functools.partial(check_hostile, info) for name, info in databases.operators()}
 
 
 def main() -> None:
-    """Print what is foreign."""
+    """Print the foreign errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", default="", help="only operators whose name contains the text")
     chosen, counts = parser.parse_args().k, Counter[str]()

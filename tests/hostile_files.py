@@ -37,7 +37,7 @@ MOST = 1 << 20  # kilobytes
 DEEP = 100_000
 Files = Iterator[tuple[str, bytes]]
 
-# Pickles that cost what they should not, without a name that they call.
+# Pickles that consume much time or memory without a call.
 BOMBS = {
     "a far place in the memo": b"\x80\x02Nr\xff\xff\xff\x7f.", "bytes of 4 GB": b"\x80\x03B\xff\xff\xff\xffx.", "a text of 16 EB": b"\x80\x04\x8d" + b"\xff" * 8 + b"x.",
     "a bytearray of 64 GB": b"\x80\x05\x96" + struct.pack("<Q", 1 << 36) + b"x.", "a frame of 16 EB": b"\x80\x04\x95" + b"\xff" * 8 + b"N.",
@@ -50,7 +50,7 @@ BOMBS = {
 
 
 def _pickles(count: int) -> Files:
-    """Pickles that call, spread over all names and ways, then those that cost too much."""
+    """Return pickles with calls, spread over all names and ways, then those that consume too much."""
     calls = [(title, fuzz.record(data, "data.pkl")) for title, data, _ in fuzz.hostile() if "legacy" not in title]
     yield from calls[:: max(len(calls) // count, 1)]
     yield from BOMBS.items()
@@ -91,7 +91,7 @@ def legacy() -> Files:
 
 
 def trusted() -> Files:
-    """Damaged files that hold no calls, for ``weights_only=False``."""
+    """Yield damaged files without calls, for ``weights_only=False``."""
     _, whole, _, _ = fuzz._bases()
     for data in whole.values():
         yield from _damaged(data, 12)
@@ -112,7 +112,7 @@ def metadata() -> Files:
 
 
 def tensors_by_name() -> Files:
-    """safetensors."""
+    """Yield safetensors files."""
 
     def file(header: Any, values: bytes = bytes(64)) -> bytes:
         raw = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -154,7 +154,7 @@ def checkpoints() -> Files:
 
 
 def fetched() -> Files:
-    """Yield archives that torch.hub may get from an address, each with its title."""
+    """Yield archives as torch.hub may download them, each with its title."""
     for title, data in _pickles(10):
         yield title, _zipped({"inner.pt": archive_with(data)})
     for name in ("../../outside.pt", "/tmp/outside.pt", "a/../../outside.pt", "..\\outside.pt", "folder/"):
@@ -165,7 +165,7 @@ def fetched() -> Files:
 
 
 def queued() -> Files:
-    """Yield bytes that are no pickle, as a broken worker may put them into a queue. (Pickles from the job's own processes may call
+    """Yield bytes that are not a pickle, as a broken worker may put them into a queue. (Pickles from the job's own processes may call
     functions.)"""
     for number in range(30):
         random = np.random.default_rng(number)
@@ -223,7 +223,7 @@ def _late(*_: Any) -> None:
 
 
 def work(kind: str, share: int, start: int) -> None:
-    """Read files of a kind, from one on; a line for each."""
+    """Read the files of a kind from a number on; print a line for each."""
     import mstorch as torch
 
     warnings.simplefilter("ignore")

@@ -1,4 +1,5 @@
-"""Programs for ``tests.interrupts`` whose blocks switch something on, hook or patch something, train in a group or load with workers."""
+"""Programs for ``tests.interrupts`` with blocks that switch something on, register hooks, patch functions, train in a group or load with
+workers."""
 from __future__ import annotations
 
 import _thread
@@ -13,11 +14,11 @@ from mstorch.nn.utils import parametrize
 from mstorch.utils import checkpoint as checkpointing
 
 WATCHED: list[Any] = []  # networks that a program is about to change
-PROGRAMS: dict[str, Callable[[], Callable[[], Any]]] = {}  # by name: what makes a program, whose steps are interrupted
+PROGRAMS: dict[str, Callable[[], Callable[[], Any]]] = {}  # by name: a function that returns the program whose steps are interrupted
 
 
 def program(make: Callable[[], Callable[[], Any]]) -> Callable[[], Callable[[], Any]]:
-    """Enter a program by its name."""
+    """Register a program under its name."""
     PROGRAMS[make.__name__] = make
     return make
 
@@ -37,7 +38,7 @@ def saving_switches() -> Callable[[], Any]:
 
 @program
 def switches() -> Callable[[], Any]:
-    """Blocks of torch.backends, of attention and of checkpointing, and those that print and count."""
+    """Return blocks of torch.backends, of attention and of checkpointing, and those that print and count."""
     from mstorch.testing._internal import common_utils
 
     def run() -> None:
@@ -80,7 +81,7 @@ def handle_of_a_hook() -> Callable[[], Any]:
     handles = [net.register_forward_hook(hook) for _ in range(2)]
     several = torch.autograd.graph._MultiHandle(handles[1:])
 
-    def run() -> None:  # a hook whose handle an interrupt takes away before the block begins stays, as in torch
+    def run() -> None:  # a hook whose handle is lost in an interrupt before the block begins remains, as in torch
         with handles[0], several:
             net._forward_hooks.update({handle.id: hook for handle in handles})
             net(x)
@@ -163,7 +164,7 @@ def config() -> Callable[[], Any]:
 
 
 def _alone() -> None:
-    """A group of this process alone."""
+    """Create a process group with one rank."""
     if not torch.distributed.is_initialized():
         torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
 
@@ -174,7 +175,7 @@ def data_parallel() -> Callable[[], Any]:
     net, x = nn.parallel.DistributedDataParallel(nn.Linear(2, 2)), torch.ones(1, 2)
     WATCHED.append(net)
 
-    def run() -> None:  # a backward that was broken off makes the next one raise, as in torch: others wait for its averages
+    def run() -> None:  # as in torch, the backward after an interrupted one raises, because other ranks wait for its averages
         with net.no_sync():
             net(x).sum().backward()
 

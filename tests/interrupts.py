@@ -57,7 +57,7 @@ from tests.interrupted_blocks import PROGRAMS, WATCHED, program
 _BACKENDS = cudnn, mkldnn
 
 def _processes() -> int:
-    """The processes that run. One that was asked for its end by CPython (``waitpid``) as an interrupt came counts as active for good there."""
+    """Return the running processes. One that CPython waited for (``waitpid``) during an interrupt stays active there for ever."""
     return sum(os.path.exists(f"/proc/{process.pid}") for process in multiprocessing.active_children())
 
 
@@ -96,7 +96,7 @@ def state() -> dict[str, Any]:
 
 
 def settled(before: dict[str, Any]) -> dict[str, Any]:
-    """The state, once threads and processes that are about to end have ended."""
+    """Return the state after threads and processes that are about to end have ended."""
     deadline = time.monotonic() + 20
     while True:
         now = state()
@@ -116,7 +116,7 @@ def _files() -> set[str]:
     return found
 
 
-os.register_at_fork(after_in_child=lambda: sys.settrace(None))  # the steps of other processes are not this one's
+os.register_at_fork(after_in_child=lambda: sys.settrace(None))  # the steps of other processes are not counted
 
 
 def _count(body: Callable[[], Any]) -> int:
@@ -127,7 +127,7 @@ def _count(body: Callable[[], Any]) -> int:
 
 
 def _forever(ticks: Iterator[Any]) -> Callable[..., Any]:
-    """A tracer whose ticks are counted; each gives itself again, for a tracer that gives None ends."""
+    """Return a trace function that counts steps; it returns itself, because a trace function that returns None ends."""
     box: list[Any] = []
     numbered = map(operator.itemgetter(1), zip(ticks, map(operator.itemgetter(0), itertools.repeat(box))))
     tick = leaving.built_in_next(numbered)
@@ -157,7 +157,7 @@ def _run(body: Callable[[], Any], tracer: Callable[..., Any]) -> bool:
 
 
 def _interrupt(body: Callable[[], Any], step: int) -> bool:
-    """Run the body with an interrupt at one of its steps; whether one came."""
+    """Run the body with an interrupt at one of its steps; return whether it came."""
     call = operator.methodcaller("__call__")
     ticks = itertools.chain(itertools.repeat(None, step), map(call, itertools.repeat(_thread.interrupt_main, 1)), itertools.repeat(None))
     try:
@@ -291,7 +291,7 @@ def unpack() -> Callable[[], Any]:
 
 @program
 def made_and_gone() -> Callable[[], Any]:
-    """Modules and tensors that end: what Python calls then is nothing that an interrupt is lost in."""
+    """Create and free modules and tensors: an interrupt in what Python then calls must not be lost."""
     return lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))(torch.ones(2, 3)).sum().backward()
 
 
@@ -372,7 +372,7 @@ def _is_ours(lost: Any) -> bool:
 
 
 def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
-    """Interrupt a program at so many of its steps; how many came, and what was left otherwise than before."""
+    """Interrupt a program at some of its steps; return how many interrupts came, and what they left changed."""
     WATCHED.clear()
     body = PROGRAMS[name]()
     body()
@@ -399,7 +399,7 @@ def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
 
 
 def main(wanted: int) -> int:
-    """Interrupt all programs; the number of what was left otherwise than before."""
+    """Interrupt all programs; return the number of changes that were left."""
     total, found = 0, []
     share = max(wanted // len(PROGRAMS), 1)
     for name in PROGRAMS:
@@ -409,7 +409,7 @@ def main(wanted: int) -> int:
         print(f"{name}: {came} interrupts, {len(faults)} faults", flush=True)
         if faults:
             print("\n".join(faults), flush=True)
-            return len(faults)  # the rest would begin with them
+            return len(faults)  # the others would start from this state
     print(f"{total} interrupts, {len(found)} faults")
     return len(found)
 

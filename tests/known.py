@@ -19,7 +19,7 @@ SECTIONS: dict[str, dict[str, Any]] = tomllib.loads((pathlib.Path(__file__).pare
 
 
 def hold(name: str, check: Callable[[], None], known: Mapping[str, str]) -> None:
-    """Fail if a check fails that is not known to, and if one passes that is known to fail."""
+    """Fail if a check fails that is not listed, and if a listed one passes."""
     wrong = databases.outcome(check)
     if name in known:
         assert wrong, f"{name} passes: take it out of xfails.toml"

@@ -1,4 +1,5 @@
-"""Calls that reach everything compiled that mstorch runs on the host: oneDNN, SciPy's BLAS and LAPACK, FFT, MindSpore's kernels, our threads.
+"""Calls that reach all compiled code that mstorch runs on the host: oneDNN, SciPy's BLAS and LAPACK, FFT, MindSpore's kernels, and its
+thread pool.
 
 ``reached()`` says which functions of ``_backend/onednn`` and which kernels of the table a list of calls comes by; ``test_signals.py`` holds
 that no function of oneDNN's and no kernel of LAPACK's or MindSpore's is missing.
@@ -76,7 +77,8 @@ def _factors(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _others(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Sums of products in other dtypes, layers of other ranks, special functions, random numbers, optimisers, compiled steps."""
+    """Return calls of sums of products in other dtypes, layers of other ranks, special functions, random numbers, optimizers, compiled
+    steps."""
     a, x = torch.rand(n, n), torch.rand(n, n, requires_grad=True)
     line = torch.rand(2, 16, n, requires_grad=True)
     solid = torch.rand(1, 4, 10, n // 24, n // 24, requires_grad=True)
@@ -169,7 +171,7 @@ def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def reached(n: int) -> set[tuple[str, str]]:
-    """The functions of mstorch's files that all calls come by, as (file, name)."""
+    """Return the functions of mstorch's files that the calls reach, as (file, name)."""
     found: set[tuple[str, str]] = set()
 
     def look(frame: Any, event: str, argument: Any) -> None:

@@ -42,7 +42,7 @@ print(losses == wanted[{{number}}], torch.is_grad_enabled(), x.grad.item())
 
 
 def _told(client: Any, request: str, kinds: tuple[str, ...], seconds: float = 60) -> Any:
-    """The next message of some kinds about a request; TimeoutError with what was printed instead."""
+    """Return the next message of certain types about a request. Raise TimeoutError with the printed text."""
     end, printed = time.monotonic() + seconds, []
     while time.monotonic() < end:
         try:
@@ -56,7 +56,7 @@ def _told(client: Any, request: str, kinds: tuple[str, ...], seconds: float = 60
 
 
 def interrupted(manager: KernelManager, client: Any, number: int, delay: float) -> str:
-    """Interrupt a cell after so many seconds of training; what went wrong, or nothing."""
+    """Interrupt a cell after some seconds of training; return what went wrong, or ""."""
     request = client.execute(TRAIN.format(number=number), stop_on_error=False)
     _told(client, request, ("stream",))
     time.sleep(delay)
@@ -73,7 +73,7 @@ def interrupted(manager: KernelManager, client: Any, number: int, delay: float) 
 
 
 def main(turns: int) -> int:
-    """Interrupt cells; the number of turns that were wrong."""
+    """Interrupt cells; return the number of turns that went wrong."""
     chance = random.Random(0)
     manager, client = start_new_kernel(kernel_name="python3", startup_timeout=120)
     wrong = []
@@ -83,7 +83,7 @@ def main(turns: int) -> int:
         for turn in range(turns):
             try:
                 error = interrupted(manager, client, turn % KINDS, chance.uniform(0.0, 0.3))
-            except TimeoutError as late:  # the stop button is pressed once more
+            except TimeoutError as late:  # press the stop button again
                 error = str(late)
                 manager.interrupt_kernel()
             if error or not manager.is_alive():

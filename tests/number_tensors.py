@@ -1,4 +1,4 @@
-"""Tensors of no dimension where operators take numbers: what torch takes, mstorch takes, with the same result.
+"""0-d tensors where operators take numbers: mstorch accepts those that torch accepts, with the same result.
 
     python -m tests.number_tensors     # the whole sweep; -k TEXT for operators whose name contains the text
 
@@ -26,7 +26,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _exchanged(whole: Any, place: int, library: Any) -> Any:
-    """A copy of a sample for one library with one number as a tensor."""
+    """Return a copy of a sample for one library with one number as a tensor."""
     count = iter(range(10**6))
 
     def through(value: Any) -> Any:
@@ -71,7 +71,7 @@ def check_numbers(info: Any) -> None:
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order."""
+    """Return the checks by operator, in the database's order."""
     return {name: functools.partial(check_numbers, info) for name, info in databases.operators()}
 
 

@@ -1,4 +1,4 @@
-"""``out=`` of torch's operators: who takes it, what is stored, resized and refused, and that the result is ``out`` itself.
+"""``out=`` of torch's operators: which accept it, what is stored, resized and refused, and that the result is ``out`` itself.
 
     python -m tests.outs     # the whole sweep; -k TEXT for operators whose name contains the text
 
@@ -57,14 +57,14 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _like(result: Any, make: Callable[[Any], Any]) -> Any:
-    """``out=`` for a result: a tensor, or a tuple of as many."""
+    """Return an ``out=`` for a result: a tensor, or a tuple of as many."""
     if isinstance(result, torch.Tensor):
         return make(result)
     return tuple(make(part) for part in result)
 
 
 def _called(library: Any, function: Callable[..., Any], sample: Any, out: Any, tracked: bool) -> tuple[str, Any]:
-    """The type of the error, and the results (what ``out`` holds)."""
+    """Return the class of the error, and the results (the contents of ``out``)."""
     leaves: list[Any] = []
     convert = databases.theirs if library is torch else databases.ours
     input, args, kwargs = convert((sample.input, sample.args, sample.kwargs), leaves)
@@ -129,7 +129,7 @@ def check_outs(info: Any, oracle: Callable[..., Any], function: Callable[..., An
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order, second names too."""
+    """Return the checks by operator, in the database's order, including aliases."""
     found: dict[str, Callable[[], None]] = {}
     for name, info in databases.operators():
         try:

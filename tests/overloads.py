@@ -21,7 +21,7 @@ import torch as real_torch
 
 from tests.against_torch import run, same
 
-# Not part of the API (CUDA's, MKL's and quantisation's own entry points), and what would change the process.
+# Private functions (of CUDA, MKL and quantization), and functions that would change the process.
 SKIPPED = (
     "mkldnn", "miopen", "cudnn", "fbgemm", "quantize", "fake_quant", "q_", "fused_moving", "choose_qparams", "set_", "from_file",
     "init_num", "import_ir", "parse_", "sym_", "manual_seed", "seed", "quantized", "backward", "register_", "cuda", "xpu", "ipu", "hpu",
@@ -32,7 +32,7 @@ SKIPPED = (
 
 
 class Form(NamedTuple):
-    """One way to call an overload: the names and types of what stands by position and by keyword."""
+    """One form of calling an overload: the names and types of its positional and keyword arguments."""
 
     owner: str
     name: str
@@ -63,7 +63,7 @@ def _functions(owner: str) -> list[ast.FunctionDef]:
 
 
 def forms(owner: str) -> Iterator[Form]:
-    """All forms of the functions of a namespace."""
+    """Return all forms of the functions of a namespace."""
     counts: dict[str, int] = {}
     for node in _functions(owner):
         counts[node.name] = number = counts.get(node.name, -1) + 1
@@ -94,7 +94,7 @@ def forms(owner: str) -> Iterator[Form]:
 
 
 class Unknown(Exception):
-    """A parameter for which no value is known."""
+    """Raised for a parameter for which no value is known."""
 
 
 ARRAYS: dict[str, Callable[[int], np.ndarray]] = {
@@ -118,7 +118,7 @@ NUMBERS = {"p": 2.0, "rcond": 1e-6, "end": 3, "start": 0, "step": 1, "lo": 0, "m
 
 
 def value(torch: Any, name: str, kind: str, arrays: str, number: int, function: str) -> Any:
-    """An argument for a parameter of this name and type."""
+    """Return an argument for a parameter of this name and type."""
     kind = kind.replace("builtins.", "").replace("torch.", "").replace('"', "")
     kinds = [k.strip() for k in kind.replace("Optional[", "").replace("]", "] |").split("|")] if "|" in kind or "Optional" in kind else [kind]
     first = kinds[0].rstrip("]") if kinds[0].startswith("Optional") else kinds[0]
@@ -174,7 +174,7 @@ def target_of(torch: Any, form: Form) -> Any:
 
 
 def call(torch: Any, form: Form, arrays: str, function: Callable[..., Any]) -> Any:
-    """The result of a form with one set of arguments."""
+    """Return the result of a form with one set of arguments."""
     number = 0
     args, kwargs = [], {}
     if form.owner == "Tensor":
@@ -240,7 +240,7 @@ def judge(form: Form, torch: Any, mine: Any) -> Verdict:
     return Verdict(form, "equal", "")
 
 
-# Calls of what is not made from the stubs (SKIPPED), and of forms that need arguments of their own. ``x`` is a matrix, ``b`` two of
+# Calls of functions that are not called from the stubs (SKIPPED), and forms that need special arguments. ``x`` is a matrix, ``b`` two of
 # them, ``v`` and ``w`` vectors, ``s`` and ``c`` are x in the layouts COO and CSR, ``h`` is x in bfloat16.
 CALLS = [
     "torch.addmm(x, x, x, out_dtype=torch.float64)", "torch.baddbmm(b, b, b, out_dtype=torch.float64)", "torch.bmm(b, b, torch.float64)",
@@ -266,7 +266,7 @@ CALLS = [
 
 
 def made_by_hand(torch: Any, call: str) -> Any:
-    """The result of one of CALLS."""
+    """Return the result of one of CALLS."""
     x, v = torch.eye(3) + 0.1, torch.tensor([1.0, 2.0, 3.0])
     names = {
         "torch": torch, "F": torch.nn.functional, "x": x, "b": torch.stack([x, x]), "v": v, "w": v + 1, "s": x.to_sparse(), "h": x.bfloat16(),
@@ -298,7 +298,7 @@ mstorch computes {equal} of {known} forms as torch does ({share:.2f} %). The oth
 
 
 def page(torch: Any, mine: Any) -> str:
-    """docs/call_forms.md."""
+    """Return the text of docs/call_forms.md."""
     verdicts = [judge(form, torch, mine) for owner in ("torch", "Tensor", "functional") for form in forms(owner)]
     equal = sum(v.state == "equal" for v in verdicts)
     known = equal + sum(v.state in ("differs", "absent") for v in verdicts)

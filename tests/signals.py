@@ -24,7 +24,7 @@ from tests.native_kernels import kernels
 
 SIZES = (96, 400, 700)
 PERIOD = 0.0005
-INSTRUCTIONS = ("AVX2", "AVX512_CORE", "")  # the last: what the library takes by itself
+INSTRUCTIONS = ("AVX2", "AVX512_CORE", "")  # the last one: the library's own choice
 WANTED_LOOPS = 2000
 
 
@@ -34,14 +34,14 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def disturb(seconds: float, count: int, sizes: tuple[int, ...] = SIZES, only: str = "") -> int:
-    """Call each kernel of each size with signals for so many seconds, on so many threads; the number of those with other results."""
+    """Call each kernel of each size under signals for some seconds, on some threads; return the number of kernels with other results."""
     torch.set_num_threads(count)
     signal.signal(signal.SIGALRM, lambda number, frame: None)
     work = [(name, n, call) for n in sizes for name, call in kernels(n) if only in name]
     wrong = calls = 0
     for name, n, call in work:
         want = call()
-        print(f"{name}, {n}", flush=True)  # the last one says what ended the process
+        print(f"{name}, {n}", flush=True)  # the last one says how the process ended
         end = time.monotonic() + seconds
         signal.setitimer(signal.ITIMER_REAL, PERIOD, PERIOD)
         same = True
@@ -101,19 +101,19 @@ MODELS: tuple[Callable[[], Any], ...] = (_wide, _convolutional, Language)
 
 
 def made(number: int) -> tuple[Any, Any, Any, Any]:
-    """A wide model, its optimiser and its data, by the number of the run."""
+    """Return a wide model, its optimizer and its data, by the number of the run."""
     torch.manual_seed(number)
     model = MODELS[number % len(MODELS)]()
     return model, torch.optim.AdamW(model.parameters(), lr=1e-3), torch.rand(64, 1, 8, 8), torch.randint(0, 10, (64,))
 
 
 def check_interrupts(loops: int, steps: int = 6) -> list[str]:
-    """The training loops of wide models that Ctrl-C does not end with KeyboardInterrupt, or that go on to other numbers."""
+    """Return the training loops of wide models that Ctrl-C does not end with KeyboardInterrupt, or that continue with other numbers."""
     return threads.check_interrupts(loops, steps, made, len(MODELS))
 
 
 def main(seconds: float, loops: int) -> int:
-    """Run all; the number of what was wrong."""
+    """Run all; return the number of failures."""
     failures = 0
     for instructions in INSTRUCTIONS if seconds else ():
         for count in (1, 2):

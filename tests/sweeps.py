@@ -28,7 +28,7 @@ from mstorch._core.storage import NativeBlock
 from mstorch._core.tensor_base import value_of, wrap
 from tests import batching, databases
 
-# Above so many numbers in all inputs a sample is not tried: one of the small ones stands for it.
+# A sample with more numbers in all inputs is skipped: a small one represents it.
 LARGEST = 200
 SAMPLES = 3
 
@@ -44,7 +44,7 @@ def _tensors(value: Any, found: list[Any]) -> None:
 
 
 def _with(value: Any, replacements: dict[int, Any]) -> Any:
-    """The value with tensors exchanged, by identity."""
+    """Return the value with tensors replaced, by identity."""
     if isinstance(value, mstorch.Tensor):
         return replacements.get(id(value), value)
     return databases._mapped(value, lambda item: _with(item, replacements))
@@ -112,7 +112,7 @@ def check_gradgrad(info: Any) -> None:
 
 
 def _tangents(leaves: list[Any]) -> list[np.ndarray]:
-    """A direction for each leaf, the same whenever it is asked for."""
+    """Return a direction for each leaf, the same at each call."""
     generator = np.random.RandomState(3)
     found = []
     for leaf in leaves:
@@ -125,7 +125,7 @@ def _tangents(leaves: list[Any]) -> list[np.ndarray]:
 
 
 def _along(library: Any, leaves: list[Any], run: Callable[[dict[int, Any]], Any]) -> list[Any]:
-    """The tangents of an operator's results, forwards, where the leaves move along ``_tangents``."""
+    """Return the tangents of an operator's results in forward mode for the leaves' tangents from ``_tangents``."""
     forward_ad = library.autograd.forward_ad
     with forward_ad.dual_level():
         duals = {
@@ -140,7 +140,7 @@ def _along(library: Any, leaves: list[Any], run: Callable[[dict[int, Any]], Any]
 
 
 def check_forward(info: Any, kind: torch.dtype = torch.float64) -> None:
-    """Raise unless forward mode gives the tangents that torch's gives."""
+    """Raise unless forward mode returns the same tangents as torch's."""
     function = databases._counterpart(info.name, info.op)
     wrapper = info.gradcheck_wrapper
     name = getattr(wrapper, "__name__", "")
@@ -169,7 +169,7 @@ def check_forward(info: Any, kind: torch.dtype = torch.float64) -> None:
                 assert own is None or not databases.values(own).any(), f"sample {number}: no tangent expected for {dtype}"
                 continue
             if own is None and not databases.values(slope).any():
-                continue  # a result that no input with a tangent reached
+                continue  # the result depends on no input with a tangent
             assert own is not None, f"sample {number}: no tangent"
             assert str(own.dtype) == str(slope.dtype), f"sample {number}: {slope.dtype} expected, {own.dtype} given"
             np.testing.assert_allclose(
@@ -182,14 +182,14 @@ def _plain(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _exchanged(value: Any, replacements: dict[int, Any]) -> Any:
-    """A torch value with tensors exchanged, by identity."""
+    """Return a torch value with tensors replaced, by identity."""
     if isinstance(value, torch.Tensor):
         return replacements.get(id(value), value)
     return databases._mapped(value, lambda item: _exchanged(item, replacements))
 
 
 def _mirrored(value: Any, storages: dict[int, Any]) -> Any:
-    """A torch value as mstorch's; tensors that share a storage, or overlap themselves, do so here."""
+    """Return a torch value as mstorch's; tensors that share a storage, or overlap themselves, do so here."""
     if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.device.type == "cpu" and not value.is_conj():
         flat = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())  # type: ignore[call-overload]
         if flat.numel() and value.dtype is not torch.bfloat16:
@@ -202,7 +202,7 @@ def _mirrored(value: Any, storages: dict[int, Any]) -> Any:
 
 
 def check_error(info: Any, number: int) -> None:
-    """Raise unless a sample that torch refuses raises torch's type here, with the sentence that torch's own tests look for."""
+    """Raise unless a sample that torch refuses raises torch's class of error, with the sentence that torch's own tests expect."""
     error = list(info.error_inputs_func(info, "cpu"))[number]
     sample = error.sample_input
     args, kwargs = _mirrored(((sample.input, *sample.args), sample.kwargs), {})
@@ -228,7 +228,7 @@ def _error_items(info: Any, name: str) -> dict[str, Callable[[], None]]:
 
 
 def items(kind: str) -> dict[str, Callable[[], None]]:
-    """The checks of a sweep by operator, in the database's order."""
+    """Return the checks of a sweep by operator, in the database's order."""
     if kind == "vmap":
         return batching.items()
     found: dict[str, Callable[[], None]] = {}

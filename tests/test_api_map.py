@@ -1,4 +1,4 @@
-"""docs/api and docs/pictures are what their tools would write."""
+"""docs/api and docs/pictures equal the output of their tools."""
 from __future__ import annotations
 
 import json

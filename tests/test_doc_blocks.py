@@ -1,4 +1,4 @@
-"""Each block of code in the README and in docs/ runs: commands in a reader's folder, the Python of a page in one process, without torch."""
+"""Each code block in the README and in docs/ runs: commands in a reader's folder, the Python of a page in one process, without torch."""
 from __future__ import annotations
 
 import importlib.util
@@ -44,7 +44,7 @@ SAYS = {
 
 
 def reason(command: str) -> str | None:
-    """Why a command is not run; None where it is."""
+    """Return why a command is not run, or None."""
     return next((why for pattern, (_, why) in LEFT_OUT.items() if re.fullmatch(pattern, command)), None)
 
 
@@ -54,7 +54,7 @@ PYTHON = {block.page: [other for other in BLOCKS if other.page == block.page and
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """A reader's: this Python first, mstorch where it is."""
+    """Return a reader's environment: this Python first, and mstorch importable."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MSTORCH_", "PYTEST_"))}
     path = os.pathsep.join((os.path.dirname(sys.executable), kept.get("PATH", "")))
     python_path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
@@ -92,7 +92,7 @@ def test_commands_run(key: tuple[str], tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PYTHON)
 def test_python_runs(page: str, tmp_path: Path) -> None:
-    """The blocks of a page one after the other, as a reader pastes them into one session."""
+    """The blocks of a page run in one session, in order."""
     script = readers_folder(tmp_path) / "page.py"
     there = [block for block in PYTHON[page] if all(importlib.util.find_spec(name) for name in block.needs)]
     if not there:

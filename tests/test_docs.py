@@ -1,4 +1,4 @@
-"""The documents: links lead somewhere, commands that they show are there, and nobody is told to install what is not published."""
+"""Documents: links have targets, commands exist, and no text recommends a package that is not published."""
 from __future__ import annotations
 
 import re
@@ -49,7 +49,7 @@ ROOMS = sorted(page.parent for page in (*(ROOT / "mstorch").rglob("README.md"), 
 
 
 def test_rooms_have_a_page() -> None:
-    """The rooms that the picture of docs/architecture.md shows, and those with more than 25 files."""
+    """Rooms in the picture of docs/architecture.md, and rooms with more than 25 files, have a page."""
     wanted = {ROOT / "mstorch" / room for room in ("_backend", "_core", "_tape", "_ops", "nn", "_compile")}
     wanted |= {room for room in (ROOT / "mstorch").rglob("*") if room.is_dir() and len(list(room.glob("*.py"))) > 25 and room.name not in _OF_TORCH}
     assert wanted <= set(ROOMS)

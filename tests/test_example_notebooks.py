@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks are those of their scripts, and run: in Jupyter's kernel where it is installed, cell by cell in any case."""
+"""The notebooks of examples/notebooks correspond to their scripts, and run: in Jupyter's kernel if it is installed, and cell by cell."""
 from __future__ import annotations
 
 import importlib.util

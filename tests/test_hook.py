@@ -1,4 +1,4 @@
-"""`python -m mstorch`: what a script sees that says `import torch`, in processes of their own."""
+"""`python -m mstorch`: scripts with `import torch`, in processes of their own."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_exit_codes(tmp_path, source, code, error):
 
 
 def test_functorch(tmp_path):
-    """The package that torch installs beside itself is ours too."""
+    """The package functorch, which torch installs, is mstorch's too."""
     source = """
 import functorch
 import torch

@@ -1,4 +1,4 @@
-"""The hook in child processes: what the wheel installs, in fresh environments of both kinds of installation."""
+"""The hook in child processes, installed from the wheel, in fresh environments of both kinds of installation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PURELIB = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 @pytest.fixture(scope="module", params=["wheel", "editable"])
 def python(request, tmp_path_factory) -> str:
-    """The interpreter of an environment that has mstorch installed, and sees this one's packages besides."""
+    """Return the interpreter of an environment that has mstorch installed and also sees the packages of this one."""
     pytest.importorskip("setuptools", minversion="68")
     pytest.importorskip("wheel")
     folder = tmp_path_factory.mktemp(request.param)
@@ -33,7 +33,7 @@ def python(request, tmp_path_factory) -> str:
     run(sys.executable, "-m", "venv", "--without-pip", str(folder / "venv"))
     python = str(folder / "venv" / "bin" / "python")
     site = Path(run(python, "-c", PURELIB).strip())
-    # A line of a .pth file adds a folder, whose own .pth files nobody reads.
+    # A line of a .pth file adds a folder, whose own .pth files are ignored.
     (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
     options = ["-e"] if request.param == "editable" else []
     run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
@@ -99,7 +99,7 @@ def test_uninstall_ends_it(python, tmp_path):
 
 
 def test_extensions_that_are_linked_to_torchs_library_are_not_there(tmp_path):
-    """torch's own extension stands for those of torchaudio and torchvision."""
+    """Extensions of torchaudio and torchvision are linked to torch's library; torch's own extension represents them here."""
     import torch
 
     package = tmp_path / "audio_like"
@@ -131,7 +131,7 @@ def test_extensions_that_are_linked_to_torchs_library_are_not_there(tmp_path):
 
 
 def test_a_package_that_looks_for_its_library_itself(tmp_path):
-    """torchaudio's search for its libraries finds none that is linked to torch's, and goes on as if it had been built without."""
+    """torchaudio finds no library that is linked to torch's, and continues as if it had been built without any."""
     import torch
 
     package = tmp_path / "torchaudio"
@@ -154,7 +154,7 @@ def test_a_package_that_looks_for_its_library_itself(tmp_path):
 
 
 def test_pickles_by_a_pickler_in_c(tmp_path):
-    """cloudpickle's pickler, and others that derive from C's: classes, functions and dtypes are written by torch's names."""
+    """cloudpickle's pickler, and others that derive from the C pickler, write classes, functions and dtypes by torch's names."""
     script = (
         "import io, pickle, types, zipfile, _pickle\nimport mstorch._hook as hook\nhook.install()\nimport torch\n"
         "class Pickler(_pickle.Pickler): pass\n"

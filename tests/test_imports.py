@@ -1,4 +1,4 @@
-"""``tools.imports``, and the names of torch's inner modules that packages are known to import."""
+"""``tools.imports``, and private modules of torch that packages are known to import."""
 from __future__ import annotations
 
 import importlib
@@ -118,7 +118,7 @@ print(json.dumps(found))
 
 
 def _bound(library: str, paths: list[str]) -> list[str]:
-    """Return which of the modules are attributes, one of another, after ``import torch`` alone; none given: of all that are loaded."""
+    """Return which modules are attributes of their parents after ``import torch``; without arguments, all loaded modules."""
     program = _BOUND.format(library)
     done = subprocess.run([sys.executable, "-c", program], input=json.dumps(paths), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)  # type: ignore[no-any-return]

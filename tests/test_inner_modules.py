@@ -1,4 +1,4 @@
-"""Torch's inner modules that packages build on, beside torch's own."""
+"""torch's private modules that packages use, compared with torch's own."""
 from __future__ import annotations
 
 import importlib
@@ -197,7 +197,7 @@ def test_parametrized_test_cases(both) -> None:
 
 
 def test_vmap_of_registered_containers(both) -> None:
-    """vmap takes apart what a package registers in ``utils._pytree``, and a package may replace vmap's steps."""
+    """vmap flattens containers that a package registers in ``utils._pytree``, and a package may replace functions of vmap."""
 
     def body(torch):
         pytree, steps = inner(torch, "utils._pytree"), inner(torch, "_functorch.vmap")

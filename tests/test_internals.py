@@ -1,4 +1,4 @@
-"""Names below torch's public ones that packages use: torch._C, torch._utils, torch.types, symbolic numbers."""
+"""Private names of torch that packages use: torch._C, torch._utils, torch.types, symbolic numbers."""
 from __future__ import annotations
 
 import importlib
@@ -105,7 +105,7 @@ def test_softmax_as_operators(both):
 
 @pytest.mark.parametrize("name", ["Value", "Node", "Block", "Type"])
 def test_types_of_graphs(both, name):
-    """They stand in annotations; nobody makes one."""
+    """The types are used in annotations only, and cannot be constructed."""
     both(lambda torch: isinstance(getattr(torch._C, name), type))
     both(lambda torch: getattr(torch._C, name)())
 

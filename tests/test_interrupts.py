@@ -18,7 +18,7 @@ def test_interrupts_leave_everything_as_it_was() -> None:
 
 
 def test_conditions_are_entered_by_their_lock() -> None:
-    """A Condition's own ``__enter__`` is Python: an interrupt that comes as it returns leaves the lock taken for good."""
+    """A Condition's own ``__enter__`` is written in Python: after an interrupt as it returns, the lock is never released."""
     wrong = []
     for path in sorted((Path(__file__).resolve().parents[1] / "mstorch").rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))

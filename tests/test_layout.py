@@ -1,4 +1,4 @@
-"""The rooms of the package: who imports whom, how long files are, what names may appear where.
+"""The rooms (subpackages) of the package: imports between them, the length of files, and the names that may appear in each.
 
 Each rule is one test, which lists every place that breaks it.
 """
@@ -25,7 +25,7 @@ ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "ben
 # Each room may import from itself and from the rooms before it.
 ROOMS = ["_version", "_leaving", "_quiet", "_progress", "_mt19937", "_backend", "_core", "_tape", "return_types", "_ops", "_tensor_str", "_methods", "_tensor", "autograd"]
 
-# Circles of imports: the files on them besides the first, and why they stay.
+# Import cycles: the files on them besides the first, and the reasons.
 CIRCLES = {
     "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._namespace.foreach"),  # written as programs are, with the package's names
     "mstorch.cuda": ("mstorch.cuda",),  # its modules repeat names that the package defines before it imports them
@@ -77,12 +77,12 @@ MODULES = {_module(path): path for path in FILES}
 
 
 class _Imports(ast.NodeVisitor):
-    """The modules that a file imports, by name: statements, and calls of ``import_module`` and ``__import__``."""
+    """The modules that a file imports, by name: import statements, and calls of ``import_module`` and ``__import__``."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.package = _module(path) if path.name == "__init__.py" else _module(path).rpartition(".")[0]
         self.found: list[tuple[str, int, bool]] = []  # the name, the line, and whether it is within a function
-        self.by_name: list[int] = []  # lines that import what only the running program names
+        self.by_name: list[int] = []  # lines that import modules whose names are known only at run time
         self._depth = 0
         self.visit(_tree(path))
 
@@ -97,7 +97,7 @@ class _Imports(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
 
     def visit_If(self, node: ast.If) -> None:
-        if ast.unparse(node.test) != "TYPE_CHECKING":  # what only type checkers read is no import
+        if ast.unparse(node.test) != "TYPE_CHECKING":  # imports for type checkers do not count
             self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -153,7 +153,7 @@ def test_imports_run_one_way() -> None:
 
 
 def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """The sets of files each of which leads to every other."""
+    """Return the sets of files of which each imports every other, directly or not."""
 
     def reached(start: str) -> set[str]:
         seen: set[str] = set()
@@ -164,7 +164,7 @@ def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
             ahead += new
         return seen
 
-    while any(not targets for targets in graph.values()):  # what leads nowhere is on no circle
+    while any(not targets for targets in graph.values()):  # a file that imports no other is on no cycle
         ends = {name for name, targets in graph.items() if not targets}
         graph = {name: targets - ends for name, targets in graph.items() if name not in ends}
     found: list[set[str]] = []
@@ -234,12 +234,12 @@ def test_dtypes_are_asked_by_torchs_words() -> None:
     assert not wrong, "write is_floating_point, is_complex or is_integral:\n" + "\n".join(wrong)
 
 
-# The most per cent of annotations that may be ``Any`` and nothing else, by folder: what takes or gives anything indeed.
+# The largest percentage of annotations that may be ``Any`` and nothing else, by folder: parameters and results that may be anything.
 MOST_ANY = {"mstorch": 15, "mstorch/_ops": 12}
 
 
 def _annotations(path: pathlib.Path) -> Iterator[str]:
-    """The annotations of parameters, results, variables and fields in a file."""
+    """Return the annotations of parameters, results, variables and fields in a file."""
     for node in ast.walk(_tree(path)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
@@ -278,7 +278,7 @@ def test_a_public_name_is_defined_by_one_family() -> None:
     assert not {key: families for key, families in found.items() if len(families) > 1}
 
 
-# Files that write names of a module by ``globals()``, or hand them to what does, and why. All names of others are bound by a statement, once.
+# Files that write a module's names by ``globals()``, or pass them to functions that do, and why. A statement binds each other name, once.
 BY_GLOBALS = {
     "mstorch/__init__.py": "the functions of families, their public forms, and functions of lists (_foreach_*)",
     "mstorch/nn/functional.py": "the public forms of functions",
@@ -307,7 +307,7 @@ BY_GLOBALS = {
 
 
 def _bound(statements: list[ast.stmt]) -> list[tuple[str, int]]:
-    """The names that statements of a module or class bind, with their lines; second forms of one definition do not count."""
+    """Return the names that statements of a module or class bind, with their lines; repeated definitions count once."""
     found: list[tuple[str, int]] = []
     for node in statements:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -345,7 +345,7 @@ FACTORIES = {
 
 
 def test_new_tensors_of_distributed_name_their_device() -> None:
-    """Else they follow ``set_default_device``, and stand beside the tensors that processes exchange."""
+    """Otherwise they follow ``set_default_device``, and are next to tensors that processes exchange."""
     wrong = []
     for path in FILES:
         if path.relative_to(ROOT).parts[:2] == ("mstorch", "distributed"):
@@ -355,13 +355,14 @@ def test_new_tensors_of_distributed_name_their_device() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-# Files that tell errors of another library apart by their texts, because it has one class for all of them.
+# Files that distinguish errors of another library by their texts, because it has one class for all of them.
 BY_TEXTS = {"mstorch/_backend/mindspore_errors.py"}
 _ASKED = {"startswith", "endswith", "find", "index", "count", "search", "match", "fullmatch", "findall", "finditer", "fnmatch"}
 
 
 class _ByTexts(ast.NodeVisitor):
-    """Lines of a file that decide by the text of an error: comparisons, conditions and searches of ``str(error)``, its ``args`` and what is made of them."""
+    """Finds lines of a file that depend on the text of an error: comparisons, conditions and searches of ``str(error)``, its ``args`` and
+    derived values."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.found: list[int] = []
@@ -426,7 +427,7 @@ MOST_LISTS = 25
 
 
 def _words(node: ast.AST) -> list[str]:
-    """The words of a literal list, or of a text that is split."""
+    """Return the words of a literal list, or of a text that is split."""
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return [one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split" and isinstance(node.func.value, ast.Constant):
@@ -435,7 +436,7 @@ def _words(node: ast.AST) -> list[str]:
 
 
 def _lists_of_operations(path: pathlib.Path, known: set[str]) -> Iterator[int]:
-    """The lines of statements that list six operations by name, or more."""
+    """Yield the lines of statements that list six or more operations by name."""
     for statement in ast.walk(_tree(path)):
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
             for words in map(_words, ast.walk(statement)):

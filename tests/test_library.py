@@ -1,4 +1,4 @@
-"""torch.library and torch.ops: operators of one's own."""
+"""torch.library and torch.ops: custom operators."""
 
 import itertools
 
@@ -159,7 +159,7 @@ torch.vmap(lambda a: listed([a, y]))(x) | torch.vmap(lambda a: written(a, y))(x.
 """
 
 
-@pytest.mark.filterwarnings("ignore")  # of slices, which torch tells on the error stream
+@pytest.mark.filterwarnings("ignore")  # of slices, which torch reports on stderr
 @pytest.mark.parametrize("rule", [False, True])
 @pytest.mark.parametrize("call", [call.strip() for call in CALLS.replace("\n", " ").split("|")])
 def test_vmap(ns, rule, call):
@@ -207,7 +207,7 @@ def test_rules_of_vmap_that_do_not_fit(ns):
 
 
 def test_autocast_of_operators(both, ns):
-    """Within autocast of the device they get cast tensors, whatever they are called by, and run without autocast."""
+    """In an autocast region of the device, operators receive cast tensors, however they are called, and run without autocast."""
 
     def body(torch):
         seen = []
@@ -243,7 +243,7 @@ def test_autocast_of_operators_that_is_refused(both, ns, call):
 
 
 def _checkable(torch, ns):
-    """Operators, each with something that opcheck looks for."""
+    """Return operators, each with something that opcheck detects."""
     made = {}
 
     def operator(name, fake=None, mutates=(), gives=True):
@@ -270,7 +270,7 @@ def _checkable(torch, ns):
 @pytest.mark.parametrize("tracked", [False, True])
 @pytest.mark.parametrize("name", ["right", "no_fake", "other_shape", "other_dtype", "writes", "may_write", "plain", "sin"])
 def test_opcheck(both, ns, name, tracked):
-    """Each test's outcome: SUCCESS, or the class of the error and the beginning of what it says."""
+    """Each test's outcome: SUCCESS, or the class of the error and the beginning of its message."""
     if tracked and name == "may_write":
         pytest.skip("in-place writes to leaves")
 

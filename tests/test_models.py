@@ -1,4 +1,4 @@
-"""Whole models as plain torch code (examples/models): trained alike by both libraries, their states exchanged in files."""
+"""Whole models as plain torch code (examples/models): both libraries train them equally, and exchange their states as files."""
 from __future__ import annotations
 
 import pathlib
@@ -20,7 +20,7 @@ STEPS = 20
 
 
 def example(name, library, monkeypatch):
-    """The example's module, whose ``import torch`` gets the library."""
+    """Return the example's module, whose ``import torch`` imports the library."""
     module = types.ModuleType(name)
     path = FOLDER / f"{name}.py"
     with monkeypatch.context() as patch:
@@ -78,7 +78,7 @@ def test_files(name, writer, reader, tmp_path, monkeypatch):
     pair = (model.state_dict(), other.state_dict()) if writer is torch else (other.state_dict(), model.state_dict())
     same(*pair, rtol=0, atol=0)
 
-    # Both go on training from the same states.
+    # Both continue from the same states.
     losses = []
     for module, library, trained, chosen in ((sender, writer, model, optimizer), (receiver, reader, other, other_optimizer)):
         library.manual_seed(3)

@@ -1,4 +1,4 @@
-"""torch.monitor: windows of numbers and the events of their ends."""
+"""torch.monitor: statistics over windows, and the events at the end of each window."""
 from __future__ import annotations
 
 import datetime
@@ -12,7 +12,7 @@ DAY = datetime.timedelta(days=1)
 
 
 def heard(torch, body):
-    """The events' names and values while the body runs, and its result."""
+    """Return the names and values of events while the body runs, and its result."""
     events = []
     handle = torch.monitor.register_event_handler(lambda event: events.append((event.name, dict(sorted(event.data.items())))))
     try:

@@ -1,4 +1,4 @@
-"""The engine's seeding, word order and state against torch.Generator."""
+"""The engine's seeding, word order and state compared with torch.Generator."""
 
 import copy
 import multiprocessing
@@ -31,7 +31,7 @@ def test_seed(seed: int) -> None:
     engine, generator = rng.Engine(seed), torch.Generator().manual_seed(seed)
     assert engine.initial_seed() == generator.initial_seed()
     assert engine.get_state() == torch_state(generator)
-    for n in (1, 622, 1, 1, 623, 624, 625, 5, 3, 64, 65, 60, 60):  # small and large draws across the ends of blocks
+    for n in (1, 622, 1, 1, 623, 624, 625, 5, 3, 64, 65, 60, 60):  # small and large draws that cross block boundaries
         same_uniforms(engine, generator, n)
 
 
@@ -101,7 +101,7 @@ def test_impossible_state(offset: int, layout: str, value: int) -> None:
 
 
 def test_inconsistent_state() -> None:
-    """torch accepts it and reads the words from elsewhere; no generator ever comes into it."""
+    """torch accepts such a state and reads words from other memory; no generator ever produces one."""
     engine = rng.Engine()
     rng.uniform(engine, (5,))
     state = bytearray(engine.get_state())
@@ -124,7 +124,7 @@ def _draw_in_child(queue: "multiprocessing.SimpleQueue[bytes]") -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_large_draw_after_fork() -> None:
-    """The worker thread of the parent does not exist in the child."""
+    """The parent's worker thread does not exist in the child process."""
     expected = rng.uniform(rng.Engine(1), (1_000_000,)).tobytes()[-400:]
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Every distribution's values, and the state that it leaves, against torch: no tolerance."""
+"""Samples of every distribution, and the generator state after them, equal torch's without tolerance."""
 
 import math
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_normal_of_every_table_position(n: int) -> None:
 
 
 def _untemper(outputs: np.ndarray) -> np.ndarray:
-    """The key words that the twister turns into these outputs."""
+    """Return the key words that the twister turns into these outputs."""
     y = outputs.astype(np.uint32)
     y ^= y >> np.uint32(18)
     y ^= (y << np.uint32(15)) & np.uint32(0xEFC60000)
@@ -90,7 +90,7 @@ def _untemper(outputs: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("stride", [127, 1013])
 def test_normal_of_chosen_words(stride: int) -> None:
-    """Radii and angles over their whole range of 2^24 words, by states forged to give them."""
+    """Radii and angles over their whole range of 2^24 words, from manipulated states."""
     words = np.concatenate((np.arange(40), np.arange(0, 1 << 24, stride), (1 << 24) - 1 - np.arange(40)))
     words = words[: len(words) // 8 * 8].astype(np.uint32)
     partners = (words * np.uint32(2654435761)) & np.uint32(0xFFFFFF)
@@ -108,7 +108,7 @@ def test_normal_of_chosen_words(stride: int) -> None:
 
 
 def test_zero_words() -> None:
-    """The uniform 0 in every place: logarithms of it, radii of it and the signs of zeros."""
+    """The uniform number 0 in every place: its logarithm, its radius, and signs of zeros."""
     state = bytearray(rng.STATE_SIZE)
     state[8:24] = np.array([624, 1, 1, 0], "<i4").tobytes()
     for dtype in FLOATS:
@@ -218,7 +218,7 @@ def test_permutation_dtypes(dtype: str) -> None:
 
 
 def test_permutation_inside_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop for 2^32 / 20 elements, which torch cannot be asked for here, against the definition."""
+    """The loop for 2^32 / 20 elements, which is too slow to compare with torch, is compared with the definition."""
     monkeypatch.setattr(rng.integer, "_INSIDE_OUT", 2)
     engine, twin = rng.Engine(1), rng.Engine(1)
     expected = np.arange(1000)

@@ -1,4 +1,4 @@
-"""A new operation is complete with three files, as CONTRIBUTING says: one is added to a copy of mstorch, and every use of it is tried.
+"""A new operation needs three files, as CONTRIBUTING says: one is added to a copy of mstorch, and every use of it is tested.
 
 torch's lists of names and schemas, which tools write, get a line each, as if torch had the operation.
 """
@@ -164,7 +164,7 @@ print("complete")
 
 
 def _with_name(page: str) -> str:
-    """Return the list of torch's public names with the new ones: a function, a method, the method in place."""
+    """Return the list of torch's public names with the new ones: a function, a method, an in-place method."""
     for section, names in {"[]\n": NAME, "[Tensor]\n": f"{NAME} {NAME}_"}.items():
         page = re.sub(re.escape(section), f"{section}{names} ", page, count=1)
     return page

@@ -1,4 +1,4 @@
-"""A sample of ``python -m tests.notebooks``: a notebook's cells are interrupted, and gone on with to the same numbers."""
+"""A sample of ``python -m tests.notebooks``: a notebook's cells are interrupted, and continue with the same numbers."""
 from __future__ import annotations
 
 import subprocess

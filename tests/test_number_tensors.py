@@ -1,4 +1,4 @@
-"""Tensors of no dimension in the place of numbers: every third operator of torch's database, and calls that programs have.
+"""0-d tensors in place of numbers: every third operator of torch's database, and calls of real programs.
 
 ``python -m tests.number_tensors`` goes through all operators.
 """

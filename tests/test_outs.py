@@ -1,4 +1,4 @@
-"""``out=`` over torch's database of operators: every third, those that share a way of storing, and what else torch says of them.
+"""``out=`` over torch's database of operators: every third, those that share a way of storing, and torch's other errors.
 
 ``python -m tests.outs`` goes through all operators.
 """
@@ -51,7 +51,7 @@ def test_layers(name: str, kind: str, tracked: bool) -> None:
         result = CALLS[name](torch.nn.functional, x, out)
         return result, result is out
 
-    both(body, message="" if tracked else None)  # torch looks for gradients before dtypes
+    both(body, message="" if tracked else None)  # torch checks requires_grad before dtypes
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "int64"])

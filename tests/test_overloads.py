@@ -1,4 +1,4 @@
-"""Every sixth call form of torch's stubs under both libraries; ``python -m tests.overloads -v`` makes all of them."""
+"""Every sixth call form of torch's stubs under both libraries; ``python -m tests.overloads -v`` runs all of them."""
 from __future__ import annotations
 
 import warnings
@@ -18,7 +18,7 @@ KNOWN = {
     "torch.split_copy": "torch leaves an empty out= as it is here", "functional.linear": "a bias of two dimensions",
     "Tensor.chalf": "complex32", "functional.pad_sequence": "stands in nn.utils.rnn",
 }  # fmt: skip
-# Overloads that `overload_coverage.py` cannot bind and torch refuses, too (``refused`` in the table of verdicts); one form of each:
+# Overloads that `overload_coverage.py` cannot bind and that torch refuses (``refused`` in the table of verdicts); one form of each:
 REFUSED = [
     "torch.add(self=x, alpha=2, other=x)", "torch.addmm(beta=1, self=x, mat1=x, mat2=x)", "torch.linspace(0, 1)", "torch.logspace(0, 1)",
     "torch.numel(self=x)", "torch.from_numpy(ndarray=a)", "torch.range(0, 1, pin_memory=False)", "x.requires_grad_(mode=True)",

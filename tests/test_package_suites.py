@@ -1,4 +1,4 @@
-"""The runner of packages' own test suites, on a planted suite: it counts what passes, and outlives a crash and a hang."""
+"""The runner of packages' own test suites, on a planted suite: it counts passes, and survives a crash and a hang."""
 from __future__ import annotations
 
 import sys

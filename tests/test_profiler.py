@@ -1,4 +1,4 @@
-"""torch.profiler: steps and names as torch has them; times are Python's."""
+"""torch.profiler: torch's steps and names, with times of Python calls."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Long work shows its progress on a terminal, and nothing if stderr is no terminal."""
+"""Long computations show progress on a terminal, and nothing if stderr is not a terminal."""
 from __future__ import annotations
 
 import gc
@@ -25,13 +25,13 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line appears at once."""
+    """Make progress lines appear immediately."""
     monkeypatch.setattr(_progress, "FIRST", 0.0)
     monkeypatch.setattr(_progress, "EVERY", 0.001)
 
 
 def wait_for(words: str, stream: io.StringIO) -> None:
-    """Until the teller has come so far."""
+    """Wait until the progress has reached a number."""
     for _ in range(2000):
         if words in stream.getvalue():
             return
@@ -74,7 +74,7 @@ def test_nothing_where_there_is_no_terminal(stream: io.StringIO | None, at_once:
 
 @pytest.mark.parametrize("form", ["zip", "legacy", "safetensors", "capture"])
 def test_loads_and_captures_tell(form: str, at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each reader counts its bytes, and each of them ends."""
+    """Each reader counts its bytes, and reports its end."""
     made: list[_progress.Progress] = []
 
     class Kept(_progress.Progress):
@@ -100,7 +100,7 @@ def test_loads_and_captures_tell(form: str, at_once: None, monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_scan_on_a_terminal(tmp_path: Path) -> None:
-    """A terminal's stderr gets the line, a pipe's nothing at all; stdout is the same."""
+    """A terminal's stderr gets the line, a pipe's nothing; stdout is the same."""
     main, other = pty.openpty()
     code = "import sys; from mstorch import _progress, _scan; _progress.FIRST = 0.0; sys.exit(_scan.main([sys.argv[1]]))"
     command = ["-c", code, str(ROOT / "examples")]

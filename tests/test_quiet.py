@@ -1,4 +1,4 @@
-"""Blocks without NumPy's floating-point warnings restore the settings that were there, whichever they were."""
+"""Blocks that disable NumPy's floating-point warnings restore the previous settings."""
 import threading
 
 import numpy as np

@@ -25,7 +25,7 @@ BIG = 100_003
 
 
 def exact(body: Callable[[Any], Any], seed: int = 0) -> None:
-    """The body's tensors and the default generator's state are byte-equal."""
+    """Assert that the body's tensors and the default generator's state are byte-equal."""
     found = []
     for torch in (real_torch, mstorch):
         torch.manual_seed(seed)
@@ -206,7 +206,7 @@ def test_orthogonal(shape: tuple[int, ...]) -> None:
 
 
 def test_threads_share_a_generator() -> None:
-    """Every number of the stream is drawn once, whichever thread draws it."""
+    """Every number of the stream is drawn once, by whichever thread."""
     mstorch.manual_seed(0)
     drawn: list[list[float]] = []
 
@@ -301,7 +301,7 @@ def test_errors(both: Callable[..., Any], body: Callable[[Any], Any]) -> None:
 
 
 def _digits(torch: Any) -> list[float]:
-    """Batch losses of a small CNN with dropout and shuffling, three epochs."""
+    """Return batch losses of a small CNN with dropout and shuffling, three epochs."""
     data = np.random.RandomState(0).rand(256, 1, 8, 8).astype(np.float32)
     labels = np.random.RandomState(1).randint(0, 10, 256)
     torch.manual_seed(0)
@@ -362,5 +362,5 @@ def test_what_has_no_gradient(both: Any) -> None:
     "t.ones(2, dtype=d).exponential_().shape",
 ])  # fmt: skip
 def test_dtypes_of_nothing_to_draw(both, call, dtype):
-    """torch looks at the dtype of some draws only where there is an element to draw."""
+    """torch checks the dtype of some draws only if there is an element to draw."""
     both(lambda torch: eval(call, {"t": torch, "d": getattr(torch, dtype), "e": torch.empty(0, dtype=getattr(torch, dtype))}))

@@ -1,4 +1,4 @@
-"""The way to an accelerator's stream, with NumPy in the place of the kernels that MindSpore has on accelerators alone."""
+"""Draws from an accelerator's stream, with NumPy in place of the kernels that MindSpore has only for accelerators."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from mstorch._core.tensor_base import on_device
 
 @pytest.fixture
 def accelerator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A generator that says it lives on an NPU, of which the kernels are NumPy's, seeded by seed and offset."""
+    """Return a generator on an NPU whose kernels are NumPy's, seeded by seed and offset."""
 
     def numpy_of(stream: DeviceStream) -> np.random.Generator:
         state = list(stream.get_state())
@@ -81,7 +81,7 @@ def test_a_device_stream_is_reproducible_and_right(accelerator: Any, name: str) 
 
 @pytest.fixture(params=["smallest", "largest"])
 def extreme(accelerator: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Any:
-    """The generator, whose uniform numbers in [0, 1) are all the smallest, or all the largest."""
+    """Return the generator, with uniform numbers in [0, 1) that are all the smallest, or all the largest."""
 
     def kernel(stream: DeviceStream, shape: tuple[int, ...], name: str) -> Any:
         number = np.dtype(NP_DTYPE[name]).type
@@ -160,6 +160,6 @@ def test_what_a_device_stream_lacks_says_so(accelerator: Any) -> None:
 
 
 def test_the_kernels_exist() -> None:
-    """MindSpore's mint has what DeviceStream calls, with these arguments."""
+    """MindSpore's mint has the functions that DeviceStream calls, with these arguments."""
     for name in ("rand", "randn", "randint", "randperm"):
         assert {"generator", "dtype"} <= set(getattr(mint, name).__code__.co_varnames), name

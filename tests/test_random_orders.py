@@ -1,4 +1,4 @@
-"""Random numbers for tensors in every order of memory. torch draws in the order of the result, or of a row-major copy of the operand."""
+"""Random numbers for tensors of every memory order. torch draws in the order of the result, or of a row-major copy of the operand."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -86,7 +86,7 @@ PARAMETERS.update({name: _of_distribution(name) for name in sorted(ONE | TWO)})
 
 @pytest.fixture(autouse=True)
 def _unchecked_arguments() -> Iterator[None]:
-    """Probabilities in bfloat16 do not sum to 1 closely enough for a check, and a distribution checks those of its parts."""
+    """Turn validation off: probabilities in bfloat16 do not sum to 1 closely enough, and a distribution validates its parts."""
     before = [library.distributions.Distribution._validate_args for library in (torch, mstorch)]
     for library in (torch, mstorch):
         library.distributions.Distribution.set_default_validate_args(False)

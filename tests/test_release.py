@@ -1,4 +1,4 @@
-"""The wheel in an empty environment, without torch: it is built from the sdist, installed, and used from a folder that is no checkout.
+"""The wheel in an empty environment without torch: it is built from the sdist, installed, and used outside of a checkout.
 
 MSTORCH_RELEASE_PYTHON names another Python than the one that runs the tests: .github/workflows/release.yml does it on all of them.
 """
@@ -42,7 +42,7 @@ def ran(*command: str, cwd: Path, code: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """The sdist, the wheel of a copy of this checkout, and the wheel of the sdist."""
+    """Return the sdist, the wheel of a copy of this checkout, and the wheel of the sdist."""
     folder = tmp_path_factory.mktemp("dist")
     shutil.copytree(ROOT, folder / "checkout", ignore=LEFT_OUT)
     ran(PYTHON, "-m", "venv", "tools", cwd=folder)
@@ -59,7 +59,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
 
 @pytest.fixture(scope="module")
 def empty(wheels: tuple[Path, Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the examples, and ``venv`` in it, where the wheel and what it needs are installed."""
+    """Return a folder with the examples, and ``venv`` in it, where the wheel and its dependencies are installed."""
     folder = tmp_path_factory.mktemp("empty")
     ran(PYTHON, "-m", "venv", "venv", cwd=folder)
     ran(str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", "-q", str(wheels[2]), cwd=folder)
@@ -80,7 +80,7 @@ def test_wheel_and_sdist_hold_the_same(wheels: tuple[Path, Path, Path]) -> None:
     assert "mstorch_hook.pth" in held and not [name for name in held if name.startswith(("tests/", "tools/", "examples/"))]
 
 
-# A command in the environment, and what it prints.
+# A command in the environment, and its output.
 USES = {
     "env": (("mstorch", "env"), rf"mstorch version: +{re.escape(__version__)}"),
     "scan": (("mstorch", "scan", "examples"), r"100 % of \d+ uses"),

@@ -1,4 +1,4 @@
-"""torch.return_types: the named results, and those of calls with ``out=``, which have types of their own."""
+"""torch.return_types: named results, and the types of results of calls with ``out=``."""
 from __future__ import annotations
 
 import pytest

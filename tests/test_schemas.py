@@ -101,13 +101,13 @@ def test_attention_of_xformers_is_asked_about() -> None:
         ours(mstorch.ones(1), mstorch.ones(1))
 
 
-# Overloads whose arguments the Python function of that name takes
+# Overloads whose arguments the Python function of that name accepts
 NUMBERS_WITH_A_FACTOR = {("add", "Scalar"), ("sub", "Scalar"), ("rsub", "Scalar"), ("addmm", "dtype"), ("baddbmm", "dtype")}
 """Their last argument is taken by its keyword alone."""
 
 
 def _positional(packet: Any) -> list[str] | None:
-    """The names of positional arguments; None where there may be any number."""
+    """Return the names of positional arguments; None if there may be any number."""
     found = inspect.signature(inspect.unwrap(written(packet._function))).parameters.values()
     if any(one.kind is one.VAR_POSITIONAL for one in found):
         return None
@@ -115,7 +115,7 @@ def _positional(packet: Any) -> list[str] | None:
 
 
 def test_positional_arguments_stand_where_the_schema_says() -> None:
-    """``aten.elu(x, alpha, scale)`` went to a function whose third argument is ``inplace``."""
+    """``aten.elu(x, alpha, scale)`` once called a function whose third argument is ``inplace``."""
     wrong = []
     for name in sorted(schemas.lines(overloads._PAGE)):
         packet = getattr(mstorch.ops.aten, name, None)
@@ -135,7 +135,7 @@ def _overload_told(operator: Any) -> tuple[Any, ...]:
     return (
         str(operator._schema), [str(tag).rpartition(".")[2] for tag in operator.tags], operator.name(), operator._name, operator._overloadname, operator._opname,
         operator.namespace, operator._namespace, operator.is_view, operator.__name__, str(operator), repr(operator), operator.overloadpacket.__name__,
-        getattr(operator, "_nondeterministic_seeded", False),  # what takes objects of C++ has none
+        getattr(operator, "_nondeterministic_seeded", False),  # functions of C++ objects have none
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Modules of a few names: torch.export, ao.quantization, nn.quantized, utils.weak, utils.cpp_extension, __future__, futures, onnx."""
+"""Small modules: torch.export, ao.quantization, nn.quantized, utils.weak, utils.cpp_extension, __future__, futures, onnx."""
 from __future__ import annotations
 
 import gc

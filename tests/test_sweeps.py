@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sweep
 
 XFAILS = SECTIONS["errors"]
 SWEEPS = {kind: sweeps.items(kind) for kind in ("gradgrad", "trace")}
-# Forward mode is one mechanism and few rules: a sample tells whether it works, the command goes through all operators.
+# Forward mode is one mechanism with few rules: a sample shows whether it works, the command runs all operators.
 SWEEPS["forward"] = dict(list(sweeps.items("forward").items())[::8])
 SWEEPS["writes"] = dict(list(writes.items().items())[::3])
 REASONS = {kind: {name: reason for reason, names in SECTIONS[kind].items() for name in names} for kind in SWEEPS}

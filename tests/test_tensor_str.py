@@ -1,4 +1,4 @@
-"""The text of tensors, compared letter for letter with torch's repr."""
+"""The text of tensors is torch's repr, character by character."""
 
 import contextlib
 import inspect

@@ -1,4 +1,4 @@
-"""Names of torch's that can be imported and raise when they are used."""
+"""Names of torch that can be imported, and raise when they are used."""
 from __future__ import annotations
 
 import importlib
@@ -47,13 +47,13 @@ def test_names_are_there_and_raise(module: str) -> None:
 
 
 def test_what_is_listed_is_torchs() -> None:
-    """Each name is one of torch's, and of its kind: a function, or a class or an object."""
+    """Each listed name is one of torch's, and of its kind: a function, or a class or an object."""
     wrong = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for module, name in IMPORTED:
             if module.startswith(("torch._inductor", "torch.testing._internal.distributed", "torch.nn.attention.experimental")):
-                continue  # torch's own take compilers to import
+                continue  # torch's own need compilers to be imported
             try:
                 found = getattr(importlib.import_module(module), name)
             except (ImportError, AttributeError):
@@ -77,7 +77,7 @@ def test_other_names_are_not_there() -> None:
 
 
 def test_exceptions_can_be_caught() -> None:
-    """An except clause may name each placeholder for an exception."""
+    """An except clause may name any placeholder of an exception."""
     found = [getattr(importlib.import_module(_hook.ours(module)), name) for module, name in IMPORTED if name.endswith(("Error", "Exception"))]
     assert found
     for kind in found:

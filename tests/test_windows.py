@@ -1,4 +1,4 @@
-"""Tensors that do not lie in rows, where addresses go to native code: the operators of torch's database, and calls that are long.
+"""Strided tensors, whose addresses are passed to native code: operators of torch's database, and calls on long tensors.
 
 ``python -m tests.windows`` goes through all operators; every fourth of them is asked here.
 """
@@ -30,7 +30,7 @@ def _functional(name: str, *shapes: tuple[int, ...], **options: Any) -> tuple[Ca
     return (lambda torch, *tensors: getattr(torch.nn.functional, name)(*tensors, **options)), shapes
 
 
-# Long enough for the kernels that take addresses.
+# Long enough for the kernels that use addresses.
 LONG = {
     "conv1d": _functional("conv1d", (2, 3, 400), (64, 3, 3), (64,)),
     "conv2d": _functional("conv2d", (2, 3, 40, 40), (64, 3, 3, 3), (64,)),

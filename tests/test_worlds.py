@@ -1,4 +1,4 @@
-"""Upper packages do not ask in which kind of memory elements live; the storage classes (`_core/storage.py`) answer for them.
+"""Upper packages do not test in which kind of memory elements are; the storage classes (`_core/storage.py`) decide.
 
 Such a question is found by its syntax: a comparison with a storage class, a name that stands for one (also an alias of it, or a function
 that returns nothing else), or an attribute that tells. `python -m tests.test_worlds` prints all questions.
@@ -18,18 +18,18 @@ pytestmark = pytest.mark.core
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch"
 ROOMS = ("_ops", "_tape/rules", "nn", "optim")
 
-# Classes of memory, and of bare values of one: what a class is compared with.
+# Classes of memory, and of bare values of one: operands of class comparisons.
 KINDS = frozenset("Storage DeviceMemory Value Absent Mirror NATIVE Raw ndarray".split())
-# Names that exist for one kind of memory only, or that tell in which kind the process keeps its elements.
+# Names that exist for one kind of memory only, or that depend on the process's kind of memory.
 NAMES = frozenset(
     "META is_meta on_host host_inputs capturing reading_waits of_device ON_CPU NATIVE FAKE_DEVICE is_elsewhere without_memory "
     "is_all_of_device_memory".split()
 )
-# Attributes of a tensor or a storage that tell where it is.
+# Attributes of a tensor or a storage that depend on its place.
 TELLING = frozenset("shadow is_cpu is_meta is_cuda is_npu _layout".split())
 TYPES = frozenset(("cpu", "meta", "npu", "cuda"))
 
-# Functions that may ask, and why.
+# Functions that may test, and why.
 EXCEPTIONS: dict[str, str] = {
     "_tape/rules/elementwise.py:add": "the commonest gradient, at the least cost: one class check",
     "_tape/rules/elementwise.py:mul": "the commonest gradient, at the least cost: one class check",
@@ -52,7 +52,7 @@ class Question(NamedTuple):
 
 
 def _last(node: ast.AST) -> str:
-    """The last part of a name: ``ndarray`` of ``np.ndarray``."""
+    """Return the last part of a name: ``ndarray`` of ``np.ndarray``."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -78,7 +78,7 @@ def _tells_device(node: ast.AST) -> bool:
 class _Finder(ast.NodeVisitor):
     def __init__(self, path: str, names: set[str], kinds: set[str]) -> None:
         self.path, self.names, self.kinds = path, names, kinds
-        self.arrays = path.startswith("_tape/rules")  # there an array is a bare value, elsewhere what a user gave
+        self.arrays = path.startswith("_tape/rules")  # there an array is a bare value, elsewhere a user's argument
         self.found: list[Question] = []
         self.within: list[str] = []
 
@@ -109,7 +109,7 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         word = _last(node.func)
         if isinstance(node.func, ast.Attribute) and word in TELLING and word not in self.names:
-            self.visit(node.func.value)  # a method that is called so
+            self.visit(node.func.value)  # a method of this name
             for part in (*node.args, *node.keywords):
                 self.visit(part)
             return
@@ -133,7 +133,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def _aliases(tree: ast.Module, known: set[str]) -> set[str]:
-    """Other names of the known ones: by import, by assignment."""
+    """Return other names of the known ones, from imports and assignments."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -144,7 +144,7 @@ def _aliases(tree: ast.Module, known: set[str]) -> set[str]:
 
 
 def _asking(tree: ast.Module, path: str, names: set[str], kinds: set[str]) -> set[str]:
-    """Functions of a module that do nothing but return the answer to a question about one argument."""
+    """Return functions of a module that do nothing but test one argument and return the answer."""
     found: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and len(node.args.args) <= 1:
@@ -171,7 +171,7 @@ def _questions_of(tree: ast.Module, path: str) -> list[Question]:
 
 
 def questions() -> Iterator[Question]:
-    """All of them, in the order of the files."""
+    """Return all such tests, in the order of the files."""
     for room in ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             yield from _questions_of(ast.parse(path.read_text()), path.relative_to(PACKAGE).as_posix())

@@ -24,7 +24,7 @@ LOOPS = 50
 
 
 class Recurrent(nn.Module):
-    """An LSTM over the pixels' rows."""
+    """An LSTM over the rows of pixels."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Recurrent(nn.Module):
 
 
 class Attention(nn.Module):
-    """A Transformer layer over the pixels' rows, without dropout: all threads draw from one generator."""
+    """A Transformer layer over the rows of pixels, without dropout: all threads draw from one generator."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ Make = Callable[[int], tuple[Any, Any, Any, Any]]
 
 
 def made(number: int) -> tuple[Any, Any, Any, Any]:
-    """A model, its optimiser and its data, by the number of the run."""
+    """Return a model, its optimizer and its data, by the number of the run."""
     torch.manual_seed(number)
     model = MODELS[number % len(MODELS)]()
     optimizer = OPTIMIZERS[number // len(MODELS) % len(OPTIMIZERS)](model.parameters())
@@ -72,7 +72,7 @@ def made(number: int) -> tuple[Any, Any, Any, Any]:
 
 
 def step(model: Any, optimizer: Any, images: Any, labels: Any, number: int) -> float:
-    """One training step; the loss."""
+    """Take a training step; return the loss."""
     rows = slice(number * 16 % 64, number * 16 % 64 + 16)
     optimizer.zero_grad()
     loss = F.cross_entropy(model(images[rows]), labels[rows])
@@ -84,7 +84,7 @@ def step(model: Any, optimizer: Any, images: Any, labels: Any, number: int) -> f
 
 
 def train(run: tuple[Any, Any, Any, Any], steps: int) -> list[float]:
-    """The losses of a run."""
+    """Return the losses of a run."""
     return [step(*run, number) for number in range(steps)]
 
 
@@ -140,7 +140,7 @@ def check_inference(calls: int = 40, threads: int = THREADS) -> list[str]:
 
 
 class Kept:
-    """A run as it was before the step that is going on."""
+    """The state of a run before the current step."""
 
     def __init__(self, run: tuple[Any, Any, Any, Any]) -> None:
         model, optimizer = run[:2]
@@ -152,7 +152,7 @@ class Kept:
         }  # fmt: skip
 
     def restored(self, number: int, make: Make = made) -> tuple[Any, Any, Any, Any]:
-        """A run that goes on from there."""
+        """Return a run that continues from this state."""
         run = make(number)
         run[0].load_state_dict(self.model)
         run[1].load_state_dict(self.optimizer)
@@ -160,7 +160,7 @@ class Kept:
 
 
 def interrupted(number: int, steps: int, delay: float, make: Make = made) -> list[float] | None:
-    """The losses of a run that Ctrl-C interrupts, after so many seconds, and that goes on; None if no KeyboardInterrupt came."""
+    """Return the losses of a run that Ctrl-C interrupts after some seconds, and that continues; None if no KeyboardInterrupt came."""
     run, losses, kept = make(number), [], None
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
     patience = time.time() + delay + 30
@@ -180,11 +180,11 @@ def interrupted(number: int, steps: int, delay: float, make: Make = made) -> lis
 
 
 def check_interrupts(loops: int = LOOPS, steps: int = 12, make: Make = made, kinds: int = THREADS) -> list[str]:
-    """The training loops that Ctrl-C does not end with KeyboardInterrupt, or after which training gives other numbers."""
+    """Return the training loops that Ctrl-C does not end with KeyboardInterrupt, or that continue with other numbers."""
     chance = random.Random(0)
     wrong = []
     wanted = {number: train(make(number), steps) for number in range(kinds)}
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores SIGINT
     try:
         for loop in range(loops):
             number = loop % kinds
@@ -199,7 +199,7 @@ def check_interrupts(loops: int = LOOPS, steps: int = 12, make: Make = made, kin
 
 
 def main(times: int) -> int:
-    """Run all; the number of runs that were wrong."""
+    """Run all; return the number of runs that failed."""
     failures = 0
     for name, check in (("training", check_training), ("inference", check_inference)):
         good = 0

@@ -14,7 +14,8 @@ TOGETHER = {
 
 
 class Turns(LoadFileScheduling):
-    """Files in the order of the collection. What is done is forgotten: to count it after each test took as long as the shortest tests."""
+    """Schedule files in the order of the collection. Finished tests are removed: counting them after each test took as long as the shortest
+    tests."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
@@ -35,7 +36,7 @@ class Turns(LoadFileScheduling):
         node.send_runtest_some([self._places[nodeid] for nodeid in unit])
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """Forget a test that has ended, and its file with the last of them."""
+        """Remove a test that has ended, and its file after the last one."""
         nodeid = self.registered_collections[node][item_index]
         scope = self._split_scope(nodeid)
         units = self.assigned_work[node]

@@ -1,4 +1,5 @@
-"""Programs in children of a process that has imported a library: MindSpore's import is three quarters of mstorch's, which takes a core 2 seconds.
+"""Programs in children of a process that has imported a library: MindSpore's import is three quarters of mstorch's, which takes a core 2
+seconds.
 
 The rest is as in a process of its own: a program has the environment that is given, and ends as any other.
 What looks at an import, or kills processes by name, is not for here.
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _READ_BY_MINDSPORE = ("GLOG_", "KMP_", "LD_", "MALLOC_", "MS_", "OMP_", "ONEDNN_", "PYTHON")
 _READ_BY_MSTORCH = (*_READ_BY_MINDSPORE, "ASCEND_LAUNCH", "MSTORCH_", "TORCH_")
 _READ_LATE = ("MSTORCH_FAKE_DEVICES", "PYTHONPATH", "PYTHONUNBUFFERED")
-_MOST = 4  # servers at a time, of some hundred megabytes each
+_MOST = 4  # the number of servers at a time, with some hundred megabytes each
 _servers: dict[tuple[Any, ...], _Server] = {}
 
 
@@ -72,7 +73,7 @@ class _Server:
 
     def __init__(self, library: str, environment: Mapping[str, str]) -> None:
         start = [sys.executable, "-m", "tests.warm", library]
-        environment = {**environment, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}  # a program's own folders are its own
+        environment = {**environment, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}  # a program's own folders are removed
         self.process = subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=environment)
         self.ended: dict[int, int] = {}
         self.running = 0
@@ -80,12 +81,12 @@ class _Server:
         atexit.register(self.end)
 
     def listen(self, seconds: float | None) -> None:
-        """Read what the server has to tell, and wait for it at most so long (None: until there is something)."""
+        """Read the server's messages, and wait for one for at most so long (None: until one comes)."""
         assert self.process.stdout is not None
         while select.select([self.process.stdout], [], [], seconds)[0]:
             line = b""
             while not line.endswith(b"\n"):
-                read = os.read(self.process.stdout.fileno(), 1)  # nothing stays in a buffer, of which select knows nothing
+                read = os.read(self.process.stdout.fileno(), 1)  # no message stays in a buffer that select cannot see
                 assert read, "the process that programs are forked from has ended"
                 line += read
             kind, *numbers = line.split()
@@ -107,7 +108,7 @@ class _Server:
         return Process(self, self._started, asked["files"][0])
 
     def end(self) -> None:
-        """End the process, which has no program that runs."""
+        """End the process when it has no running program."""
         atexit.unregister(self.end)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
@@ -129,7 +130,7 @@ def start(*command: str, environment: Mapping[str, str], out: str, error: str, l
         for other in [other for other, idle in _servers.items() if not idle.running][: max(0, len(_servers) - _MOST + 1)]:
             _servers.pop(other).end()
         server = _Server(library, environment)
-    _servers[key] = server  # the last of them is the one that was asked last
+    _servers[key] = server  # the last one is the one that was used last
     return server.start({"command": command, "environment": environment, "folder": str(folder), "files": [out, error], "seconds": seconds})
 
 
@@ -146,7 +147,7 @@ def done(
 
 
 def said(*command: str, **options: Any) -> str:
-    """Return what a program prints (``done``), which must end well."""
+    """Return the output of a program (``done``), which must succeed."""
     ended = done(*command, **options)
     assert ended.returncode == 0, ended.stderr[-3000:]
     return ended.stdout
@@ -155,7 +156,7 @@ def said(*command: str, **options: Any) -> str:
 def run(command: list[str], *, env: Mapping[str, str], capture_output: bool = False, text: bool = True, check: bool = False) -> subprocess.CompletedProcess[str]:
     """Stand in for ``subprocess.run`` of a Python that runs ``-m mstorch`` or, without ``-m``, a script with torch."""
     assert command[0] == sys.executable and text and not check
-    before = any(env.get(name) for name in ("MSTORCH_DEBUG", "MSTORCH_PROFILE"))  # read by mstorch's import
+    before = any(env.get(name) for name in ("MSTORCH_DEBUG", "MSTORCH_PROFILE"))  # mstorch reads it at import
     library = "torch" if command[1] != "-m" else "mindspore" if before else "mstorch"
     ended = done(*command[1:], environment=env, library=library, folder=Path.cwd())
     if not capture_output:
@@ -165,7 +166,7 @@ def run(command: list[str], *, env: Mapping[str, str], capture_output: bool = Fa
 
 
 def _import_mindspore() -> None:
-    """As mstorch does, which sets a variable before it for a device that is played (``_backend/runtime.py``)."""
+    """Import MindSpore as mstorch does, which first sets a variable for the stand-in device (``_backend/runtime.py``)."""
     sets = os.environ.get("MSTORCH_FAKE_DEVICE") and "ONEDNN_MAX_CPU_ISA" not in os.environ
     if sets:
         os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
@@ -175,7 +176,7 @@ def _import_mindspore() -> None:
 
 
 def _import(library: str) -> list[dict[str, Any]]:
-    """Import a library; return what it asks to be called when a process is forked, which is for the programs' own children."""
+    """Import a library; return the function that it registers to run after a fork, which is for the programs' own children."""
     if library == "torch":
         importlib.import_module("torch")
         return []
@@ -190,7 +191,7 @@ def _import(library: str) -> list[dict[str, Any]]:
 
 
 def _serve() -> dict[str, Any] | None:
-    """Fork for each line of the input, and tell pids and exit codes. In a child: return what was asked."""
+    """Fork for each line of the input, and report pids and exit codes. In a child, return the request."""
     running: set[int] = set()
     while True:
         if select.select([0], [], [], 0.01 if running else None)[0]:
@@ -244,7 +245,7 @@ def _become(command: list[str], environment: dict[str, str], folder: str, files:
 if __name__ == "__main__":
     at_forks = _import(sys.argv[1])
     gc.collect()
-    gc.freeze()  # else the collections with which each child ends go through the library, and copy its memory: most of the child's time
+    gc.freeze()  # otherwise garbage collections at each child's end walk through the library, and copy its memory: most of the child's time
     request = _serve()
     if request is not None:
         for functions in at_forks:

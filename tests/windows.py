@@ -1,4 +1,4 @@
-"""Each tensor argument of each operator of torch's database as a strided window: values and gradients beside torch's.
+"""Each tensor argument of each operator of torch's database as a strided view: values and gradients are compared with torch's.
 
     python -m tests.windows            # the whole sweep; -k TEXT for operators whose name contains the text
 
@@ -20,11 +20,11 @@ from tests import databases
 from tests.databases import _flat, _mapped
 
 SAMPLES, LARGEST = 3, 3000
-_TORCH_READS_WRONG = frozenset(("native_group_norm",))  # torch 2.13 reads a weight with steps as if it lay in rows
+_TORCH_READS_WRONG = frozenset(("native_group_norm",))  # torch 2.13 reads a strided weight as if it were row-major
 
 
 def stepped(tensor: Any, library: Any) -> Any:
-    """The same elements, every second of the rows of a storage twice as large; what lies between is not a number, or 1."""
+    """Return the same elements as every second row of a storage twice as large, with NaN or 1 between them."""
     shape = tuple(tensor.shape)
     filler = float("nan") if tensor.is_floating_point() or tensor.is_complex() else 1
     room = library.full((*shape[:-1], 2 * shape[-1] + 1), filler, dtype=tensor.dtype)
@@ -34,7 +34,7 @@ def stepped(tensor: Any, library: Any) -> Any:
 
 
 def turned(tensor: Any, library: Any) -> Any:
-    """The same elements, with the first dimension innermost, every second."""
+    """Return the same elements with the first dimension innermost, and every second one of the storage."""
     return stepped(tensor.movedim(0, -1), library).movedim(-1, 0)
 
 
@@ -55,7 +55,7 @@ def _places(whole: Any) -> Iterator[int]:
 
 
 def _exchanged(whole: Any, place: int, make: Callable[[Any, Any], Any], library: Any, leaves: list[Any]) -> Any:
-    """A copy of a sample for one library with one tensor as a window."""
+    """Return a copy of a sample for one library with one tensor as a strided view."""
     count = iter(range(10**6))
 
     def change(value: Any) -> Any:
@@ -76,7 +76,7 @@ def _exchanged(whole: Any, place: int, make: Callable[[Any, Any], Any], library:
 
 
 def _is_taken(oracle: Callable[..., Any], arguments: Any, leaves: list[Any]) -> bool:
-    """Return whether torch itself computes the operator and its gradient for such a window."""
+    """Return whether torch itself computes the operator and its gradient for such a view."""
     args, kwargs = arguments
     databases._seed()
     try:
@@ -91,7 +91,7 @@ def _is_taken(oracle: Callable[..., Any], arguments: Any, leaves: list[Any]) -> 
 
 
 def check_windows(info: Any) -> None:
-    """Raise unless an operator gives torch's values and gradients with each of its tensors as a window."""
+    """Raise unless an operator returns torch's values and gradients with each of its tensors as a strided view."""
     kind = next(d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in info.dtypes)
     databases._seed()
     needs_grad = bool(info.supports_autograd) and kind is torch.float32
@@ -118,7 +118,7 @@ def check_windows(info: Any) -> None:
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order."""
+    """Return the checks by operator, in the database's order."""
     return {name: functools.partial(check_windows, info) for name, info in databases.operators()}
 
 

@@ -1,4 +1,5 @@
-"""The operators of torch's database on a wrapper subclass that sees calls below autograd, beside torch's: values, and the calls that it sees.
+"""The operators of torch's database on a wrapper subclass with ``__torch_dispatch__``, compared with torch's: values, and the calls that it
+receives.
 
     python -m tests.wrapped             # the whole sweep; -k TEXT for operators whose name contains the text; --calls counts what they see
     python -m tests.wrapped --refusals  # numbers that torch refuses, on the class
@@ -25,7 +26,7 @@ LARGEST = 3000
 
 
 def _class_of(library: Any) -> Any:
-    """A tensor that holds another, computes with it, and writes down what it was asked."""
+    """Return a class that holds a tensor, computes with it, and records the calls that it receives."""
 
     def unwrapped(value: Any) -> Any:
         if isinstance(value, Wrapped):
@@ -108,7 +109,7 @@ def _run(library: Any, function: Callable[..., Any], whole: Any) -> tuple[list[A
 
 
 def _of_torch(function: Callable[..., Any], whole: Any) -> tuple[list[Any], list[Any]]:
-    """The same of torch's own tensors."""
+    """Do the same with torch's own tensors."""
     leaves: list[Any] = []
     args, kwargs = databases.theirs(whole, leaves)
     databases._seed()
@@ -125,7 +126,7 @@ def _backward(found: Any) -> None:
 
 
 def check_operator(info: Any, calls: bool = False) -> None:
-    """Raise unless an operator computes by what the class says, with torch's values and gradients; with ``calls``, by the same calls."""
+    """Raise unless an operator on the class returns torch's values; with ``calls``, also unless the class receives the same calls."""
     function = databases._counterpart(info.name, info.op)
     shapes_only = bool(databases._SHAPES_ONLY.match(info.name))
     for number, sample in enumerate(_samples(info)):
@@ -145,7 +146,7 @@ def check_operator(info: Any, calls: bool = False) -> None:
 
 
 def _exchanged(value: Any) -> Iterator[Any]:
-    """A value with each of the whole numbers within it exchanged, in turn, for others that hardly fit."""
+    """Yield a value with each integer in it replaced in turn by extreme ones."""
     if isinstance(value, int) and not isinstance(value, bool):
         yield from (other for other in (97, -97, -1, 0) if other != value)
     elif type(value) in (tuple, list):
@@ -157,7 +158,7 @@ def _exchanged(value: Any) -> Iterator[Any]:
 
 
 def _refusal(function: Callable[[], Any]) -> type[Exception] | None:
-    """The class of the error that a call raises; None if it raises none."""
+    """Return the class of the error that a call raises; None if it raises none."""
     try:
         function()
     except Exception as error:  # noqa: BLE001 - which one is what is told
@@ -189,7 +190,7 @@ def check_refusals(info: Any) -> None:
 
 
 def items(calls: bool = False) -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order."""
+    """Return the checks by operator, in the database's order."""
     return {name: functools.partial(check_operator, info, calls) for name, info in databases.operators()}
 
 

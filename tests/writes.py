@@ -23,7 +23,7 @@ _REFUSED = "modified by an inplace operation"
 
 
 def _followed(library: Any, value: Any, only: int | None, found: list[Any]) -> Any:
-    """The value with tensors that require grad exchanged for results of an operation (all, or the one), which ``found`` gets."""
+    """Return the value with tensors that require grad (all, or one) replaced by results of an operation, which are added to ``found``."""
     if isinstance(value, library.Tensor):
         if value.requires_grad:
             number = len(found)
@@ -88,7 +88,7 @@ def check(info: Any) -> None:
 
 
 def items() -> dict[str, Callable[[], None]]:
-    """The checks by operator, in the database's order."""
+    """Return the checks by operator, in the database's order."""
     return {
         name: functools.partial(check, info) for name, info in databases.operators()
         if info.supports_autograd and torch.float32 in info.backward_dtypes

@@ -1,4 +1,4 @@
-"""torch._C._autograd: internals of the tape that tools inspect."""
+"""torch._C._autograd: internals of autograd that tools inspect."""
 from __future__ import annotations
 
 from collections.abc import Sequence

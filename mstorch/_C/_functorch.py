@@ -84,7 +84,7 @@ def are_vmap_fallback_warnings_enabled() -> bool:
 
 
 def display_vmap_fallback_warnings(enabled: bool) -> None:
-    """Store the warning option of the former ``torch.vmap``, which neither library has any more."""
+    """Store the warning option of the old ``torch.vmap``; it has no effect."""
     _legacy["warned"] = enabled
 
 

@@ -26,8 +26,8 @@ def _defined(value: Any) -> Any:
 
 
 def _gradients(forward: Schema, backward: Schema, node: Derived, grad: Tensor, *_: Any) -> tuple[Any, ...]:
-    """Return the gradients of an operator's tensor arguments, by one call of its backward operator; None for the last arguments if it
-    returns fewer gradients. Raise NotInTerms if one of these last arguments needs a gradient."""
+    """Return the gradients of an operator's tensor arguments, computed by one call of its backward operator; None for the last arguments if
+    it returns fewer gradients. Raise NotInTerms if one of these last arguments needs a gradient."""
     places = {argument.name: place for place, argument in enumerate(forward.arguments)}
 
     def value(name: str) -> Any:

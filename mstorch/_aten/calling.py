@@ -158,7 +158,7 @@ class Derived(Node):
         return _filled(self.plan[number], self)
 
     def option(self, place: int, default: Any) -> Any:
-        """Return an argument that is no tensor, or the default if it was not passed."""
+        """Return an argument that is not a tensor, or the default if it was not passed."""
         return self.plan[place] if len(self.plan) > place else default
 
     def named(self, name: str) -> Any:
@@ -300,8 +300,8 @@ def label_of(name: str) -> str:
 
 
 def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
-    """Return the gradients of an operator without a formula in ``derivatives``: by one call of ``operator.gradient``, which handlers see as
-    a single operator."""
+    """Return the gradients of an operator without a formula in ``derivatives``, computed by one call of ``operator.gradient``, which
+    handlers see as a single operator."""
     args = [_filled(value, node) for value in node.plan]
     options = {key: _filled(value, node) for key, value in node.options.items()}
     wanted = [edge is not None for edge in node.edges]
@@ -387,7 +387,7 @@ def _call_of_node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
-    """Save the arguments that the operator writes to (the slopes of ``rrelu_with_noise``) anew, after the call, for backward."""
+    """Save the arguments that the operator writes to (the slopes of ``rrelu_with_noise``) for backward again, after the call."""
     known = node.operator._known
     for place, argument, value in zip(node.plan, known.arguments if known is not None else (), args):
         if argument.is_write and isinstance(place, _Place):
@@ -440,8 +440,8 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
 
 
 def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
-    """Return (result of the handler, tracked result). The latter is the result with an autograd node, if the handler ran the operation
-    itself, else None."""
+    """Return (result of the handler, tracked result). The tracked result has an autograd node; it is None unless the handler ran the
+    operation itself."""
     pending = _Pending(operator, args, records)
     below.pending.append(pending)
     before, modes.grad = modes.grad, False

@@ -52,7 +52,7 @@ def operator(name: str) -> Any:
 
 
 def aten(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Call an overload without the defaults at the end, as torch hands arguments to handlers: ``aten("sum.dim_IntList", x, [0])``."""
+    """Call an overload without trailing defaults, as torch passes arguments to handlers: ``aten("sum.dim_IntList", x, [0])``."""
     called = operator(name)
     return called(*without_defaults(called._known, args), **kwargs)
 

@@ -40,8 +40,8 @@ _OTHERS = ("self_is_result", "is_result", "self_or_result", "input_size")
 
 @functools.cache
 def schemas_of(name: str, which: str = "default") -> tuple[Schema | None, Schema | None]:
-    """Return the schemas of an operator and of its backward operator, given the latter's name (``gelu_backward``). Return None for both if
-    ``name`` is no backward operator, or if the source of one of its arguments is unknown."""
+    """Return the schemas of an operator and of its backward operator, given the name of the backward operator (``gelu_backward``). Return
+    None for both if ``name`` is not one, or if the source of one of its arguments is unknown."""
     base = name.removesuffix("_backward")
     if base == name:
         return None, None

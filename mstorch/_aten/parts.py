@@ -46,8 +46,7 @@ def _finish(result: Any, out: Any, *operands: Any, **words: Any) -> Any:
 
 
 def _no_check(tensor: Tensor) -> None:
-    """Do nothing. Replaces functions that read memory to check values: the operations of which the composite consists check them
-    themselves."""
+    """Do nothing. Replaces functions that read memory to check values: the parts of the composite operation check them themselves."""
 
 
 def _sliced(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:

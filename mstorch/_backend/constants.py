@@ -63,7 +63,8 @@ _TURNED: dict[int, Array] = {}
 
 
 def turned(matrix: Array) -> Array:
-    """Return the transpose of a matrix in row-major order; that of one that a ``kept`` function returned is sent to a device once, too."""
+    """Return the transpose of a matrix in row-major order. The transpose of a matrix that a ``kept`` function returned is sent to a device
+    once."""
     found = _TURNED.get(id(matrix))
     if found is None:
         found = np.ascontiguousarray(matrix.T)
@@ -88,7 +89,7 @@ def table_of(array: Array, name: str) -> Raw:
 
 
 def table_cast(table: Raw, name: str, cast: Callable[[], Raw]) -> Raw:
-    """Return a table of the device in another dtype. That of a kept table is cast once."""
+    """Return a table on the device in another dtype; the table of a ``kept`` function is cast once."""
     sent = getattr(table, "_sent", {})
     found = sent.get(name)
     if found is None:

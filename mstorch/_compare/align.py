@@ -253,7 +253,7 @@ class Alignment:
         return found
 
     def _agreed_before(self, gradients: Any, first: list[int], call: int, limit: float) -> bool:
-        """Return whether every gradient that backward computed before this call's agrees."""
+        """Return whether all gradients that backward computed before those of this call agree."""
         time = gradients[0].get((call, "out", 0), (0, None))[0]
         for (other, side, number), (at, value) in gradients[0].items():
             if at < time:

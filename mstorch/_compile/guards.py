@@ -528,7 +528,7 @@ def _same_members(base: type, before: dict[str, Any]) -> bool:
 
 
 def _same_picture(now: Any, value: Any) -> bool:
-    """Return whether a value is unchanged: the same object, an equal plain value, or a tuple of such."""
+    """Return whether a value is unchanged: the same object, an equal plain value, or a tuple of these."""
     if now is value:
         return True
     if type(now) is not type(value):

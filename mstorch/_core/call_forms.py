@@ -294,7 +294,7 @@ _INT = frozenset(("Int",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Return torch's message for a call that passes something else than integers in a list of ints, None if it passes only integers. torch
+    """Return torch's message for a call that passes something other than integers in a list of ints, None if it passes only integers. torch
     selects the signature by the first element of the list, and fails at a later one."""
     args = _gathered(form, args)
     for place, parameter in enumerate(form.parameters):

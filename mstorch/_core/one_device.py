@@ -38,7 +38,7 @@ def axes_elsewhere(first: Any, name: str, other: Any) -> str:
 
 
 def table_elsewhere(indices: TensorBase, name: str, weight: TensorBase) -> str:
-    """Return torch's message for an embedding whose weight is on another device than the indices."""
+    """Return torch's message for an embedding whose weight and indices are on different devices."""
     return _of_method(weight, "index", indices, "_index_select")
 
 

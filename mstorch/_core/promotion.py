@@ -27,13 +27,13 @@ from .dtype import (
 
 
 def refuse_other_dtype(function: str, given: Any) -> None:
-    """Raise torch's TypeError for a ``dtype`` that is none."""
+    """Raise torch's TypeError if ``given``, the argument ``dtype``, is not a dtype."""
     if not isinstance(given, dtype):
         raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(given).__name__}")
 
 
 def as_dtypes(function: str, **given: Any) -> list[dtype]:
-    """Return the arguments, of which Python's types stand for dtypes. Raise torch's TypeError for other values."""
+    """Return the arguments as dtypes; each is a dtype or a Python type that stands for one. Raise torch's TypeError for other values."""
     found: list[Any] = [PYTHON_TYPES.get(value, value) if isinstance(value, type) else value for value in given.values()]
     for place, (name, value) in enumerate(zip(given, found), 1):
         if not isinstance(value, dtype):

@@ -440,7 +440,7 @@ class Value(_Native):
         return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
 
     def resize(self, size: int) -> None:
-        """Raise NotImplementedError."""
+        """Raise NotImplementedError: storages keep their size in a captured graph."""
         raise NotImplementedError("mstorch: storages keep their size in a captured graph")
 
     def copied(self) -> Value:
@@ -512,7 +512,7 @@ class Mirror:
     is_shown_by = _false  # so that a parameter gets plain memory
 
     def turned(self, array: Array) -> Any:
-        """Apply the conjugate and negative bits to elements. The same function removes them again."""
+        """Return elements conjugated and negated as the two bits say; applied twice, it returns the original elements."""
         if array.dtype.names:  # complex numbers of half precision
             return turned(array, self.conj, self.neg)
         found = np.conjugate(array) if self.conj else array

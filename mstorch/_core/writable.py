@@ -42,7 +42,7 @@ def check_history(tensor: TensorBase) -> None:
             # Autograd may not track the base: ``arange(6.0).view(2, 3).requires_grad_()``.
             if base._ms_node is None or base._ms_auto is not None and base._ms_auto.entered:
                 raise RuntimeError(_VIEW_OF_LEAF)
-            if tensor._ms_node is None and auto.seen != -1:  # the base has been tracked since: a leaf, to torch
+            if tensor._ms_node is None and auto.seen != -1:  # the base became tracked later: torch treats it as a leaf
                 raise RuntimeError(_LEAF)
 
 

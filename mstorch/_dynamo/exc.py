@@ -18,7 +18,7 @@ class BackendCompilerFailed(TorchDynamoException):
 
 
 class UserError(TorchDynamoException):
-    """Raised for what a user declares of an export that does not fit its inputs."""
+    """Raised if a user's declarations for an export do not match its inputs."""
 
 
 class RecompileError(TorchDynamoException):

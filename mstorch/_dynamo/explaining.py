@@ -138,7 +138,7 @@ class _Break:
 
 
 def _frames(bottom: FrameType) -> tuple[FrameType, ...]:
-    """Return the user's frames, outermost first, above the one in which the run began."""
+    """Return the frames of the user's code that ``bottom`` called, outermost first."""
     found, frame = [], sys._getframe(1)
     while frame is not None and frame is not bottom:
         if not frame.f_code.co_filename.startswith(_OURS):

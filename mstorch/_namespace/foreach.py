@@ -84,8 +84,8 @@ def _binary(name: str) -> Callable[..., Any]:
 
 
 def _number(name: str, tensor: Tensor) -> Tensor | Number:
-    """Return a tensor without dimensions as a number, where torch reads it: but for products, quotients, and what autograd or a device has.
-    Raise torch's errors for other tensors."""
+    """Return a 0-d tensor as a number where torch reads its value: except for products, quotients, tracked tensors, and tensors on a
+    device. Raise torch's errors for other tensors."""
     if name not in ("add", "mul", "div"):
         if tensor.dim() or tensor.requires_grad:
             raise wrong_type(f"_foreach_{name}() received an invalid combination of arguments - got (list, Tensor)")

@@ -29,7 +29,7 @@ def refuse_tracked(*numbers: Any) -> None:
 
 
 def not_differentiable(function: str, **given: Any) -> None:
-    """Raise torch's error if autograd would have to track an argument of which the function has no gradient."""
+    """Raise torch's error if autograd would have to track an argument for which the function has no gradient."""
     for name, value in given.items():
         if isinstance(value, TensorBase) and recording((value,)):
             raise RuntimeError(

@@ -52,7 +52,7 @@ WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
 
 
 def widened(second: TensorBase | float, tensors: list[Any], kind: dtype) -> TensorBase | Array | None:
-    """Return a number, or a 0-d tensor of another dtype than ``kind``, as float32. Return None for any other operand, or unless all
+    """Return a number, or a 0-d tensor of a dtype other than ``kind``, as float32. Return None for any other operand, or unless all
     ``tensors`` are in host memory."""
     if not in_arrays(*tensors):
         return None

@@ -54,7 +54,7 @@ class Guards:
 
     @contextmanager
     def within(self, function: str) -> Iterator[None]:
-        """Context manager for the body of a function, which runs at another time than the surrounding code."""
+        """Context manager for the body of a function, which runs at a different time from the surrounding code."""
         tries, checked = self._tries, self._checked
         self._functions.append(function)
         self._since.append(set())

@@ -53,7 +53,7 @@ _DEVICE = "device = torch.accelerator.current_accelerator() or torch.device('cpu
 
 
 def left_behind(walk: Walk) -> Iterator[tuple[int, str, str, str]]:
-    """Yield the line, name, state and replacement of each use."""
+    """Yield the line, name, state and replacement of each use of a device or package that mstorch replaces."""
     for item in walk.imports:
         root = item.module.partition(".")[0]
         if root in PACKAGES and not item.level:

@@ -111,7 +111,7 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
 
 
 def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
-    """Return ``input + alpha * other``; as in torch ``alpha * input + other`` if ``input`` is sparse in another layout than COO and
+    """Return ``input + alpha * other``; as in torch ``alpha * input + other`` if ``input`` is sparse in a layout other than COO and
     ``other`` dense.
 
     The sum of two sparse tensors is sparse, over the union of their indices; if one operand is dense, the sum is dense."""

@@ -104,7 +104,7 @@ class SparseAccumulate(Accumulate):
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Accumulate the gradient into the leaf's."""
+        """Accumulate the gradient into the leaf's ``grad``."""
         tensor, gradient = self.tensor, dressed(gradients[0])
         if not is_tracked(tensor):
             return ()

@@ -34,7 +34,7 @@ def _matrix(tensor: Tensor, name: str) -> None:
 
 
 def _times_dense(input: Any, dense: Tensor) -> Tensor:
-    """Return the product of a sparse (n, m) and a dense (m, p) matrix: weighted sums of the latter's rows."""
+    """Return the product of a sparse (n, m) and a dense (m, p) matrix, as weighted sums of rows of the dense matrix."""
     if tuple(dense.shape)[0] != input._size[1]:
         if input._layout is not sparse_coo:
             raise RuntimeError(

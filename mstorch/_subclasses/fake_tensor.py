@@ -54,7 +54,7 @@ class FakeTensorDeviceMismatchError(RuntimeError):
 
 
 def _emptied(tensor: Tensor) -> Tensor:
-    """Return a meta tensor with the tensor's geometry, gaps in its strides too, which a copy to the meta device has not."""
+    """Return a meta tensor with the tensor's size and strides, including gaps, which a copy to the meta device would remove."""
     return to_meta(tensor)  # type: ignore[return-value]
 
 

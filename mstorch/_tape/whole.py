@@ -110,7 +110,7 @@ def by_kernel(
 ) -> TensorBase | None:  # fmt: skip
     """Return the result of a device's kernel ``op(*tensors, *args)``; None if it has none for the tensors, or if they are in a capture.
 
-    ``slope(wanted, gradient, *tensors, *args)`` returns the gradients, of bare values; ``wanted`` tells for each tensor if its gradient is
+    ``slope(wanted, gradient, *tensors, *args)`` returns the gradients, on raw arrays; ``wanted`` has True for each tensor whose gradient is
     used. For ``composed`` and ``direct`` see ``record``."""
     kind = tensors[0]._ms_dtype
     if modes.native is not None or any(tensor._ms_dtype is not kind for tensor in tensors) or not fused(op.op, kind, *tensors):

@@ -100,7 +100,7 @@ class Ended(Node):
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return zeros."""
+        """Return a gradient of zeros."""
         return (_zeros_like(gradients[0]),)
 
 

@@ -1,4 +1,4 @@
-"""backward and grad: traversal of the tape from roots to leaves."""
+"""backward and grad: traversal of the autograd graph from roots to leaves."""
 from __future__ import annotations
 
 import math
@@ -292,7 +292,7 @@ def grad(
 
 
 def _strided_edge(tensor: Tensor) -> Any:
-    """Return a tensor's gradient edge. For a sparse tensor reading ``_ms_shape`` raises SparseOperand, so that the sparse form of the
+    """Return a tensor's gradient edge. For a sparse tensor, reading ``_ms_shape`` raises SparseOperand, so that the sparse form of the
     function runs."""
     return edge_of(tensor) if tensor._ms_shape is not None else None
 

@@ -184,7 +184,7 @@ def _kl_multivariatenormal_lowrankmultivariatenormal(p: MultivariateNormal, q: L
 
 
 def _solved_trace(q: MultivariateNormal, matrix: Tensor) -> Tensor:
-    """Return the trace of ``q``'s inverse covariance times ``X Xᵀ`` for the matrices X; their batch dimensions and ``q``'s broadcast."""
+    """Return the trace of ``q``'s inverse covariance times ``X Xᵀ`` for the matrices X, whose batch dimensions broadcast with ``q``."""
     other = q._unbroadcasted_scale_tril
     batch = torch.broadcast_shapes(other.shape[:-2], matrix.shape[:-2])
     solved = torch.linalg.solve_triangular(

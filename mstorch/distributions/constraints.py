@@ -215,7 +215,7 @@ class _IntegerGreaterThan(_Above):
 
 class _Real(Constraint):
     def check(self, value: Array) -> Any:
-        return value == value  # NaN is no real number
+        return value == value  # NaN is not a real number
 
 
 class _GreaterThan(_Above):

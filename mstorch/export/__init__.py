@@ -158,7 +158,7 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """Export a module as a program for inputs like the given ones; a size is dynamic if ``dynamic_shapes`` declares it.
 
-    The module runs once. Calls with other sizes than declared raise AssertionError. Differs from torch: the graph has the operations that
+    The module runs once. Calls with undeclared sizes raise AssertionError. Differs from torch: the graph has the operations that
     autograd calls (``addmm`` for ``linear``), writes are in place, and with dynamic shapes the program has no graph. Raise ValueError if
     ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads values of tensors.
     """

@@ -10,7 +10,7 @@ from .._tensor import Tensor
 from ..fx.experimental.symbolic_shapes import ConstraintViolationError
 
 _LINEAR = "(Only increasing linear operations with integer coefficients are supported.)"
-UNDECLARED: Any = object()  # of an input of which nothing is said: its sizes are fixed
+UNDECLARED: Any = object()  # for an input without a declaration: its sizes are fixed
 _KINDS = "an int, a Dim, Dim.AUTO, Dim.STATIC, or Dim.DYNAMIC"
 
 
@@ -144,7 +144,7 @@ class Sizes:
                         raise UserError(f"{where} = {size} is not equal to {first} = {other}")
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise torch's AssertionError for inputs of other sizes than declared."""
+        """Raise torch's AssertionError for inputs with undeclared sizes."""
         known: dict[str, tuple[str, int]] = {}
         for (path, wanted), (_, value, _) in zip(self.wanted, self._leaves(self._inputs(args, kwargs))):
             if not isinstance(value, Tensor):

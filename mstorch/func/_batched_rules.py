@@ -402,8 +402,8 @@ def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function of matrices like ``leading``. Tensors of fewer than two dimensions are passed slice by slice, so that the function
-    raises its own error."""
+    """Run a function of matrices with the batch dimension as a leading dimension. Tensors of fewer than two dimensions are passed slice by
+    slice, so that the function raises its own error."""
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
     alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
     if any(len(tensor._ms_shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:

@@ -274,7 +274,7 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
 
 
 def aliases(tree: Any, outer: bool) -> Any:
-    """Return a tree with aliases of its tensors, so that what a function writes to them leaves the caller's without a history."""
+    """Return a tree with aliases of its tensors, so that writes of a function leave the caller's tensors without a history."""
 
     def alias(leaf: Any) -> Any:
         if leaf.__class__ is not Tensor:

@@ -121,7 +121,7 @@ def _parsed(pattern: str) -> tuple[_Side, _Side]:
 
 
 def _group_lengths(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping[str, int]) -> dict[str, int]:
-    """Return the lengths of the names in a group whose product is ``size``; the length of one name may be unknown."""
+    """Return the lengths of a group's names. Their product is ``size``, from which one unknown length is inferred."""
     open_names = [name for name in group if name not in lengths]
     known = math.prod(lengths[name] for name in group if name in lengths)
     if len(open_names) > 1:

@@ -81,7 +81,7 @@ class Tracer(TracerBase):
         return m.__module__.startswith(("torch.nn", f"{_HOME}.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """Return the dotted name of a module relative to the root. Raise NameError if it is not below it."""
+        """Return the dotted name of a module relative to the root. Raise NameError if the root does not contain the module."""
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
             if path is not None:

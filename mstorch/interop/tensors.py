@@ -8,7 +8,7 @@ from .._tensor import from_mindspore
 
 
 def to_mindspore(tensor: TensorBase | Array | Raw) -> Raw:
-    """Return the mindspore.Tensor of a tensor, which shares memory and the tape. Raise TypeError for anything else."""
+    """Return the mindspore.Tensor of a tensor, which shares memory and the autograd graph. Raise TypeError for anything else."""
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"to_mindspore expects a torch.Tensor, not {type(tensor).__name__}")
     return tensor.to_mindspore()

@@ -151,7 +151,7 @@ def export(
     (in the form of the arguments) say which sizes vary; a size that both inputs call by one name is the same. ``opset_version``: 13 to
     21, 18 by default. ``verify``: compare with ``onnxruntime``. Returns an ``ONNXProgram``, with ``dynamo=False`` nothing.
 
-    Raises ``OnnxExporterError`` for what ONNX cannot express, ``UnsupportedOperatorError`` for an operation without a translation.
+    Raises ``OnnxExporterError`` for a model that ONNX cannot express, ``UnsupportedOperatorError`` for an operation without translation.
     Differs from torch: ``dynamo`` chooses the result alone; there is no report, profile or table of translations.
     """
     if custom_translation_table or custom_opsets or export_modules_as_functions:

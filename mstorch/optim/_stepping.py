@@ -91,7 +91,7 @@ def evaluate(closure: Callable[[], Any] | None) -> float | None:
 class Stepping:
     """Class decorator that adds ``step``, which calls a functional form, ``_init_group`` and ``__setstate__``.
 
-    Options common to the constructor and the functional form are passed from the param group. It is no base class because torch's
+    Options common to the constructor and the functional form are passed from the param group. It is not a base class because torch's
     optimizers derive from Optimizer directly, and programs read that in ``Optimizer.__subclasses__()``.
     """
 

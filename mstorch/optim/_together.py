@@ -18,7 +18,7 @@ Lists = dict[str, list[Any]]
 
 @ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None, device=known_number)
 def _value(counter: Any) -> float | None:
-    """Return the value of a counter that is on the host; None for a counter on a device whose value only the device knows."""
+    """Return the value of a counter on the host; None for a counter on a device whose value the host does not know."""
     return None
 
 
@@ -37,7 +37,7 @@ def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: 
             item.__class__ is Tensor and item._ms_shape == param._ms_shape and item._ms_dtype is param._ms_dtype for item in (grad, *states)
         ):
             counts = [_value(lists[name][place]) for name in counters if lists[name]]
-            alike = None not in counts  # what only a device knows is not read: such parameters are updated separately
+            alike = None not in counts  # counters on a device are not read: their parameters are updated separately
             if alike and can_be_laid_out((param, *states)) and grad.device == param.device and not grad.requires_grad:
                 key = (param._ms_dtype, *counts)
         kinds.setdefault(key, []).append(place)

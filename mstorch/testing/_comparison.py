@@ -197,7 +197,7 @@ def _alike(actual: Any, expected: Any) -> tuple[Any, Any]:
 
 
 def _parts(actual: Any, expected: Any, tolerances: tuple[float, float]) -> Iterator[tuple[str | None, Any, Any, Any]]:
-    """Yield the dense tensors that make up both, each with its name in messages (None for a strided tensor) and its tolerances."""
+    """Yield the dense tensors that make up both values, each with its name in messages (None for a strided tensor) and its tolerances."""
     exact = (0, 0)
 
     def compare(name: str, one: int, other: Number) -> None:

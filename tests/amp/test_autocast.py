@@ -127,7 +127,7 @@ def test_regions(both):
 
 
 def test_a_region_within_itself():
-    """Torch forgets what was before the outer one, and leaves autocast on."""
+    """As in torch, entering a region again within itself forgets the state before the outer one, and leaves autocast on."""
     region = mstorch.autocast("cpu")
     with region:
         with region:
@@ -226,7 +226,7 @@ def test_casts_are_kept():
     for t in LIBRARIES:
         weight = t.ones(2, 2, requires_grad=True)
         with t.autocast("cpu"):
-            # 256 gradients of 1 and one of 2**-7 are summed in bfloat16 in one kept cast, where the small one is lost.
+            # 256 gradients of 1 and one of 2**-7 are summed in bfloat16 in one cached cast, where the small one is lost.
             first = t.mm(weight, t.eye(2)).sum() * 256 + t.mm(weight, t.eye(2)).sum() * 2**-7
         first.backward()
         assert weight.grad.tolist() == [[256.0] * 2] * 2
@@ -313,7 +313,7 @@ def test_cells(kind, both):
 
 
 def test_lstm():
-    # torch's kernel for it wants a CPU that computes in bfloat16.
+    # torch's kernel requires a CPU that computes in bfloat16.
     lstm = mstorch.nn.LSTM(4, 5, 2)
     with mstorch.autocast("cpu"):
         output, state = lstm(mstorch.randn(3, 2, 4))

@@ -1,4 +1,5 @@
-"""Layers whose parameters and buffers are float32 in regions of half precision, beside torch: results, gradients, a step, and the buffers."""
+"""Layers with float32 parameters and buffers in autocast regions of half precision: results, gradients, a step and the buffers, compared
+with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

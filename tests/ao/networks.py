@@ -7,12 +7,12 @@ import numpy as np
 
 
 def images(seed: int) -> np.ndarray:
-    """Four images of three channels."""
+    """Return four images of three channels."""
     return np.random.RandomState(seed).randn(4, 3, 16, 16).astype(np.float32)
 
 
 def small_cnn(torch: Any) -> Any:
-    """Convolutions with normalisation and ReLU, pooling, linear layers and a sum, between stubs."""
+    """Return a network of convolutions with normalization and ReLU, pooling, linear layers and a sum, between stubs."""
     nn = torch.nn
 
     class Net(nn.Module):
@@ -38,7 +38,7 @@ FUSED = [["conv1", "bn1", "relu1"], ["conv2", "bn2"], ["fc", "relu"]]
 
 
 def encoder(torch: Any, width: int = 32) -> Any:
-    """Two blocks of attention and linear layers, as BERT's, and a head on the first token."""
+    """Return a network like BERT's encoder: two blocks of attention and linear layers, and a head on the first token."""
     nn = torch.nn
 
     class Block(nn.Module):
@@ -76,7 +76,7 @@ STEPS = np.random.RandomState(1).randn(3, 9, 8).astype(np.float32)
 
 
 def recurrent(torch: Any) -> Any:
-    """Each kind of recurrent layer and cell, one after the other; gives what each gives."""
+    """Return a network that runs each kind of recurrent layer and cell in turn, and returns the outputs of all."""
     nn = torch.nn
 
     class Net(nn.Module):

@@ -1,4 +1,4 @@
-"""Five scripts as users write them, which run with either library: each gives what it would print."""
+"""Five scripts as users write them, which run with either library and return the values that they would print."""
 from __future__ import annotations
 
 import io
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def training_of_a_cnn(torch: Any) -> dict[str, Any]:
-    """Train with rounding, freeze, convert, and count what is predicted right."""
+    """Train with fake quantization, freeze, convert, and count correct predictions."""
     nn, tq = torch.nn, torch.quantization
     torch.manual_seed(0)
     model = nn.Sequential(
@@ -58,7 +58,7 @@ def weights_of_an_encoder(torch: Any) -> dict[str, Any]:
 
 
 def lstm_tagger(torch: Any) -> dict[str, Any]:
-    """A tagger of padded sequences, with quantized weights."""
+    """Tag padded sequences with an LSTM with quantized weights."""
     nn = torch.nn
 
     class Tagger(nn.Module):
@@ -82,7 +82,7 @@ def lstm_tagger(torch: Any) -> dict[str, Any]:
 
 
 def own_configuration(torch: Any) -> dict[str, Any]:
-    """Histograms for activations, channels for weights, another configuration for one layer and none for the last."""
+    """Use histogram observers for activations, per-channel weights, another configuration for one layer and none for the last."""
     q, nn = torch.ao.quantization, torch.nn
     torch.manual_seed(2)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
@@ -108,7 +108,7 @@ def own_configuration(torch: Any) -> dict[str, Any]:
 
 
 def saved_and_loaded(torch: Any) -> dict[str, Any]:
-    """A converted model's state in a file, loaded into a model that is made anew."""
+    """Save a converted model's state and load it into a new model."""
     q, nn = torch.ao.quantization, torch.nn
 
     def made() -> Any:

@@ -1,4 +1,4 @@
-"""Quantized tensors and layers where tensors are made, on the stand-in device too: the CPU's integers, or the next ones."""
+"""Quantized tensors and layers on the default device, also on the stand-in device: the CPU's integers, or integers that differ by one."""
 from __future__ import annotations
 
 from typing import Any

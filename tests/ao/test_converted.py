@@ -1,4 +1,4 @@
-"""Converted models: layers of quantized tensors give the integers that torch's give, or the next ones, and go through files."""
+"""Converted models: quantized layers return torch's integers, or integers that differ by one, and can be saved and loaded."""
 from __future__ import annotations
 
 import copy
@@ -16,7 +16,7 @@ import mstorch
 from .networks import FUSED, STEPS, TOKENS, encoder, images, recurrent, small_cnn
 from .test_training import CONFIGURATIONS, trained
 
-# A device rounds a product and a sum apart where the CPU fuses them, so that a layer's integer may be the next one, and so on through layers.
+# A device rounds a product and a sum separately where the CPU fuses them, so that integers of each layer may differ by one.
 pytestmark = pytest.mark.on_the_cpu
 
 
@@ -28,7 +28,7 @@ def _quiet() -> Iterator[None]:
 
 
 def calibrated(torch: Any, configuration: Callable[[Any], Any]) -> Any:
-    """A network that observed some images."""
+    """Return a network that observed some images."""
     q = torch.ao.quantization
     model = q.fuse_modules(small_cnn(torch).eval(), FUSED)
     model.qconfig = configuration(q)
@@ -50,7 +50,7 @@ def near(want: Any, got: Any, step: float) -> None:
 
 @pytest.mark.parametrize("number", range(len(AFTER_TRAINING)))
 def test_small_network_after_training(number: int) -> None:
-    """Each layer gives at most the next integer; the last one's step is what results may differ by."""
+    """Each layer's integers differ by at most one; the result may differ by one step of the last layer."""
     models = [torch.ao.quantization.convert(calibrated(torch, AFTER_TRAINING[number])) for torch in (real_torch, mstorch)]
     assert list(models[0].state_dict()) == list(models[1].state_dict())
     assert [type(m).__name__ for m in models[0].modules()] == [type(m).__name__ for m in models[1].modules()]
@@ -67,7 +67,7 @@ def test_small_network_with_training(number: int) -> None:
 
 
 def moved(model: Any, writer: Any, fresh: Any, reader: Any) -> Any:
-    """A model of one library with the state of another's."""
+    """Return a model of one library with the state of another's."""
     file = io.BytesIO()
     writer.save(model.state_dict(), file)
     file.seek(0)
@@ -77,7 +77,7 @@ def moved(model: Any, writer: Any, fresh: Any, reader: Any) -> Any:
 
 @pytest.mark.parametrize("number", range(len(AFTER_TRAINING)))
 def test_states_of_converted_networks_both_ways(number: int) -> None:
-    """The same integers in, the same integers out: torch's state in our layers, and ours in torch's."""
+    """torch's state loads into our layers and ours into torch's, with the same integers."""
     theirs, ours = (torch.ao.quantization.convert(calibrated(torch, AFTER_TRAINING[number])) for torch in (real_torch, mstorch))
     x = images(8)
     for model, writer, other, reader in ((theirs, real_torch, ours, mstorch), (ours, mstorch, theirs, real_torch)):
@@ -89,7 +89,7 @@ def test_states_of_converted_networks_both_ways(number: int) -> None:
 @pytest.mark.parametrize("kind", ["qint8", "float16"])
 @pytest.mark.parametrize("make", [encoder, recurrent])
 def test_weights_alone(kind: str, make: Callable[[Any], Any]) -> None:
-    """Layers that quantize inputs as they come: results, texts, states, copies and whole models in files."""
+    """Layers that quantize their inputs at each call: results, texts, states, copies and whole models in files."""
     given = TOKENS if make is encoder else STEPS
     models = {}
     for torch in (real_torch, mstorch):
@@ -99,7 +99,7 @@ def test_weights_alone(kind: str, make: Callable[[Any], Any]) -> None:
     assert repr(theirs) == repr(ours) and list(theirs.state_dict()) == list(ours.state_dict())
     want, got = (run(model, torch, given) for torch, model in models.items())
     for w, g in zip(want, got):
-        np.testing.assert_allclose(g, w, atol=1e-6, rtol=0)  # a step is 1e-3 at least
+        np.testing.assert_allclose(g, w, atol=1e-6, rtol=0)  # a step is at least 1e-3
     for model, writer, other, reader in ((theirs, real_torch, ours, mstorch), (ours, mstorch, theirs, real_torch)):
         there = copy.deepcopy(other)
         for parameter in there.parameters():
@@ -151,7 +151,7 @@ OPERATORS = ["add", "add_relu", "mul", "mul_relu"]
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_sums_and_products(name: str) -> None:
-    """One element in a hundred may be the next integer: torch rounds a product and a sum at once."""
+    """One element in a hundred may differ by one: torch rounds a product and a sum together."""
     a, b = (np.random.RandomState(seed).randn(20, 50).astype(np.float32) for seed in (0, 1))
 
     def body(torch: Any) -> Any:
@@ -206,7 +206,7 @@ def test_convolutions(channels: int, groups: int, size: int, stride: int, paddin
 
 @pytest.mark.parametrize("length", [3, 256, 257, 1000])
 def test_linear_layers(length: int) -> None:
-    """However long the sums are: whole numbers add up exactly."""
+    """Long sums are exact, because integers add up exactly."""
     draw = np.random.RandomState(length)
     weight, x = draw.randint(-128, 128, (7, length)).astype(np.int8), draw.randint(0, 256, (5, length)).astype(np.uint8)
 

@@ -1,4 +1,4 @@
-"""Rounding as quantizing would: each function's values and gradients are torch's, bit for bit."""
+"""Fake quantization: each function's values and gradients are torch's, bit for bit."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ RANGES = [(-128, 127), (0, 255), (-5, 5), (0, 15), (-64, 63)]
 
 
 def bits(tensor: Any) -> Any:
-    """A tensor's elements as their bits, so that zeros have signs and NaN is NaN."""
+    """Return the bits of a tensor's elements, so that signs of zeros and NaN are compared."""
     array = tensor.detach().numpy()
     return array.dtype, array.shape, np.where(np.isnan(array), 0, array).tobytes(), np.isnan(array).tobytes()
 
@@ -30,7 +30,7 @@ def alike(body: Any) -> None:
 
 
 def numbers(seed: int, scale: float, kind: Any) -> np.ndarray:
-    """Numbers around the steps of a scale, halfway between two, and the ends of what there is."""
+    """Return numbers around the steps of a scale, halfway between two steps, and at the ends of the range."""
     draw = np.random.RandomState(seed)
     halves = (draw.randint(-300, 300, 100) + 0.5) * scale
     with np.errstate(over="ignore"):
@@ -83,7 +83,7 @@ def test_per_channel(kind: Any, floating: bool, axis: int) -> None:
 @pytest.mark.parametrize("channels", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 0.3])
 def test_learnable(channels: bool, factor: float) -> None:
-    """The gradients of scales and zero points are sums, whose order is not torch's."""
+    """The gradients of scales and zero points are sums, which torch adds in another order."""
     for seed in range(20):
         draw = np.random.RandomState(seed)
         x, g = ((draw.randn(3, 4, 5) * size).astype(np.float32) for size in (3, 1))

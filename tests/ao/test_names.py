@@ -1,4 +1,4 @@
-"""Names of quantization: the old ones are the new ones' objects, what is not built raises by its name."""
+"""Names of quantization: old names are the same objects as new ones; a name that is not implemented raises an error that contains it."""
 from __future__ import annotations
 
 import importlib
@@ -41,7 +41,7 @@ def test_old_names_are_the_same_objects(old: str) -> None:
 
 
 def test_names_of_torch_are_there() -> None:
-    """Each public name of torch's is built, or stands for one that is not."""
+    """Each public name of torch is implemented, or is a placeholder."""
     missing = []
     for module in set(OLD.values()):
         theirs = importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Observers and what rounds in training: what they keep, choose, print and save is torch's, bit for bit."""
+"""Observers and fake-quantizing modules: their states, chosen scales, texts and files are torch's, bit for bit."""
 from __future__ import annotations
 
 import copy
@@ -25,7 +25,7 @@ def _quiet() -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """Tensors as arrays, and texts without the library's name, to be compared exactly."""
+    """Return tensors as arrays and texts without the library's name, to be compared exactly."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
         return str(array.dtype), array.shape, array.tobytes()
     if isinstance(value, (int, float, type(None))):
         return value
-    return " ".join(without_device(str(value).replace("mstorch", "torch")).split())  # a device's name moves ends of lines
+    return " ".join(without_device(str(value).replace("mstorch", "torch")).split())  # a device's name changes line breaks
 
 
 def exactly(body: Callable[[Any], Any]) -> None:
@@ -99,7 +99,7 @@ def test_channels(name: str, kind: str, scheme: str) -> None:
 
 @pytest.mark.parametrize("bins", [16, 256])
 def test_histograms(bins: int) -> None:
-    """Bounds that widen on either side, numbers all alike, and ones that are infinite."""
+    """Histograms: bounds that widen on either side, equal numbers, and infinite ones."""
     batches = [np.full(5, 0.5), np.linspace(-1, 1, 50), np.linspace(0, 9, 80) ** 2, [np.inf, 1.0], [-np.inf], [], [-200.0], [0.1]]
 
     def body(torch: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Quantized tensors: what they say, what moves and what computes with them, files, and that all else raises by its name."""
+"""Quantized tensors: properties, data movement, arithmetic, files, and the errors of everything else, which contain the operation's name.
+"""
 from __future__ import annotations
 
 import copy
@@ -14,7 +15,7 @@ import torch as real_torch
 import mstorch
 from mstorch._serialization import adapter
 
-pytestmark = pytest.mark.on_the_cpu  # bits, texts and files of it; tests/ao/test_anywhere.py asks what a device gives
+pytestmark = pytest.mark.on_the_cpu  # bits, texts and files of a device's tensors are tested in tests/ao/test_anywhere.py
 
 NUMBERS = np.random.RandomState(0).randn(2, 3).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""The scripts, run with both libraries."""
+"""The scripts of tests/ao/scripts.py, run with both libraries."""
 from __future__ import annotations
 
 import re
@@ -14,7 +14,7 @@ import mstorch
 
 from .scripts import SCRIPTS
 
-pytestmark = pytest.mark.on_the_cpu  # files go to and from real torch's places
+pytestmark = pytest.mark.on_the_cpu  # files are exchanged with real torch
 
 # Tolerances: one quantization step of the last layer, or the rounding of sums.
 STEPS = {"result": 0.03, "logits": 1e-5, "scores": 1e-5, "first loss": 1e-3, "apart": 1e-5, "scales": 1e-7}
@@ -36,5 +36,5 @@ def test_script(script: Callable[[Any], dict[str, Any]]) -> None:
 
 
 def _rough(text: str) -> str:
-    """A text whose numbers have five digits: scales come from sums."""
+    """Return a text with its numbers rounded to five digits, because scales come from sums."""
     return re.sub(r"\d\.\d{6,}", lambda found: f"{float(found[0]):.5g}", text)

@@ -1,4 +1,4 @@
-"""Training with rounding: what layers are put together to, what they make of inputs, gradients, states and texts, is torch's.
+"""Quantization-aware training: fused layers, results, gradients, states and texts are torch's.
 
 Convolutions and normalisation add up in another order than torch's, so results differ by their rounding, and a number that lies halfway
 between two steps may go to the other one. Layers of whole numbers, which add up exactly, are compared bit for bit.
@@ -34,7 +34,7 @@ CONFIGURATIONS: list[Callable[[Any], Any]] = [
 
 
 def trained(torch: Any, configuration: Callable[[Any], Any], steps: int) -> list[Any]:
-    """A network that was trained for some steps: texts, results, gradients and states on the way."""
+    """Return texts, results, gradients and states of a network during some training steps."""
     q = torch.ao.quantization
     model = q.fuse_modules_qat(small_cnn(torch).train(), FUSED)
     model.qconfig = configuration(q)
@@ -45,7 +45,7 @@ def trained(torch: Any, configuration: Callable[[Any], Any], steps: int) -> list
         optimizer.zero_grad()
         y = model(torch.tensor(images(step)))
         torch.nn.functional.cross_entropy(y, torch.tensor([0, 1, 2, 3])).backward()
-        gradients = {name: p.grad.clone() for name, p in model.named_parameters() if name != "conv1.bias"}  # that one is noise around 0
+        gradients = {name: p.grad.clone() for name, p in model.named_parameters() if name != "conv1.bias"}  # this value is noise around 0
         optimizer.step()
         found += [y, gradients, {name: value.clone() for name, value in model.state_dict().items()}]
     model.apply(q.disable_observer)
@@ -56,7 +56,7 @@ def trained(torch: Any, configuration: Callable[[Any], Any], steps: int) -> list
 
 @pytest.mark.parametrize("number", range(len(CONFIGURATIONS)))
 def test_small_network(number: int) -> None:
-    """One step by each configuration. A weight that crosses the middle between two steps would move results by a hundredth."""
+    """One step with each configuration: a weight that crosses the middle between two steps would change results by a hundredth."""
     both(lambda torch: trained(torch, CONFIGURATIONS[number], 1)[0][1:3], rtol=1e-4, atol=1e-5)
 
     def body(torch: Any) -> Any:
@@ -73,7 +73,7 @@ def test_texts(number: int) -> None:
 
 
 def test_whole_numbers_bit_for_bit() -> None:
-    """A linear layer of small whole numbers, by powers of two: sums are exact in any order, and so is all that follows."""
+    """A linear layer of small integers with scales that are powers of two: sums are exact in any order, and so are all later results."""
     draw = np.random.RandomState(0)
     weight, x, g = (draw.randint(-8, 9, shape).astype(np.float32) for shape in ((5, 16), (12, 16), (12, 5)))
 
@@ -89,7 +89,7 @@ def test_whole_numbers_bit_for_bit() -> None:
             weight=q.FakeQuantize.with_args(observer=q.MovingAverageMinMaxObserver, qscheme=torch.per_tensor_symmetric, **power),
         )
         model = q.prepare_qat(model)
-        for module in model.modules():  # scales that are powers of two, so that nothing is rounded but where it should be
+        for module in model.modules():  # scales that are powers of two, so that only quantization rounds
             if isinstance(module, q.FakeQuantize):
                 module.disable_observer()
                 module.scale.fill_(2.0)
@@ -118,7 +118,7 @@ SHAPES = [(4, 3, 8, 8), (4, 3, 8, 8), (4, 3, 8, 8), (4, 3, 9), (4, 3, 9), (2, 3,
 @pytest.mark.parametrize("number", range(len(LAYERS)))
 @pytest.mark.parametrize("slow", [False, True])
 def test_layers_put_together(number: int, slow: bool) -> None:
-    """Each kind of layer that is one in training: forward, gradients and buffers, and what it is as a floating layer again."""
+    """Each fused layer: forward, gradients and buffers, and the float layer that it converts back to."""
     x = np.random.RandomState(number).randn(*SHAPES[number]).astype(np.float32)
 
     def body(torch: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The hooks around an accumulation into a leaf: their order, and what each gets, at the first gradient and at later ones."""
+"""Hooks around the accumulation into a leaf: their order and arguments, at the first gradient and at later ones."""
 from __future__ import annotations
 
 import itertools

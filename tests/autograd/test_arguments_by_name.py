@@ -1,4 +1,4 @@
-"""Functions whose arguments are given by name, and results that are no tuple, against torch."""
+"""Functions with arguments given by name, and results that are not tuples, compared with torch."""
 from __future__ import annotations
 
 from collections import namedtuple
@@ -61,7 +61,7 @@ CALLS = ["x, w", "x, w=w", "x=x, w=w", "w=w, x=x", "x, k=3", "x, k=3, w=w", "x, 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("made", [_scaled, _apart, _keyword_only, _any])
 def test_gradients_of_arguments_by_name(both: Any, made: Any, call: str) -> None:
-    """They have places among the inputs, as if they were given by position; keyword-only ones are refused."""
+    """Arguments given by name have positions among the inputs; keyword-only ones are refused."""
 
     def body(torch: Any) -> Any:
         x, w = torch.ones(2, requires_grad=True), torch.full((2,), 3.0, requires_grad=True)

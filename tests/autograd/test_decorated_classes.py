@@ -1,4 +1,4 @@
-"""Classes that a grad mode decorates: torch warns, and makes a function of them that constructs in that mode."""
+"""Classes decorated by a grad mode: torch warns, and replaces the class by a function that constructs instances in that mode."""
 from __future__ import annotations
 
 import warnings

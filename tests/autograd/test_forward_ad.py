@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad beside torch: what has which tangent, and what may not be done."""
+"""torch.autograd.forward_ad compared with torch: the tangents of results, and the errors."""
 from __future__ import annotations
 
 import threading

@@ -93,7 +93,7 @@ def test_one_number(both):
 
 
 def test_direction_through_a_gradient(both):
-    """A Hessian times a direction, as ``jvp`` of a gradient."""
+    """A Hessian-vector product as ``jvp`` of a gradient."""
 
     def body(t):
         x, y = _two(t)
@@ -219,7 +219,7 @@ def test_set_anomaly(both):
 
 
 def test_second_derivatives_forwards(both):
-    """The outer Jacobian by forward mode, of inputs that need no gradient too; lists where there are several."""
+    """The outer Jacobian is computed in forward mode, also for inputs that do not require grad; the result is a list for several inputs."""
     forwards = {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}
 
     def body(t):

@@ -1,4 +1,4 @@
-"""``Tensor.grad_dtype``: leaves whose gradients have a dtype of their own, or any."""
+"""``Tensor.grad_dtype``: leaves whose gradients have another dtype than the leaf, or any."""
 from __future__ import annotations
 
 import copy

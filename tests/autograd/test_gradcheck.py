@@ -1,4 +1,4 @@
-"""gradcheck finds wrong gradients and passes right ones."""
+"""gradcheck rejects wrong gradients and accepts right ones."""
 from __future__ import annotations
 
 import importlib
@@ -125,7 +125,7 @@ def test_older_names() -> None:
 
 
 def test_batched_tangents(both):
-    """Directions in a batch, through ``vmap``."""
+    """Tangents are computed in a batch, through ``vmap``."""
 
     def body(t):
         x = t.tensor([1.0, 2, 3], dtype=t.float64, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Hooks of saved tensors in gradients that autograd tracks, against torch."""
+"""Hooks of saved tensors in gradients that are computed with ``create_graph``, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

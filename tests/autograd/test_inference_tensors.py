@@ -1,4 +1,4 @@
-"""Tensors made in inference mode, outside of it: views without history, and nothing changed in place."""
+"""Inference tensors outside of inference mode: views have no history, and in-place writes raise."""
 from __future__ import annotations
 
 from typing import Any

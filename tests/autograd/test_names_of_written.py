@@ -1,4 +1,4 @@
-"""The node that a tensor has after an in-place form was called: its name is torch's, for every such method and function."""
+"""The node of a tensor after an in-place call has torch's name, for every in-place method and function."""
 import warnings
 
 import pytest

@@ -1,4 +1,4 @@
-"""Nodes of several results, of user functions and of written views, as their hooks see them, against torch."""
+"""Nodes with several results, of custom functions and of views that were written to, as hooks see them, compared with torch."""
 from __future__ import annotations
 
 import warnings
@@ -30,14 +30,14 @@ def test_spread_and_mean_are_one_node(both: Callable[..., Any], function: str, n
             (first,) = torch.autograd.grad(total, x, create_graph=True)
             (second,) = torch.autograd.grad(first.abs().sum(), x, allow_unused=True)
             found += [[(p.grad_fn.name(), p.output_nr) for p in parts], seen, parts[0].detach(), parts[1].detach(), first.detach()]
-            found.append(second if kind == "float32" else None)  # the order in which torch rounds second ones is its own
+            found.append(second if kind == "float32" else None)  # torch rounds second gradients in another order
         return found
 
     both(body, **({"rtol": 2e-3, "atol": 2e-3} if kind == "float16" else {}))
 
 
 def test_mean_may_be_written(both: Callable[..., Any]) -> None:
-    """As in torch, backward needs the input, and the deviation, but not the mean."""
+    """As in torch, backward needs the input and the standard deviation, but not the mean, which may be written to."""
 
     def body(torch: Any) -> Any:
         found = []
@@ -100,7 +100,7 @@ def test_place_of_a_wrong_gradient(both: Callable[..., Any]) -> None:
 
 
 def test_hooks_of_a_view_that_is_written(both: Callable[..., Any]) -> None:
-    """The history of a write goes from the base past the view."""
+    """After a write to a view, the history goes from the base past the view."""
 
     def body(torch: Any) -> Any:
         seen: list[Any] = []
@@ -184,7 +184,7 @@ def test_gradcheck_warns_of_undefined_gradients(both: Callable[..., Any], fast_m
 
 
 def test_names_that_tell_kinds_of_nodes_apart(both: Callable[..., Any]) -> None:
-    """Packages that draw graphs ask which of these a node has."""
+    """Packages that draw graphs look for these attributes to tell kinds of nodes apart."""
 
     def body(torch: Any) -> Any:
         class Twice(torch.autograd.Function):

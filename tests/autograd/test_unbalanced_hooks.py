@@ -1,4 +1,4 @@
-"""Blocks of ``saved_tensors_hooks`` that are entered and left out of order: none stays behind, and a backward pass leaves them as they were."""
+"""``saved_tensors_hooks`` that are entered and left out of order: no hooks remain active, and a backward pass does not change them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Both = Callable[..., Any]
 
 
 def _left(torch: Any) -> bool:
-    """Return whether hooks are still on: in torch a saved tensor can have one pair only."""
+    """Return whether hooks are still active: in torch a saved tensor can have only one pair."""
     x = torch.ones(2, requires_grad=True).exp()
     try:
         x.grad_fn._raw_saved_result.register_hooks(lambda value: value, lambda value: value)

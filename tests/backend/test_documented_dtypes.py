@@ -1,4 +1,4 @@
-"""Rows of Ascend take what CANN documents; the rest is the CPU's, and says so."""
+"""Kernels for Ascend receive only dtypes that CANN documents; the CPU computes the others, with a warning."""
 from __future__ import annotations
 
 import os
@@ -13,7 +13,7 @@ from mstorch._backend.table import ALL, HALVES, ROWS
 from tests import warm
 
 ROOT = pathlib.Path(__file__).parents[2]
-# Made of kernels whose dtypes are those of comparisons and sums: integers alone come to it.
+# Composed of kernels for comparisons and sums: only integers are passed to them.
 OF_INTEGERS = {"linear_index"}
 
 FALLS_BACK = """
@@ -37,13 +37,13 @@ def test_rows_list_what_their_pages_name() -> None:
     taken = {op: ROWS[op].dtypes["Ascend"] for op in PAGE_OF if "Ascend" in ROWS[op].dtypes}
     assert len(taken) > 90 and not {op: dtypes for op, dtypes in taken.items() if not dtypes or dtypes - DOCUMENTED[PAGE_OF[op]]}
     assert ROWS["conv2d"].dtypes["Ascend"] == {"float16", "bfloat16", "float32"}
-    for op in taken:  # half precision that a page leaves out is computed in single
+    for op in taken:  # half precision that a page does not list is computed in single precision
         missing = {name for name in HALVES if name not in DOCUMENTED[PAGE_OF[op]]} if "float32" in DOCUMENTED[PAGE_OF[op]] else set()
         assert all(ROWS[op].via["Ascend"][name] == "float32" for name in missing), op
 
 
 def test_no_row_that_nobody_saw_compute_says_all_without_a_page() -> None:
-    """docs/kernels.md tells which rows name primitives that the CPU has not."""
+    """docs/kernels.md marks rows that have primitives without a CPU kernel."""
     table = (ROOT / "docs" / "kernels.md").read_text().partition("## GPU")[0]
     named = re.findall(r"^\| (\w+) \|[^|]*\|[^|]*\| by name \|[^|]*\|[^|]*\| ([\w ]*) \|", table, re.M)
     assert len(named) > 70

@@ -1,4 +1,4 @@
-"""A forked process has no MindSpore: NumPy's kernels compute there, and what they do not know raises an error."""
+"""A forked process has no MindSpore: NumPy's kernels compute there, and an operation without one raises an error."""
 from __future__ import annotations
 
 import multiprocessing
@@ -73,7 +73,7 @@ def _compute(t: Any, name: str) -> Any:
 
 
 def _gradients(t: Any) -> Any:
-    """A step of a small network, backward and all."""
+    """Return the gradients of a small network."""
     t.manual_seed(0)
     net = t.nn.Sequential(
         t.nn.Conv2d(1, 4, 3, padding=1), t.nn.BatchNorm2d(4), t.nn.ReLU(), t.nn.Conv2d(4, 2, 3, stride=2), t.nn.Flatten(), t.nn.Linear(18, 5), t.nn.GELU(),
@@ -107,7 +107,7 @@ def _in_child(connection: Any) -> None:
 
 @pytest.fixture(scope="module")
 def computed() -> dict[str, Any]:
-    mstorch.nn.functional.conv2d(mstorch.ones(1, 1, 3, 3), mstorch.ones(1, 1, 2, 2))  # MindSpore has its threads
+    mstorch.nn.functional.conv2d(mstorch.ones(1, 1, 3, 3), mstorch.ones(1, 1, 2, 2))  # MindSpore has started its threads
     here, there = multiprocessing.Pipe(False)
     child = multiprocessing.get_context("fork").Process(target=_in_child, args=(there,))
     child.start()

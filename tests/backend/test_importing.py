@@ -1,4 +1,4 @@
-"""Importing mstorch raises the default threshold of Python's garbage collector, and leaves other settings."""
+"""Importing mstorch raises the default threshold of Python's garbage collector, and leaves a user's setting unchanged."""
 from __future__ import annotations
 
 import pytest
@@ -15,7 +15,7 @@ def test_threshold(before: str, after: str, enabled: bool) -> None:
 
 
 def test_no_cycles() -> None:
-    """A training step leaves nothing to the collector, which may therefore run rarely."""
+    """A training step leaves no reference cycles, so that the collector may run rarely."""
     program = """
 import gc
 import mstorch as torch

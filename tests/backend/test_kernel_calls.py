@@ -1,4 +1,4 @@
-"""The sweep that holds rows of Ascend against the host's rows says what differs."""
+"""The sweep that compares Ascend's rows with the host's reports differences."""
 from __future__ import annotations
 
 import json
@@ -22,7 +22,7 @@ def test_what_differs(mine: object, theirs: object, words: str) -> None:
 
 
 def test_the_figures() -> None:
-    """Most rows ran on calls of torch's databases, and few differ, each with an example."""
+    """Most rows ran on calls of torch's databases; few differ, each with an example."""
     found = json.loads(kernel_calls.PATH.read_text())
     wrong = {op: entry for op, entry in found.items() if entry[1]}
     assert len(found) > 110 and len(wrong) < 10 and sum(count for count, _, _ in found.values()) > 50_000

@@ -1,4 +1,4 @@
-"""Rows of devices name primitives that MindSpore's plugins have: read from their files, without a device."""
+"""Rows of devices use primitives that MindSpore's plugins contain, which is read from the plugins' files without a device."""
 from __future__ import annotations
 
 import os
@@ -52,7 +52,7 @@ def test_rows_name_what_their_devices_have() -> None:
 
 
 def test_names_in_a_plugin() -> None:
-    """Kernels that are known to be in the plugin, and one that is not."""
+    """Kernels that are known to be in the plugin are found, and another one is not."""
     if not (plugins.home() / plugins.ASCEND).exists():
         pytest.skip("this MindSpore ships no Ascend plugin of this name")
     found = plugins.ascend()

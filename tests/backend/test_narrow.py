@@ -1,4 +1,4 @@
-"""Arrays of few columns: what is computed column by column is what NumPy computes at once."""
+"""Arrays with few columns: results that are computed column by column equal NumPy's."""
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
@@ -9,7 +9,7 @@ ROWS = 3000
 
 
 def _windows(columns):
-    """Return arrays of ROWS rows, in the memory orders that programs make, by name."""
+    """Return arrays of ROWS rows in several memory orders, by name."""
     wide = np.arange(float(2 * ROWS * (columns + 2)), dtype=np.float32).reshape(2 * ROWS, columns + 2)
     return {
         "part of rows": wide[:ROWS, 1 : columns + 1],

@@ -1,4 +1,4 @@
-"""oneDNN's kernels beside torch: operands as they lie, what is not finite, sizes beyond a block, threads, forks; and without it."""
+"""oneDNN's kernels compared with torch: strides, NaN and infinity, several blocks, threads, forks; and the same without oneDNN."""
 from __future__ import annotations
 
 import multiprocessing
@@ -23,7 +23,7 @@ needed = pytest.mark.skipif(not library.FOUND, reason="MindSpore's package holds
 
 
 def values(seed: int, *shape: int) -> np.ndarray:
-    """Normal numbers of single precision."""
+    """Return normal numbers of single precision."""
     return np.random.RandomState(seed).randn(*shape).astype(np.float32)
 
 
@@ -120,7 +120,7 @@ def test_windows_of_padding_alone_and_of_equals():
 
 
 def step(torch, seed):
-    """The gradients of a small network whose shapes depend on the seed."""
+    """Return the gradients of a small network whose shapes depend on the seed."""
     nn = torch.nn
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.LazyLinear(33), nn.LayerNorm(33), nn.GELU())
@@ -217,7 +217,7 @@ def test_a_network_as_in_torch():
 @needed
 @pytest.mark.parametrize("repeated", ["left", "right", "both", "columns"])
 def test_products_of_matrices_that_repeat(repeated):
-    """Matrices with a step of nothing between them are not copied, and give what copies give."""
+    """Matrices that are expanded (with stride 0) are not copied; results equal those of copies."""
     numbers = np.random.RandomState(0)
 
     def some(rows, columns, repeat):

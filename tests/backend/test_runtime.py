@@ -1,4 +1,4 @@
-"""Versions are checked, tuning can be turned off, the user's own settings stay."""
+"""Versions are checked, tuning can be turned off, and the user's own settings are kept."""
 from __future__ import annotations
 
 import json
@@ -43,7 +43,7 @@ def test_numpy_2_needs_ml_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.check_versions("2.10.0", "1.26.4")
 
 
-# Forks a process for each case, in which mstorch is imported with the case's variables.
+# Forks a process for each case, in which mstorch is imported with the case's environment variables.
 DESCRIBED = """
 import json, os, sys
 import mindspore

@@ -1,4 +1,4 @@
-"""The kernel table names kernels that MindSpore has, and says why a row leaves it."""
+"""The kernel table uses kernels that MindSpore has, and gives a reason where it does not use them."""
 from __future__ import annotations
 
 import ast

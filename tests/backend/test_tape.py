@@ -147,7 +147,8 @@ def test_numpy_memory_is_shared(name: str, shape: tuple[int, ...]) -> None:
 
 
 def test_bfloat16_is_read_in_all_layouts() -> None:
-    """NumPy's array of a whole, a window, a turned, an empty and a single one; MindSpore itself has no such type on NumPy 2."""
+    """NumPy's array of a whole tensor, a slice, a transposed tensor, an empty one and a single element; MindSpore itself has no such dtype
+    on NumPy 2."""
     array = np.arange(12).astype(NP_DTYPE["bfloat16"]).reshape(3, 4)
     raw = from_numpy(array.copy())
     for got, want in (

@@ -1,4 +1,4 @@
-"""A GPT of characters in a training loop of the public kind: accumulated gradients, a schedule by hand, clipping, evaluation, a checkpoint."""
+"""A character-level GPT in a usual training loop: gradient accumulation, a hand-written schedule, clipping, evaluation, a checkpoint."""
 import argparse
 import math
 from contextlib import nullcontext

@@ -13,7 +13,7 @@ from mstorch import _compare
 
 
 def main(script: str, folder: str, settings: str, *faults: str) -> None:
-    """Fork for one fault after the other; a child whose run raises leaves no record."""
+    """Fork a process for each fault; a process whose run raises leaves no record."""
     for fault in faults:
         child = os.fork()
         if not child:

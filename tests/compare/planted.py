@@ -1,4 +1,4 @@
-"""A small network of many kinds of layers, a script for ``python -m mstorch compare``: with PLANT=name a fault, under mstorch alone."""
+"""A small network of many kinds of layers, as a script for ``python -m mstorch compare``. PLANT=name adds a fault, under mstorch only."""
 from __future__ import annotations
 
 import os
@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def plant_in_kernel(device: str) -> None:
-    """A kernel that is wrong by one per cent, of the device or of the host."""
+    """Make a kernel wrong by one per cent, on the device or on the host."""
     from mstorch._backend.table import kernel
 
     table = kernel("softmax") if device != "cpu" else kernel("softmax").host

@@ -1,4 +1,4 @@
-"""ResNet-18 in a training loop as people write it, a script for ``python -m mstorch compare``: with PLANT=name a fault, under mstorch alone."""
+"""ResNet-18 in a usual training loop, as a script for ``python -m mstorch compare``. PLANT=name adds a fault, under mstorch only."""
 from __future__ import annotations
 
 import os
@@ -34,7 +34,7 @@ class SquaredReLU(nn.Module):
 
 
 def plant_in_network(net: ResNet18) -> None:
-    """The faults of the network itself."""
+    """Add a fault of the network itself."""
     block = net.stages[2][1]
     if PLANT == "eps":
         block.bn2.eps = 1e-3
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def plant_on_device() -> None:
-    """The device's gradient of ReLU is wrong by a per cent."""
+    """Make the device's gradient of ReLU wrong by one per cent."""
     from mstorch._backend.table import kernel
 
     table = kernel("relu_grad")

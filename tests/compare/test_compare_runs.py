@@ -1,4 +1,4 @@
-"""``python -m mstorch compare``: planted faults are named, runs without any give none."""
+"""``python -m mstorch compare`` names planted faults, and reports nothing for runs without faults."""
 from __future__ import annotations
 
 import importlib.util
@@ -27,7 +27,7 @@ RESNET = str(Path(__file__).with_name("planted_resnet.py"))
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODELS = EXAMPLES / "models"
 
-# The fault of planted.py: the module that is to be named, in which phase, at which step, and words of what is said of it.
+# The fault of planted.py: the module to be reported, the phase, the step, and words of the report.
 FAULTS = {
     "eps": ("Net.blocks.1.bn2", "forward", 0, "eps=0.01"),
     "eval": ("Net.blocks.0.bn1", "forward", 0, "training=False"),
@@ -46,7 +46,7 @@ FAULTS = {
     "step": ("SGD (optimizer 0)", "step", 0, "Net.head.bias"),
 }
 
-# The same of planted_resnet.py.
+# The same for planted_resnet.py.
 FAULTS_OF_RESNET = {
     "eps": ("ResNet18.stages.2.1.bn2", "forward", 0, "eps=0.001"),
     "statistics": ("ResNet18.stages.2.1.bn1", "forward", 1, "running_mean of BatchNorm2d is another"),
@@ -71,7 +71,7 @@ def options(*arguments: str) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def _library_imported_once() -> Iterator[None]:
-    """Runs start where their library is imported; ``test_the_report`` starts each kind as a user does."""
+    """Runs start in a process that has already imported its library; ``test_the_report`` starts each kind as a user does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_compare, "subprocess", types.SimpleNamespace(run=warm.run))
         yield
@@ -96,7 +96,7 @@ def want_of_resnet() -> list[dict[str, Any]]:
 
 
 def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, script: str = SCRIPT) -> Alignment:
-    """The comparison of a run, as the command starts it."""
+    """Return the comparison of a run that is started as the command starts it."""
     monkeypatch.setenv("PLANT", plant)
     record = _compare._run(options(script), True)
     assert record is not None and "mstorch" in record["version"] and record["error"] is None
@@ -104,7 +104,7 @@ def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.Monke
 
 
 def planted(script: str, faults: list[str], folder: Path) -> Path:
-    """A folder with a record of a run with each of the faults. One process imports the library for all of them (forked.py)."""
+    """Return a folder with a record of a run with each fault. One process imports the library for all of them (forked.py)."""
     settings = json.dumps({"seed": 0, "steps": 50, "checkpoint": None, "device": None, "default": True})
     command = ["-m", "mstorch", str(Path(__file__).with_name("forked.py")), script, str(folder), settings, *faults]
     warm.said(*command, environment=_compare._environment(True, options(script)))
@@ -120,13 +120,13 @@ def found_in(file: Path, want: list[dict[str, Any]]) -> align.Found | None:
 
 @pytest.fixture(scope="module")
 def with_faults(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of planted.py."""
+    """Return the runs of planted.py."""
     return planted(SCRIPT, chosen(request, "plant"), tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="module")
 def resnets_with_faults(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of planted_resnet.py."""
+    """Return the runs of planted_resnet.py."""
     return planted(RESNET, chosen(request, "plant"), tmp_path_factory.mktemp("resnet"))
 
 
@@ -140,7 +140,7 @@ def test_planted_faults_are_named(plant: str, want: list[dict[str, Any]], with_f
 
 @pytest.mark.parametrize("plant", FAULTS_OF_RESNET)
 def test_faults_of_a_resnet_are_named(plant: str, want_of_resnet: list[dict[str, Any]], resnets_with_faults: Path) -> None:
-    """Its gradients are clipped, so that a wrong one changes all others at the step."""
+    """Gradients are clipped, so that one wrong gradient changes all others of the step."""
     found = found_in(resnets_with_faults / plant, want_of_resnet)
     where, phase, step, words = FAULTS_OF_RESNET[plant]
     assert found is not None and (found.where, found.phase, found.step) == (where, phase, step)
@@ -165,7 +165,8 @@ def test_models_give_no_false_alarm(model: str, tmp_path: Path) -> None:
 
 
 def test_kinks_that_turn_over_are_no_difference() -> None:
-    """ReLU6 at its ends: two of 48 elements of a bias's gradient, and what they do to its norm; all of them are one."""
+    """ReLU6 at its limits: different gradients of two of 48 elements, and their effect on the norm, are no fault; a difference of all
+    elements is one."""
     values = np.linspace(0.1, 1.0, 48)
     flipped = values.copy()
     flipped[[5, 30]] *= 1.05
@@ -195,7 +196,7 @@ for step in range(6):
 
 
 def test_statistics_that_are_nothing_but_rounding_are_no_difference(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The mean of a batch norm's result is 0, and so is that of a product of it: the next layer's running mean is only rounding error."""
+    """The mean of a batch norm's result is 0, and so is that of a product with it: the next layer's running mean is pure rounding error."""
     (tmp_path / "script.py").write_text(NO_MEAN)
     assert __main__.main(["compare", "--html", str(tmp_path / "a.html"), str(tmp_path / "script.py")]) == 0, capfd.readouterr().out
 
@@ -239,7 +240,7 @@ def test_programs_give_no_false_alarm(script: str, tmp_path: Path, capfd: pytest
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", ["", "device"])
 def test_a_gradient_of_a_device(plant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """A kernel that is wrong on the device only: ReLU's gradient, of a module that writes into its input."""
+    """A kernel that is wrong on the device only is found: ReLU's gradient, in a module that writes to its input."""
     monkeypatch.setenv("MSTORCH_FAKE_DEVICE", "Ascend")
     monkeypatch.setenv("PLANT", plant)
     script = [RESNET, "--device", "{device}"]
@@ -248,7 +249,7 @@ def test_a_gradient_of_a_device(plant: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """The operation below the module is named; a page is written."""
+    """The report names the operation below the module, and a page is written."""
     monkeypatch.setattr(_compare, "subprocess", subprocess)
     monkeypatch.setenv("PLANT", "kernel")
     page = tmp_path / "a.html"

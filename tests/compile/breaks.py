@@ -17,7 +17,7 @@ import mstorch.compiler
 
 _EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
 
-# Small ones of timm's families, with what they are made with and the size of an image.
+# Small networks of timm, their constructor arguments, and the size of an image.
 TIMM: dict[str, tuple[dict[str, Any], int]] = {
     "test_resnet": ({}, 64), "test_byobnet": ({}, 64), "test_efficientnet": ({}, 64), "test_efficientnet_gn": ({}, 64),
     "test_efficientnet_ln": ({}, 64), "test_efficientnet_evos": ({}, 64), "test_nfnet": ({}, 64), "test_convnext": ({}, 64),
@@ -28,7 +28,7 @@ TIMM: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def examples() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The networks of examples/models, each as what computes its loss."""
+    """Return the networks of examples/models, each with a function that computes its loss."""
     for path in sorted(_EXAMPLES.glob("*.py")):
         module = importlib.import_module(path.stem)
         if hasattr(module, "build"):
@@ -36,7 +36,7 @@ def examples() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def of_timm() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The networks of timm."""
+    """Return the networks of timm."""
     timm = importlib.import_module("timm")
     for name, (options, size) in TIMM.items():
         def make(name: str = name, options: dict[str, Any] = options, size: int = size) -> Any:
@@ -47,7 +47,7 @@ def of_timm() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def broken(make: Callable[[], Any]) -> str:
-    """Return the error at which a network breaks; "" if it compiles as a whole and gives the eager values."""
+    """Return the error at which a network breaks; "" if it compiles as a whole and returns the eager values."""
     mstorch.manual_seed(0)
     model, inputs, function = make()
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
@@ -62,7 +62,7 @@ def broken(make: Callable[[], Any]) -> str:
 
 
 def main() -> int:
-    """Compile all; the number of the examples' networks that break."""
+    """Compile all networks; return the number of those of the examples that break."""
     counts = []
     for networks in (examples, of_timm):
         breaks = total = 0

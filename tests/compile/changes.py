@@ -1,4 +1,4 @@
-"""Programs of one function each, and what changes between two calls of it: values of Python."""
+"""Programs that compile a function and change something between two calls: Python values."""
 from __future__ import annotations
 
 import array
@@ -20,9 +20,9 @@ import numpy as np
 
 import mstorch as torch
 
-Case = tuple[Callable[[Any], Any], Callable[[], Any]]  # the function, and what changes
+Case = tuple[Callable[[Any], Any], Callable[[], Any]]  # the function, and the change
 CASES: dict[str, Callable[[], Case]] = {}
-RESTORE: list[Callable[[], Any]] = []  # what puts back at the end of a test
+RESTORE: list[Callable[[], Any]] = []  # functions that undo changes at the end of a test
 GLOBAL = 2.0
 TABLE = {"outer": {"inner": [1.0, 2.0]}}
 LOCAL = threading.local()
@@ -516,7 +516,7 @@ def torch_random_state() -> Case:
 
 
 def restore() -> None:
-    """Put back what a case has changed for all."""
+    """Undo what a case has changed for the whole process."""
     while RESTORE:
         RESTORE.pop()()
     TABLE["outer"]["inner"][:] = [1.0, 2.0]

@@ -1,4 +1,4 @@
-"""Programs of one function each, and what changes between two calls of it: modules, tensors, modes."""
+"""Programs that compile a function and change something between two calls: modules, tensors, modes."""
 from __future__ import annotations
 
 from typing import Any
@@ -110,7 +110,7 @@ def module_parameter_data_replaced() -> Case:
 
 @case
 def module_parameter_swapped() -> Case:
-    net = Net().requires_grad_(False)  # a graph that is alive refuses the exchange, as in torch
+    net = Net().requires_grad_(False)  # as in torch, swap_tensors fails while a graph is alive
     return net, lambda: torch.utils.swap_tensors(net.offset, nn.Parameter(torch.full((3,), 4.0), requires_grad=False))
 
 

@@ -1,4 +1,4 @@
-"""Programs of one function each, and what changes between two calls of it: names that the code computes, classes, modules without a file."""
+"""Programs that compile a function and change something between two calls: computed names, classes, modules without a file."""
 from __future__ import annotations
 
 import builtins
@@ -32,7 +32,7 @@ def computed(x):
 
 
 def _space(name: str) -> dict[str, Any]:
-    """The names that a text defines, as in a notebook's cell."""
+    """Return the names that a text defines, as in a notebook's cell."""
     space: dict[str, Any] = {"__name__": name}
     exec(compile(_TEXT, f"<{name}>", "exec"), space)
     return space

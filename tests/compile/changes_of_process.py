@@ -1,4 +1,4 @@
-"""Programs of one function each, and what changes between two calls of it: files, the process, contexts of other libraries, arguments."""
+"""Programs that compile a function and change something between two calls: files, the process, contexts of other libraries, arguments."""
 from __future__ import annotations
 
 import decimal
@@ -28,7 +28,7 @@ CHAPTER = "MY_CHAPTER"
 
 
 def _file(text: str = "2.0") -> pathlib.Path:
-    """A file of its own, gone after the test."""
+    """Create a temporary file, which is removed after the test."""
     folder = tempfile.TemporaryDirectory()
     RESTORE.append(folder.cleanup)
     path = pathlib.Path(folder.name) / "factor.txt"
@@ -37,7 +37,7 @@ def _file(text: str = "2.0") -> pathlib.Path:
 
 
 def _longer_folder() -> str:
-    """A folder whose path is longer than the working directory's, which comes back after the test."""
+    """Enter a folder whose path is longer than the working directory's; the test's end restores the working directory."""
     before = os.getcwd()
     folder = tempfile.TemporaryDirectory()
     RESTORE.extend([folder.cleanup, lambda: os.chdir(before)])  # the last one first

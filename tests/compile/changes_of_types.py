@@ -1,4 +1,4 @@
-"""Programs of one function each, and what changes between two calls of it: values that are equal, of another type or with other bits."""
+"""Programs that compile a function and change something between two calls: values that are equal but have another type or other bits."""
 from __future__ import annotations
 
 import collections
@@ -14,7 +14,7 @@ from tests.compile.changes import Case, case
 
 
 def _told(value: Any) -> float:
-    """A number that says of which type a value is."""
+    """Return a number that identifies a value's type."""
     return float(sum(map(ord, type(value).__name__)))
 
 

@@ -13,14 +13,14 @@ DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "data" / "di
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
-    """Images (1797, 1, 8, 8) in 0…1 and labels (1797,)."""
+    """Return images (1797, 1, 8, 8) in [0, 1] and labels (1797,)."""
     with gzip.open(DIGITS, "rt", newline="") as file:
         rows = np.array(list(csv.reader(file))[1:], np.float32)
     return (rows[:, :64] / 16).reshape(-1, 1, 8, 8), rows[:, 64].astype(np.int64)
 
 
 def cnn(torch: Any) -> Any:
-    """The digits CNN of the examples."""
+    """Return the CNN of the digits example."""
     nn = torch.nn
     torch.manual_seed(0)
     return nn.Sequential(
@@ -31,7 +31,7 @@ def cnn(torch: Any) -> Any:
 
 
 def transformer(torch: Any) -> Any:
-    """A Transformer encoder that reads an image as eight rows of eight numbers."""
+    """Return a Transformer encoder that reads an image as eight rows of eight numbers."""
     nn = torch.nn
 
     class Encoder(nn.Module):
@@ -55,7 +55,7 @@ NETWORKS: dict[str, Callable[[Any], Any]] = {"cnn": cnn, "transformer": transfor
 
 
 def losses(torch: Any, network: str, compiled: bool, steps: int = 20, optimizer: str = "SGD", **options: Any) -> list[float]:
-    """The losses of training steps on the digits, compiled or not."""
+    """Return the losses of training steps on the digits, compiled or not."""
     model = NETWORKS[network](torch)
     run = torch.compile(model, **options) if compiled else model
     rate = {"SGD": {"lr": 0.05, "momentum": 0.9}, "Adam": {"lr": 1e-3}}[optimizer]

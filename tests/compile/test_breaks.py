@@ -1,4 +1,4 @@
-"""Code that no graph can hold: a warning names the line, and the results are those of eager mode."""
+"""Code that no graph supports: a warning names the line, and results are those of eager mode."""
 from __future__ import annotations
 
 import gc
@@ -92,7 +92,7 @@ def new_key(x: Any) -> Any:
     return x * 2
 
 
-# Function, what the warning says, the text of the line that it names.
+# The function, words of the warning, and the text of the line that it names.
 BREAKS = [
     (item, "are read on the host", "return x * x.sum().item()"),
     (branch, "are read on the host", "if x.sum() > 0:"),
@@ -127,7 +127,7 @@ def test_one_warning_names_the_line(function: Any, reason: str, line: str | None
         np.testing.assert_allclose(got.numpy(), function(x).numpy(), rtol=1e-6)
 
 
-REFUSED = [case for case in BREAKS if case[0] is not chosen]  # a shape that depends on values is in torch's graphs
+REFUSED = [case for case in BREAKS if case[0] is not chosen]  # torch's graphs support shapes that depend on values
 
 
 @pytest.mark.parametrize("function, reason, line", REFUSED, ids=[case[0].__name__ for case in REFUSED])
@@ -158,7 +158,7 @@ print("held")
 
 
 def test_torch_refuses_a_branch_on_values_and_holds_shapes_that_depend_on_them() -> None:
-    # In a process of its own: torch leaves its way of running functions behind, in which a call holds one reference more.
+    # In a process of its own: torch's compiler stays active, and holds one more reference in later calls.
     assert warm.said("-c", TORCH, library="torch").split() == ["refused", "held"]
 
 
@@ -236,7 +236,8 @@ BY_KERNELS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", BY_KERNELS)
 def test_what_a_kernel_reads_is_no_fault_of_the_program(name: str) -> None:
-    """Under ``fullgraph`` too it runs without a graph, after at most one warning, which names the kernel."""
+    """If a kernel reads values, the function runs without a graph, also under ``fullgraph``, after at most one warning, which names the
+    kernel."""
     function = BY_KERNELS[name]
     compiled = torch.compile(function, fullgraph=True)
     with warnings.catch_warnings(record=True) as caught:
@@ -257,7 +258,7 @@ BY_VALUES: dict[str, Any] = {
 @pytest.mark.parametrize("options", [{"backend": "mindspore"}, {"fullgraph": True}], ids=str)
 @pytest.mark.parametrize("name", BY_VALUES)
 def test_shapes_that_depend_on_values_are_in_no_graph(name: str, options: Any) -> None:
-    """torch's graphs hold them, with ``fullgraph`` too (TORCH)."""
+    """torch's graphs support such shapes, also with ``fullgraph`` (TORCH); mstorch's do not."""
     function = BY_VALUES[name]
     compiled = torch.compile(function, **options)
     with pytest.warns(UserWarning, match="runs without a graph") as caught:
@@ -279,7 +280,7 @@ def test_modes_within_a_function_are_no_breaks(block: Any) -> None:
 
 
 def test_a_collection_of_garbage_is_no_part_of_the_function() -> None:
-    """Callbacks of the collector and finalizers of other objects run whenever enough has been made."""
+    """Callbacks of the garbage collector and finalizers of other objects may run during a capture, and do not belong to the function."""
     seen = []
 
     class Left:
@@ -308,7 +309,7 @@ def test_a_collection_of_garbage_is_no_part_of_the_function() -> None:
         gc.set_threshold(*thresholds)
 
 
-@pytest.mark.filterwarnings("ignore:torch.compile")  # MindSpore's CPU kernels take bfloat16 in few graphs
+@pytest.mark.filterwarnings("ignore:torch.compile")  # MindSpore's CPU kernels support bfloat16 in few graphs
 @pytest.mark.parametrize("function", [
     lambda x: x.clone(), lambda x: x.t().contiguous(), lambda x: torch.expand_copy(x, (3, 4, 2)), lambda x: x.diff(),
     lambda x: torch.einsum("an,bo,aA,bB,AB->no", x[:2], x[2:], x[:2], x[2:], x[:2] @ x[2:]),

@@ -1,4 +1,4 @@
-"""Changes between two calls of a compiled function: each is noticed, by a new graph or by a run without one."""
+"""Changes between two calls of a compiled function: each leads to a new graph or to a run without one."""
 from __future__ import annotations
 
 import dataclasses
@@ -28,7 +28,7 @@ assert len(changes.CASES) >= 230 and all(room.case is changes.case for room in _
 
 @pytest.fixture(autouse=True, scope="module")
 def _less_to_look_through() -> Any:
-    """A capture looks for tensors among all objects: those that are there already have nothing to do with these."""
+    """Freeze existing objects: a capture looks for tensors among all objects, and these are irrelevant."""
     gc.collect()
     gc.freeze()
     yield
@@ -42,7 +42,7 @@ def _restored() -> Any:
 
 
 def _run(function: Callable[[Any], Any], x: Any) -> Any:
-    """The result, after the same random numbers for each run."""
+    """Return the result; each run draws the same random numbers."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     result = function(x)
     random.setstate(states[0])
@@ -108,7 +108,7 @@ def _with_gradient() -> Any:
 
 _RATE, _HOLDER, _ROW = _with(_Rate(2.0), factor=2.0), _Holder(2.0), np.ones(3)
 
-# A function of a tensor and of another argument, and two of those, between which the first may be changed.
+# A function of a tensor and another argument, and two values of this argument; a function as the second value changes the first.
 ARGUMENTS: dict[str, tuple[Any, Any, Any]] = {
     "type": (lambda x, n: x * _told(n), 2, 2.0),
     "truth": (lambda x, n: x * _told(n), True, 1),
@@ -177,7 +177,7 @@ def test_what_is_saved_is_packed_by_hooks() -> None:
 
 
 def test_functions_that_never_run_are_no_concern() -> None:
-    """A method that opens files, asks the time and names all that a process has breaks no graph of another."""
+    """A method that opens files, reads the time and uses all names of a process, but is not called, breaks no graph."""
 
     class Net(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -192,7 +192,7 @@ def test_functions_that_never_run_are_no_concern() -> None:
 
 
 def test_what_others_do_makes_no_graph() -> None:
-    """Layers that are made, hooks and gradients of others, time that passes: the graph is right as it is."""
+    """New layers, hooks and gradients of other modules, and time that passes do not cause a new graph."""
 
     class Net(torch.nn.Module):
         def __init__(self) -> None:

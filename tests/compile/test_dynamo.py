@@ -1,4 +1,4 @@
-"""torch._dynamo's names against torch's, and graph breaks."""
+"""Names of torch._dynamo, and graph breaks, compared with torch's."""
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,4 @@
-"""``torch._dynamo.explain``: the graphs of torch's compiler, what is in them, and why they end."""
+"""``torch._dynamo.explain``: the graphs of torch's compiler, their operations, and the reasons for breaks."""
 from __future__ import annotations
 
 import re

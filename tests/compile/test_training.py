@@ -1,4 +1,4 @@
-"""Networks that train compiled: the losses of eager and of torch."""
+"""Compiled training of networks: losses equal those of eager mode and of torch."""
 from __future__ import annotations
 
 import pickle
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def graphs(model: Any) -> list[Any]:
-    """The graphs that a compiled module has; None for kinds of arguments that run without one."""
+    """Return the graphs of a compiled module; None for kinds of arguments that run without one."""
     return [entry.graph for entries in model.__dict__["_compiled"].entries.values() for entry in entries]
 
 

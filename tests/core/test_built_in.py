@@ -1,4 +1,4 @@
-"""Functions that torch writes in C are built in: they do not bind in a class, and copies, pickles and signatures stand."""
+"""Functions that torch writes in C are built-in: they do not bind as methods of a class; copies, pickles and signatures work."""
 import copy
 import inspect
 import pickle
@@ -12,7 +12,7 @@ from tests import warm
 from tests.against_torch import both
 
 FACES = ("", "functional", "nn.functional", "linalg", "fft", "special", "nn.init", "sparse", "masked", "random", "signal.windows")
-# A cache in C, which binds as a function does, and what stands in torch._C.
+# A cache written in C, which binds like a function, and functions of torch._C.
 APART = {"promote_types", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "parse_schema"}
 
 
@@ -23,7 +23,7 @@ def _at(library, face):
 
 
 def _functions(face):
-    """The public functions that both have."""
+    """Return the public functions that both libraries have."""
     theirs, ours = _at(real_torch, face), _at(mstorch, face)
     for name, value in sorted(vars(theirs).items()):
         if name.startswith("_") and not name.startswith("_foreach_") or name in APART:

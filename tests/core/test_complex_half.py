@@ -1,4 +1,4 @@
-"""Complex numbers of half precision: casts, views, what torch's CPU computes with them, what it refuses, random numbers, files."""
+"""Complex numbers of half precision: casts, views, operations of torch's CPU, errors, random numbers, files."""
 from __future__ import annotations
 
 import io
@@ -116,7 +116,7 @@ def test_gradients() -> None:
         return x.grad.to(t.complex64).tolist()
 
     _same(gradients)
-    assert steps(mstorch) == pytest.approx(steps(real_torch), rel=2e-3)  # rounded to halves at each step
+    assert steps(mstorch) == pytest.approx(steps(real_torch), rel=2e-3)  # rounded to half precision at each step
 
 
 def test_parts_are_views_and_files_hold_them(tmp_path: Any) -> None:
@@ -145,7 +145,7 @@ def test_spreads(name: str, options: dict[str, Any]) -> None:
     _same(lambda t: getattr(t, name)(_made(t, values).transpose(0, 2).conj(), **options))
 
 
-@pytest.mark.on_the_cpu  # the mean of infinite numbers has an infinite part on a device, where torch's CPU has NaN
+@pytest.mark.on_the_cpu  # the mean of infinite numbers has an infinite part on a device; torch's CPU returns NaN
 @pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean"])
 def test_spreads_of_infinite_numbers(name: str) -> None:
     for options in ({}, {"dim": 0}, {"dim": -1, "correction": 0}):
@@ -154,7 +154,7 @@ def test_spreads_of_infinite_numbers(name: str) -> None:
 
 @pytest.mark.on_the_cpu  # a device refuses them
 def test_gradients_of_spreads() -> None:
-    """torch refuses them; here they are those of single precision, rounded."""
+    """torch raises here; mstorch computes the gradients in single precision and rounds them."""
     found = []
     for kind in (mstorch.complex64, mstorch.chalf):
         x = mstorch.tensor(SECOND, dtype=mstorch.complex64).to(kind).requires_grad_()

@@ -1,4 +1,4 @@
-"""``use_deterministic_algorithms``: what is refused, and what memory without values holds."""
+"""``use_deterministic_algorithms``: the operations that raise, and the values of uninitialized memory."""
 from __future__ import annotations
 
 import warnings

@@ -1,4 +1,4 @@
-"""More dimensions than NumPy's arrays have (32 before NumPy 2, 64 since): what torch computes, or an error that says what the limit is."""
+"""More dimensions than NumPy's arrays have (32 before NumPy 2, 64 since): torch's results, or an error that names the limit."""
 from __future__ import annotations
 
 import copy
@@ -48,7 +48,7 @@ def _slope(torch: Any) -> Any:
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
-    # views, which hold no array
+    # views, which need no array
     "reshape": _many, "view": lambda torch: torch.ones(1).view(MANY), "expand": lambda torch: torch.ones(1).expand(MANY),
     "unsqueeze": lambda torch: torch.ones(MOST).unsqueeze(0), "None": lambda torch: torch.ones(MOST)[None],
     "broadcast_to": lambda torch: torch.broadcast_to(torch.ones(1), MANY), "as_strided": lambda torch: torch.ones(1).as_strided(MANY, MANY),
@@ -56,19 +56,19 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "movedim": lambda torch: _many(torch).movedim(0, 1), "permute": lambda torch: _many(torch).permute(*range(len(MANY))[::-1]),
     "squeeze": lambda torch: _many(torch).squeeze(), "and back": lambda torch: _many(torch).reshape(1) * 2, "view_as_real": lambda torch: torch.view_as_real(torch.ones(MOST, dtype=torch.complex64)),
     "broadcast_tensors": lambda torch: torch.broadcast_tensors(torch.ones(1), _many(torch))[0],
-    # what makes arrays
+    # operations that create arrays
     "zeros": lambda torch: torch.zeros(MANY), "ones": lambda torch: torch.ones(*MANY), "full": lambda torch: torch.full(MANY, 2.0),
     "empty": lambda torch: torch.empty(MANY) * 0, "rand": lambda torch: torch.rand(MANY) * 0, "randint": lambda torch: torch.randint(0, 1, MANY),
     "new_zeros": lambda torch: torch.ones(1).new_zeros(MANY), "zeros_like": lambda torch: torch.zeros_like(_many(torch)), "tensor": lambda torch: torch.tensor(_nested(len(MANY))),
     "normal": lambda torch: torch.normal(0.0, 1.0, MANY) * 0, "randn": lambda torch: torch.randn(MANY) * 0, "bernoulli": lambda torch: torch.bernoulli(_many(torch)),
-    # what adds dimensions
+    # operations that add dimensions
     "stack": lambda torch: torch.stack([torch.ones(MOST)] * 2), "repeat": lambda torch: torch.ones(1).repeat(MANY), "tile": lambda torch: torch.tile(torch.ones(1), MANY),
     "kron": lambda torch: torch.kron(torch.ones(HALF), torch.ones(HALF)), "outer": lambda torch: torch.tensordot(torch.ones(HALF), torch.ones(HALF), 0),
     "diag_embed": lambda torch: torch.ones(MOST).diag_embed(), "one_hot": lambda torch: torch.nn.functional.one_hot(torch.zeros(MOST, dtype=torch.int64), 3),
     "embedding": lambda torch: torch.nn.functional.embedding(torch.zeros(MOST, dtype=torch.int64), torch.ones(2, 3)),
     "meshgrid": lambda torch: torch.meshgrid(*[torch.ones(1)] * len(MANY), indexing="ij")[0], "index": lambda torch: torch.ones(MOST)[torch.zeros(1, 1, dtype=torch.int64)],
     "take": lambda torch: torch.ones(3).take(torch.zeros(MANY, dtype=torch.int64)), "where": lambda torch: torch.where(_many(torch) > 0, 1, 2),
-    # what reads them
+    # operations that read elements
     "written": _written, "tolist of a view": lambda torch: torch.tensor(torch.ones(2)[:1].view(MANY).tolist()),
     "add": lambda torch: _many(torch) + 1, "sum": lambda torch: _many(torch).sum(), "sum of one": lambda torch: _many(torch).sum(0), "exp": lambda torch: _many(torch).exp(),
     "clone": lambda torch: _many(torch).clone(), "contiguous": lambda torch: _many(torch).contiguous(), "double": lambda torch: _many(torch).double(),
@@ -88,7 +88,7 @@ VIEWS = tuple(CALLS)[: tuple(CALLS).index("zeros")]
 def test_more_dimensions_than_arrays_have(name: str) -> None:
     try:
         wanted = CALLS[name](real_torch)
-    except RuntimeError as error:  # NumPy 2's number is that of torch's reductions, too
+    except RuntimeError as error:  # NumPy 2's limit equals that of torch's reductions
         assert MOST_DIMENSIONS == 64 and "up to 64 dims" in str(error)
         with pytest.raises(RuntimeError, match="64 dim"):
             CALLS[name](mstorch)

@@ -1,4 +1,4 @@
-"""Threads and forks: processes end, and calls return, whatever other threads are about."""
+"""Threads and forks: processes end, and calls return, whatever other threads are doing."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.core]
 
-# The number of threads changes while two others compute on them.
+# The number of threads changes while two threads compute.
 CHANGED = """
 import threading, time
 import mstorch as torch
@@ -56,7 +56,7 @@ other.join()
 assert os.waitpid(child, 0)[1] == 0
 """
 
-# The interpreter ends while daemon threads compute, draw, train and allocate.
+# The interpreter exits while daemon threads compute, draw, train and allocate.
 ENDED = """
 import threading, time
 import mstorch as torch
@@ -77,7 +77,7 @@ for job in (compute, draw, train): threading.Thread(target=job, daemon=True).sta
 time.sleep(0.5)
 """
 
-# A backward pass inside of what adds to a gradient.
+# A backward pass within a hook of an accumulation.
 NESTED = """
 import mstorch as torch
 class Counting(torch.Tensor):

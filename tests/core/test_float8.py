@@ -1,4 +1,4 @@
-"""Dtypes of eight bits: every code, conversions from and to all dtypes, what moves them, what refuses them, files, products."""
+"""Float8 dtypes: every code, conversions from and to all dtypes, data movement, errors, files, products."""
 from __future__ import annotations
 
 import copy
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def _bits(tensor: Any, library: Any) -> list[int]:
-    """The bytes of a tensor's elements, in order."""
+    """Return the bytes of a tensor's elements, in order."""
     return tensor.contiguous().view(library.uint8).flatten().tolist()
 
 
@@ -33,7 +33,7 @@ def _codes(library: Any, kind: str) -> Any:
 
 
 def _edges() -> np.ndarray:
-    """Numbers of single precision: each of bfloat16, what lies beside them, ties, and random bits."""
+    """Return numbers of single precision: all of bfloat16, their neighbours, ties, and random bits."""
     upper = np.arange(0x10000, dtype=np.uint32) << 16
     beside = [upper + step for step in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]
     random = np.random.default_rng(0).integers(0, 2**32, 300_000, dtype=np.uint32)
@@ -206,7 +206,7 @@ def test_gradients_go_through_the_conversion() -> None:
 
 
 def products(library: Any) -> list[Any]:
-    """Products of matrices of codes, plain and scaled, as bytes; errors as texts."""
+    """Return products of matrices of codes, plain and scaled, as bytes; errors as texts."""
     numbers = np.random.default_rng(1).standard_normal((3, 16, 32)).astype(np.float32)
     a, b = (library.from_numpy(part.copy()).to(library.float8_e4m3fn) for part in numbers[:2])
     scale, other = library.tensor(0.3), library.tensor(0.7)
@@ -279,7 +279,7 @@ def test_graphs_leave_codes_alone() -> None:
 
 
 def on_device() -> None:
-    """Movements, conversions and products on a device's tensors, as on the CPU's; run by a process of the stand-in."""
+    """Compare data movement, conversions and products on a device's tensors with the CPU's; run by a process of the stand-in device."""
     for kind in KINDS:
         there, here = moved(mstorch, kind, "npu"), moved(mstorch, kind)
         for number, (want, got) in enumerate(zip(here, there)):
@@ -303,7 +303,7 @@ def test_on_the_stand_in_device() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-# Compositions that compute where torch raises, or raise another class of error.
+# Composed operations that compute where torch raises, or raise another class of error.
 ELSEWHERE = frozenset((
     "matrix_exp einsum inner tensordot hash_tensor triu_indices tril_indices nn.functional.linear_cross_entropy.chunked "
     "nn.functional.linear_cross_entropy.chunked_none nn.functional.rrelu logit svd_lowrank pca_lowrank renorm norm.nuc "
@@ -323,7 +323,7 @@ def test_operators_of_torchs_database(kind: str) -> None:
         if found and label not in ELSEWHERE:
             wrong[label] = found
     assert tried > 2000 and not wrong
-    assert renamed < tried / 10  # torch's kernel is called by its name nine times in ten
+    assert renamed < tried / 10  # nine times in ten the error names torch's kernel
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"])

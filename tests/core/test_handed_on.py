@@ -1,4 +1,5 @@
-"""Calls that ``__torch_function__`` gets of functions that torch writes in Python: name, positional arguments and keywords, as in torch."""
+"""Calls that ``__torch_function__`` receives from functions that torch writes in Python: name, positional arguments and keywords are
+torch's."""
 import functools
 import inspect
 import types
@@ -11,7 +12,7 @@ import mstorch
 from tests.against_torch import both
 
 FACES = ("", "nn.functional", "nn.init", "Tensor")
-# Arguments that torch's own functions forget; symbolic sizes, private names and names of deprecated functions that call others.
+# Arguments that torch's own functions drop; symbolic sizes, private names and names of deprecated functions that call others.
 APART = {
     "l1_loss", "chain_matmul", "dim_order", "sym_fresh_size", "sym_sqrt", "sym_sum", "set_default_device", "threshold", "grouped_mm",
     "constant", "kaiming_uniform", "normal", "uniform", "index", "scaled_mm", "scaled_grouped_mm",
@@ -19,7 +20,7 @@ APART = {
 
 
 class Recorded:
-    """A value that stands for an argument, and records the calls that it gets."""
+    """A stand-in for an argument that records the calls that it receives."""
 
     def __init__(self, name, calls):
         self.name, self.calls = name, calls
@@ -47,7 +48,7 @@ def _parameters(function):
 
 
 def _calls(function, parameters, form, method):
-    """The first calls that arrive where a function is called with all arguments, with those alone that it needs, or by keyword."""
+    """Return the first calls that arrive when a function is called with all arguments, with the required ones, or by keyword."""
     calls, args, named = [], [], {}
     for place, parameter in enumerate(parameters):
         value = Recorded(parameter.name, calls)
@@ -103,7 +104,7 @@ def test_graphs_have_the_arguments_that_torchs_have():
 
 
 def test_a_handed_call_can_be_made_again():
-    """A mode that goes on with what it got gets what torch computes."""
+    """A mode that repeats the received call gets torch's result."""
 
     def body(t):
         class Twice(t.overrides.TorchFunctionMode):

@@ -1,4 +1,4 @@
-"""Reading and writing by index: every form of key that torch takes, with its errors."""
+"""Reading and writing by index: every form of key that torch supports, with its errors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -135,7 +135,7 @@ WHOLE = {
 @pytest.mark.parametrize("kind", ["view", "base", "tracked"])
 @pytest.mark.parametrize("value", ["tensor", "sum", "number"])
 def test_all_of_a_tensor_is_the_tensor(both, value, kind, key):
-    """A tensor all of which was overwritten can be written to again."""
+    """A tensor that was overwritten as a whole can be written to again."""
 
     def body(torch):
         w = torch.ones(3, 2).requires_grad_()

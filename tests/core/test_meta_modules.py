@@ -1,4 +1,4 @@
-"""The modules of torch's database on the meta device: each is built and gives the shapes and dtypes that torch gives there."""
+"""The modules of torch's database on the meta device: each can be constructed, and returns torch's shapes and dtypes."""
 from __future__ import annotations
 
 import importlib
@@ -23,7 +23,7 @@ def _onto_meta(value: Any) -> Any:
 
 
 def _functions(value: Any) -> Any:
-    """Functions of torch's among arguments as mstorch's."""
+    """Return torch's functions among arguments as mstorch's."""
     if inspect.isroutine(value):
         return getattr(mstorch.nn.functional, value.__name__)
     return _mapped(value, _functions)
@@ -52,9 +52,9 @@ def test_shapes_on_meta(info: Any) -> None:
         args, kwargs = (list(given.args), dict(given.kwargs)) if given else ([], {})
         try:
             module = info.module_cls(*built.args, **built.kwargs)
-            module(*args, **kwargs)  # lazy ones learn their sizes
+            module(*args, **kwargs)  # lazy modules infer their sizes
             want = _shapes(module.to("meta")(*_onto_meta(args), **_onto_meta(kwargs)))
-        except (RuntimeError, NotImplementedError):  # torch reads values here, or refuses the sample
+        except (RuntimeError, NotImplementedError):  # torch reads values here, or rejects the sample
             continue
         mine = _counterpart(info.module_cls)(*_functions(ours(list(built.args), [])), **_functions(ours(dict(built.kwargs), []))).to("meta")
         assert _shapes(mine(*_onto_meta(ours(args, [])), **_onto_meta(ours(kwargs, [])))) == want

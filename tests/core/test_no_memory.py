@@ -23,7 +23,7 @@ def _spread(torch: Any) -> Any:
 
 
 def _step(torch: Any) -> None:
-    """A gradient that takes no memory, of a parameter whose state would take too much."""
+    """Take a step in which the parameter's gradient needs little memory, and its optimizer state too much."""
     p = torch.nn.Parameter(_spread(torch))
     p.grad = _spread(torch)
     torch.optim.Adam([p]).step()
@@ -121,7 +121,7 @@ def test_no_memory_is_a_runtime_error(name: str) -> None:
         assert type(caught.value) is RuntimeError
         text = str(caught.value)
         said.append(text[text.index("DefaultCPUAllocator: can't allocate memory: you tried to allocate ") :].partition(" bytes")[0])
-    if name not in ("conv", "pad", "cat", "step"):  # where more than one piece of memory is asked for, each has its order
+    if name not in ("conv", "pad", "cat", "step"):  # the order of several allocations may differ
         assert said[0] == said[1]
     x = mstorch.ones(3, requires_grad=True)
     (x * 2).sum().backward()
@@ -129,7 +129,7 @@ def test_no_memory_is_a_runtime_error(name: str) -> None:
 
 
 def test_a_devices_memory_ends_in_torchs_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MindSpore's words, played by a kernel."""
+    """A device's out-of-memory error becomes torch's error; a kernel raises MindSpore's text."""
 
     def full(*args: Any) -> Any:
         raise RuntimeError("#umsg#Memory not enough:#umsg#Device(id:0) memory isn't enough and alloc failed, kernel name: Add, alloc size: 400B.")
@@ -145,7 +145,7 @@ def test_a_devices_memory_ends_in_torchs_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_batch_size_that_fits_is_found() -> None:
-    """The words that accelerate and lightning look for."""
+    """The texts by which accelerate and lightning recognize the error."""
     size = 2**30
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Members and functions that torch's own tests read: packed matrices, copies between sparse tensors, what stands at a tensor."""
+"""Members and functions that torch's own tests use: packed matrices, copies between sparse tensors, attributes of a tensor."""
 from __future__ import annotations
 
 import warnings

@@ -1,4 +1,4 @@
-"""Functions that torch writes in C take an argument by torch's word for it and by NumPy's."""
+"""Functions that torch writes in C accept an argument by torch's name and by NumPy's."""
 from __future__ import annotations
 
 import types
@@ -12,7 +12,7 @@ from tests.against_torch import both
 
 FACES = {"": 320, "linalg": 18, "fft": 18, "special": 38, "nn.functional": 10}
 WORDS = ("input", "x", "a", "x1")
-# Functions that prepare the process, and those that return uninitialized tensors.
+# Functions that change settings of the process, and those that return uninitialized tensors.
 APART = {"is_vulkan_available", "nonzero", "empty_like"}
 
 

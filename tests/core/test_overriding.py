@@ -1,4 +1,4 @@
-"""``__torch_function__``: subclasses, duck types and modes take calls over as in torch."""
+"""``__torch_function__``: subclasses, duck types and modes override functions as in torch."""
 from __future__ import annotations
 
 import copy
@@ -23,7 +23,7 @@ def logging_class(torch):
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             owner = getattr(func, "__self__", None)
             name = f"{owner.__name__}.{func.__name__}" if func.__name__ in ("__get__", "__set__") else func.__name__
-            name = name.removeprefix("linalg_").removeprefix("fft_").removeprefix("special_")  # torch's C names
+            name = name.removeprefix("linalg_").removeprefix("fft_").removeprefix("special_")  # names in torch._C
             # torch names plain tensors among the types if the function is written in Python.
             cls.log.append((name, [kind.__name__ for kind in types if kind is not torch.Tensor]))
             return super().__torch_function__(func, types, args, kwargs)
@@ -383,7 +383,7 @@ def _at(torch, path):
 
 
 def _names(torch, path):
-    """The public names of a place that can be taken over."""
+    """Return the public names of a namespace that can be overridden."""
     place, found = _at(torch, path), torch.overrides.get_overridable_functions()
     functions = {id(function) for function in found[place]}
     names = {name for name in dir(place) if id(getattr(place, name)) in functions}
@@ -412,7 +412,7 @@ def test_testing_overrides_are_there_for_all_of_them():
 
 @pytest.mark.filterwarnings("ignore")
 def test_each_listed_function_comes_to_the_handler():
-    """torch's own test of its list: a duck type in the first place gets the call of each function and method."""
+    """torch's own test of its list: a duck type as the first argument receives the call of each function and method."""
     sentinel = object()
 
     class Duck:
@@ -526,7 +526,7 @@ def test_stubs_ask_for_what_their_functions_need():
 
 @pytest.mark.filterwarnings("ignore")
 def test_stubs_take_the_calls_that_torchs_take():
-    """Each testing override accepts what torch's requires; those of in-place methods have the function's parameters."""
+    """Each testing override accepts the arguments that torch's requires; those of in-place methods have the function's parameters."""
     named = [{}, {}]
     for stubs, library in zip(named, (real_torch, mstorch)):
         for function, stub in library.overrides.get_testing_overrides().items():
@@ -558,7 +558,7 @@ def test_deep_copies_ask_the_tensor_alone(both):
 
         with torch.overrides.BaseTorchFunctionMode():
             under_mode = copy.deepcopy(torch.ones(2))
-        # the memo holds what was copied before
+        # the memo holds the earlier copy
         return copy.deepcopy([Duck(), torch.ones(2)])[1], copy.deepcopy(torch.ones(2).as_subclass(Taking), {1: Duck()}), under_mode
 
     both(body)

@@ -18,7 +18,7 @@ DISTRIBUTED = {  # a call with a tensor
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", DISTRIBUTED)
 def test_collectives_are_taken_over(both, name):
-    """A class, or a mode, gets the name, the tensors by place and all else by name."""
+    """A class, or a mode, receives the name, tensors by position and other arguments by keyword."""
 
     def body(torch):
         seen = []

@@ -1,4 +1,4 @@
-"""``__torch_function__`` of tuples, lists and dicts."""
+"""``__torch_function__`` of subclasses of tuple, list and dict."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import mstorch
 
 
 def test_tuples_lists_and_dicts_may_override(both):
-    """Classes of values with several parts, such as brevitas's quantized tensors, are named tuples."""
+    """Some classes that override functions are named tuples, such as brevitas's quantized tensors."""
 
     def body(torch):
         class Overrides:
@@ -39,7 +39,7 @@ def test_tuples_lists_and_dicts_may_override(both):
 
 
 def test_endless_recursion_is_told_as_such():
-    """torch's processor stack ends before Python's limit is reached."""
+    """Endless recursion raises RecursionError; torch's native stack overflows before Python's limit is reached."""
 
     class Again:
         @classmethod

@@ -1,4 +1,4 @@
-"""Operations made of others, of tensors that take calls below autograd: their parts are seen, and the results are torch's."""
+"""Composite operations on tensors with ``__torch_dispatch__``: the class sees the parts, and the results are torch's."""
 from __future__ import annotations
 
 import copy
@@ -41,7 +41,7 @@ MADE_OF_OTHERS = {
 
 
 def _wrapper(t):
-    """A class that holds a tensor and computes with it below autograd, and the calls that it saw."""
+    """Return a class that holds a tensor and computes with it below autograd, and the calls that it received."""
     seen = []
 
     class Wrapper(t.Tensor):
@@ -81,7 +81,7 @@ def test_the_parts_are_seen(name):
 
 
 class Kept(mstorch.Tensor):
-    """One that can be found by name."""
+    """A wrapper class at module level, so that it can be pickled."""
 
     @staticmethod
     def __new__(cls, held):

@@ -1,4 +1,4 @@
-"""Python's types in the place of dtypes, and what is refused there, against torch."""
+"""Python types in place of dtypes, and the calls that reject them, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

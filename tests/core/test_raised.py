@@ -1,4 +1,4 @@
-"""The origin of an error is determined by the place that raised it, and its cause by an attribute: never by its text."""
+"""The origin of an error is determined by the place that raised it, and its cause by an attribute, never by its text."""
 from __future__ import annotations
 
 import copy
@@ -25,7 +25,7 @@ def _caught(function: Callable[[], object]) -> Exception:
 
 
 class _Odd:
-    """A value of the user's, whose own code raises."""
+    """A user's class whose own code raises."""
 
     def __index__(self) -> int:
         raise ValueError("odd")
@@ -34,11 +34,11 @@ class _Odd:
 @pytest.mark.parametrize(
     "function, wanted",
     [
-        (lambda: np.broadcast_shapes((2,), (3,)), (True, True)),  # a library's statement
-        (lambda: class_text(3), (True, False)),  # an operation of Python's in a line of ours
-        (lambda: mstorch.zeros(2).sum(5), (False, False)),  # a statement of ours
-        (lambda: Size((1, _Odd())), (False, False)),  # a statement of the user's
-        (lambda: [][0], (False, False)),  # an operation in a line of the user's
+        (lambda: np.broadcast_shapes((2,), (3,)), (True, True)),  # a statement of a library
+        (lambda: class_text(3), (True, False)),  # an operation of Python's in a line of mstorch
+        (lambda: mstorch.zeros(2).sum(5), (False, False)),  # a statement of mstorch
+        (lambda: Size((1, _Odd())), (False, False)),  # a statement of the user
+        (lambda: [][0], (False, False)),  # an operation in a line of the user
     ],
 )
 def test_who_raised_an_error(function: Callable[[], object], wanted: tuple[bool, bool]) -> None:

@@ -1,4 +1,4 @@
-"""Signals do not disturb native kernels, of sizes at which oneDNN's products use the stack pointer for something else.
+"""Signals do not disturb native kernels at sizes for which oneDNN's products use the stack pointer as a general register.
 
 Some seconds here; ``python -m tests.signals 60`` runs the whole.
 """
@@ -33,15 +33,15 @@ def test_other_kernels_do_not_notice_signals() -> None:
     assert told.startswith("well: "), told
 
 
-# Functions that find or describe the library, or that run on other processors.
+# Functions that load or describe the library, or that run on other processors.
 _APART = frozenset("_path _load _products_of_halves describe stream _address_by_name _sigaltstack has_stack _place_after".split())
-# Functions that only memory of a device, or a tensor of MindSpore's, uses.
+# Functions that are used only for memory of a device or for a MindSpore tensor.
 _OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage_scatter lexicographic_order view_dtype permute reshape".split())
 
 
 @pytest.mark.skipif(not FOUND or not FOUND_HALVES, reason="no oneDNN with bfloat16")
 def test_the_kernels_that_are_disturbed_are_all() -> None:
-    """Each function of oneDNN's files and each kernel that NumPy has no part in is come by."""
+    """The test's calls reach each function of oneDNN's files and each kernel that does not use NumPy."""
     script = "import mstorch, tests.native_kernels as n; mstorch.set_num_threads(2); print(*[f'{a}:{b}' for a, b in n.reached(400)], sep='\\n')"
     found = set(warm.said("-c", script).split("\n"))
     missing = []
@@ -69,7 +69,7 @@ def test_each_thread_gives_handlers_a_stack_of_their_own() -> None:
         torch.mm(torch.ones(200, 200), torch.ones(200, 200))
         found.append((before, stacks.has_stack()))
 
-    for _ in range(3):  # threads follow one another in the same memory: each one's stack is gone with it
+    for _ in range(3):  # later threads reuse the memory: each thread's signal stack must be removed at its end
         thread = threading.Thread(target=multiply)
         thread.start()
         thread.join()

@@ -1,4 +1,4 @@
-"""Subclasses whose ``__torch_dispatch__`` answers for their sizes and strides."""
+"""Subclasses whose ``__torch_dispatch__`` computes their sizes and strides."""
 from __future__ import annotations
 
 from typing import Any

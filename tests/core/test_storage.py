@@ -221,7 +221,7 @@ def test_storages_on_the_meta_device_have_no_elements(both: Callable[..., Any], 
 @pytest.mark.on_the_cpu
 @pytest.mark.parametrize("shown", ["numpy", "asarray", "view", "ufunc", "tolist", "repr", "save"])
 def test_memory_that_an_array_shows_cannot_grow(both, shown):
-    """Or array and tensor would part in silence."""
+    """A storage cannot grow while a NumPy array shares its memory; otherwise array and tensor would silently part."""
     def body(torch):
         x = torch.arange(4.0)
         kept = {  # noqa: F841
@@ -237,7 +237,7 @@ def test_memory_that_an_array_shows_cannot_grow(both, shown):
 @pytest.mark.parametrize("held", [0, 1, 2, 4])
 @pytest.mark.parametrize("length", [0, 2, 3])
 def test_set_beyond_a_storage(both, length, held, kind):
-    """Memory grows for another shape; torch sees nothing to do, and raises, where the shape stays."""
+    """``set_`` grows the storage for another shape; if the shape is unchanged, torch does nothing and raises."""
 
     def body(torch):
         target, source = torch.zeros(2), torch.zeros(held)

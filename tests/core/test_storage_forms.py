@@ -1,4 +1,4 @@
-"""Private names of storages that packages call: the same answers as torch's, and batches that are stacked into shared memory."""
+"""Private methods of storages that packages call return torch's results, and batches are stacked into shared memory."""
 from __future__ import annotations
 
 from typing import Any

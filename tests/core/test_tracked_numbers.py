@@ -1,4 +1,4 @@
-"""Tensors that require grad in the place of numbers: refused where their gradient would be lost, and said where Python reads them."""
+"""Tensors that require grad in place of numbers: refused where their gradient would be lost; Python's conversions warn."""
 from __future__ import annotations
 
 import math
@@ -68,7 +68,7 @@ READ = {
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("name", READ)
 def test_said(both: Any, name: str, grad: bool) -> None:
-    """float and complex say that the tensor requires grad, unless gradients are disabled."""
+    """float and complex warn that the tensor requires grad, unless gradients are disabled."""
 
     def body(torch: Any) -> Any:
         torch.set_warn_always(True)

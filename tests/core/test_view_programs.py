@@ -87,7 +87,7 @@ def _run(torch: Any, program: list[Any], requires_grad: bool) -> tuple[list[Any]
 
 
 def _accepts(program: list[Any], requires_grad: bool) -> list[Any]:
-    """The program up to the first step that torch refuses."""
+    """Return the program up to the first step that torch refuses."""
     _, _, accepted = _run(real_torch, program, requires_grad)
     return program[:accepted]
 

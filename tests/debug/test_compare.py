@@ -1,4 +1,4 @@
-"""``MSTORCH_DEBUG=compare`` names planted faults, and is silent where there are none."""
+"""``MSTORCH_DEBUG=compare`` names planted faults, and prints nothing without faults."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Faults: what a kernel or a rule gives is a little wrong.
+# Faults: the result of a kernel or a rule is slightly wrong.
 PLANTS = """
 import sys
 import mstorch as torch, mstorch.nn as nn, mstorch.nn.functional as F
@@ -35,7 +35,7 @@ def plant_rule(name, wrong):
 
 
 def run(tmp_path: Path, program: str, debug: str = "compare", **variables: str) -> subprocess.CompletedProcess[str]:
-    """A program's end under ``MSTORCH_DEBUG``."""
+    """Run a program under ``MSTORCH_DEBUG``; return its exit code and output."""
     script = tmp_path / "program.py"
     script.write_text(PLANTS + program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_DEBUG": debug, "GLOG_v": "3", **variables}
@@ -100,7 +100,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the difference that each fault raises, all in one process: it is planted, found and removed again."""
+    """Return the difference that each fault raises; one process plants, finds and removes all faults in turn."""
     program = f"""
 import json
 from mstorch._backend.table import _KERNELS
@@ -288,4 +288,4 @@ except RuntimeError as error:
 print(torch.relu(x).tolist())
 """)  # fmt: skip
     assert "the process with real torch has ended (exit status -9)" in done.stdout and "[1.0, 1.0, 1.0]" in done.stdout, done.stderr
-    assert done.stdout.startswith("True"), done.stdout  # two pools of threads would take the processors from each other
+    assert done.stdout.startswith("True"), done.stdout  # two thread pools would compete for the cores

@@ -1,4 +1,4 @@
-"""Large memories go to torch's process once, and again as soon as they hold something else."""
+"""Large memories are sent to torch's process once, and again after they changed."""
 from __future__ import annotations
 
 import io

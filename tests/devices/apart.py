@@ -32,7 +32,7 @@ def _key(tensors: list[Any]) -> str:
 
 
 def _placed(whole: Any, place: int, number: bool, far: str = "npu") -> Any:
-    """A copy of a sample on a device, but for one tensor."""
+    """Return a copy of a sample on a device, except for one tensor."""
     count = iter(range(10**6))
 
     def change(value: Any) -> Any:

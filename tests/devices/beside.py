@@ -1,4 +1,5 @@
-"""Tensors of the CPU beside an Ascend are the CPU's, and what the device has no kernel of comes back to it: ``python -m tests.devices.beside``."""
+"""CPU tensors next to an Ascend device stay on the CPU, and operations without a device kernel fall back to the CPU: ``python -m
+tests.devices.beside``."""
 from __future__ import annotations
 
 import os
@@ -50,7 +51,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 def recorded(path: str) -> None:
-    """Write down what the calls give where there is no device."""
+    """Record the results of the calls in a process without a device."""
     found = {name: [item.detach().resolve_conj().numpy() for item in _given(function, "cpu")] for name, function in CALLS.items()}
     np.savez(path, **{f"{name}/{number}": array for name, arrays in found.items() for number, array in enumerate(arrays)})
 
@@ -83,7 +84,7 @@ def _given(function: Callable[[Any], Any], place: str) -> list[Any]:
 
 
 def sweep() -> list[str]:
-    """Calls of CPU tensors that leave the CPU or warn, and of the device's tensors that are not like them, or elsewhere."""
+    """Return calls of CPU tensors that use the device or warn, and results on the device that differ from the CPU's or are elsewhere."""
     wrong = []
     alone = _alone()
     for name, function in CALLS.items():
@@ -114,7 +115,7 @@ def sweep() -> list[str]:
 
 
 def warnings_and_refusals() -> list[str]:
-    """One warning for each operation that falls back, at the user's line; errors where the environment asks for them."""
+    """Check that each operation that falls back warns once, with the user's line, and raises if the environment variable requests it."""
     a = torch.eye(3).npu()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -1,4 +1,5 @@
-"""``python -m mstorch check`` on the stand-in, as it is and with planted faults: ``python -m tests.devices.checked`` names what it misses."""
+"""``python -m mstorch check`` on the stand-in device, without and with planted faults: ``python -m tests.devices.checked`` prints the
+faults that it misses."""
 from __future__ import annotations
 
 import contextlib
@@ -35,7 +36,8 @@ def _nothing(base: Any, *rest: Any) -> Any:
 
 
 def plant() -> None:
-    """Ten faults: wrong values in one dtype, a wrong gradient, errors, a crash, a lost write, numbers that do not repeat, a wrong step.
+    """Plant ten faults (wrong values in one dtype, a wrong gradient, errors, a crash, a lost write, numbers that do not repeat, a wrong
+    step), and ten that affect only tensors of one layout or size.
 
     And ten that only tensors of one layout or size meet.
     """
@@ -56,7 +58,7 @@ def plant() -> None:
 
 
 def _where(op: str, name: str, met: Any, change: Any) -> None:
-    """Change what a kernel gives of a first operand that meets a condition."""
+    """Change a kernel's result if its first operand meets a condition."""
     kernel = table.kernel(op)
     own = kernel[name]
     kernel[name] = lambda first, *rest: change(own(first, *rest)) if met(first) else own(first, *rest)
@@ -86,7 +88,7 @@ def _longer(raw: Any) -> Any:
     return from_numpy(np.ones((1, *raw.shape[1:]), np.float32))
 
 
-# By row: the dtype, which operands meet the fault, and what the kernel makes then.
+# By row: the dtype, the operands that meet the fault, and the kernel's wrong result.
 AMONG: dict[str, Any] = {
     "cos": ("float32", _lies_transposed, _negative("float32")), "sinh": ("float32", _has_steps, _negative("float32")),
     "relu": ("float16", _lies_transposed, _negative("float16")), "log1p": ("bfloat16", _has_steps, _negative("bfloat16")),

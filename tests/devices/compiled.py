@@ -23,7 +23,7 @@ OPTIMIZERS = {"SGD": {"lr": 0.01, "momentum": 0.9}, "Adam": {"lr": 0.01, "eps": 
 
 
 def _example(name: str) -> Any:
-    """A module of examples/models: it has ``build``, ``batch`` and ``loss``."""
+    """Return a module of examples/models, which has ``build``, ``batch`` and ``loss``."""
     spec = importlib.util.spec_from_file_location(name, MODELS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -51,12 +51,12 @@ processor a weight of the ResNet differed by 7e-5 for that.
 
 
 def _trained_apart(found: list[Any], wanted: list[Any]) -> bool:
-    """Return whether the first losses of two runs differ by more than rounding, or what follows by more than a kink does."""
+    """Return whether the first losses of two runs differ by more than rounding, or later ones by more than a kink of ReLU explains."""
     return _far(found[0], wanted[0]) or any(_far(one, other, _KINK) for one, other in zip(found, wanted))
 
 
 def _steps(example: Any, net: Any, run: Any, optimizer: str, batch: Any, whole: bool = False) -> list[Any]:
-    """Losses of three steps, and the parameters and buffers after them."""
+    """Return the losses of three steps, and the parameters and buffers after them."""
     chosen = getattr(torch.optim, optimizer)(net.parameters(), **OPTIMIZERS[optimizer])
 
     def step() -> Any:
@@ -75,7 +75,7 @@ def _steps(example: Any, net: Any, run: Any, optimizer: str, batch: Any, whole: 
 
 
 def _networks() -> list[str]:
-    """Each network of the examples, trained with three optimizers: alone, and as a part of a step that is compiled."""
+    """Check each network of the examples with three optimizers: compiled alone, and as a part of a compiled step."""
     found: list[str] = []
     for name in NAMES:
         example = _example(name)
@@ -121,7 +121,7 @@ def _outcome(function: Callable[..., Any], given: list[Any]) -> list[Any]:
 
 
 def _functions() -> list[str]:
-    """Small functions: those that are graphs, and those that break, with the reason."""
+    """Check small functions: those that are graphs, and those that break, with the reason."""
     found: list[str] = []
     every: dict[str, Any] = {**FUNCTIONS, **BROKEN}
     for name, function in every.items():
@@ -141,7 +141,7 @@ def _functions() -> list[str]:
 
 
 def _places() -> list[str]:
-    """A function of tensors of the CPU, of the device, and of modules that move."""
+    """Check functions of CPU tensors, of device tensors, and of modules that are moved."""
     found: list[str] = []
     made = Compiled(lambda x: x.exp() @ x, "product", fullgraph=True)
     here = torch.randn(4, 4)

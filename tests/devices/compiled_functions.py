@@ -1,4 +1,4 @@
-"""Small functions of a device's tensors for the tests of torch.compile: which are graphs, and which are none, and why."""
+"""Small functions of device tensors for the tests of torch.compile: those that become graphs, and those that do not, with the reason."""
 from __future__ import annotations
 
 import inspect
@@ -19,7 +19,7 @@ _HERE = torch.randn(4)
 
 
 def arguments(function: Callable[..., Any]) -> list[Any]:
-    """The tensors that a function asks for, by the names of its parameters."""
+    """Return the tensors for a function's parameters, by their names."""
     return [_GIVEN[name] for name, one in inspect.signature(function).parameters.items() if one.default is one.empty]
 
 

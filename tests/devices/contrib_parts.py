@@ -1,4 +1,4 @@
-"""torch_npu.contrib beside torch's own operations: ``python -m mstorch -m tests.devices.contrib_parts`` (MSTORCH_FAKE_DEVICE=Ascend)."""
+"""torch_npu.contrib compared with torch's operations: ``python -m mstorch -m tests.devices.contrib_parts`` (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
 import warnings
@@ -9,7 +9,7 @@ from mstorch import _torch_npu as torch_npu
 
 
 def contrib() -> list[str]:
-    """Layers and functions of torch_npu.contrib on the device beside torch's own on the CPU: values and gradients."""
+    """Compare layers and functions of torch_npu.contrib on the device with torch's on the CPU: values and gradients."""
     torch.manual_seed(0)
     nn, F, extra = torch.nn, torch.nn.functional, torch_npu.contrib
     image, other, scores = torch.randn(2, 6, 8, 8), torch.randn(2, 6, 8, 8), torch.randn(2, 4, 5, 5)

@@ -1,4 +1,5 @@
-"""Boxes and regions of torch_npu.contrib beside their formulas, element by element: ``python -m mstorch -m tests.devices.contrib_regions``."""
+"""Boxes and regions of torch_npu.contrib compared with their formulas, element by element: ``python -m mstorch -m
+tests.devices.contrib_regions``."""
 from __future__ import annotations
 
 import math
@@ -16,7 +17,7 @@ def _far(found: Any, wanted: Any, scale: float = 1e-4) -> bool:
 
 
 def _overlap(a: list[float], b: list[float]) -> tuple[float, float]:
-    """The common area of two boxes of corners, and that of both."""
+    """Return the intersection and the union of the areas of two boxes, given by their corners."""
     wide, high = (max(min(a[i + 2], b[i + 2]) - max(a[i], b[i]), 0.0) for i in (0, 1))
     return wide * high, (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - wide * high
 
@@ -27,7 +28,7 @@ def _corners(box: list[float]) -> list[float]:
 
 
 def _other_overlap(kind: str, a: list[float], b: list[float]) -> float:
-    """giou, diou or ciou of two boxes (x, y, w, h)."""
+    """Return giou, diou or ciou of two boxes (x, y, w, h)."""
     first, second = _corners(a), _corners(b)
     common, both = _overlap(first, second)
     wide, high = (max(first[i + 2], second[i + 2]) - min(first[i], second[i]) for i in (0, 1))
@@ -40,7 +41,7 @@ def _other_overlap(kind: str, a: list[float], b: list[float]) -> float:
 
 
 def boxes() -> list[str]:
-    """Overlaps and what brings one box to another."""
+    """Check overlaps, and the encoding and decoding of boxes."""
     torch.manual_seed(0)
     found: list[str] = []
     low = torch.rand(5, 2) * 20
@@ -70,7 +71,7 @@ def boxes() -> list[str]:
     if abs(told[0, 0].item() - there / wide / 0.1) > 1e-3 or abs(told[0, 2].item() - math.log((b[2] - b[0] + 1) / wide) / 0.2) > 1e-3:
         found.append(f"encoded: {told}")
     back = extra.npu_bbox_coder_decode_xywh2xyxy(first.npu(), told, stds=[0.1, 0.1, 0.2, 0.2])
-    example = extra.npu_bbox_coder_decode_xywh2xyxy(  # of torch_npu's documentation
+    example = extra.npu_bbox_coder_decode_xywh2xyxy(  # from torch_npu's documentation
         torch.tensor([[1.0, 2.0, 3.0, 4.0], [3.0, 4.0, 5.0, 6.0]]).npu(), torch.tensor([[5.0, 6.0, 7.0, 8.0], [7.0, 8.0, 9.0, 6.0]]).npu(),
         max_shape=(10, 10), wh_ratio_clip=0.1,
     )  # fmt: skip
@@ -83,7 +84,7 @@ def boxes() -> list[str]:
 
 
 def _pixel(image: list[list[float]], y: float, x: float, edge: bool) -> float:
-    """The value of an image between its pixels; beyond the outermost ones that of the ``edge``, or zeros."""
+    """Return the value of an image between its pixels; beyond the outermost ones that of the ``edge``, or zeros."""
     height, width = len(image), len(image[0])
     if edge:
         if not (-1 <= y <= height and -1 <= x <= width):
@@ -116,7 +117,7 @@ def _region(image: list[list[float]], box: list[float], raster: int, ratio: int,
 
 
 def regions() -> list[str]:
-    """Regions, and convolutions whose taps are moved: values by the plain formula, gradients by differences."""
+    """Check regions, and convolutions with offsets: values by the plain formula, gradients by differences."""
     torch.manual_seed(0)
     found: list[str] = []
     images = torch.randn(2, 2, 7, 6)

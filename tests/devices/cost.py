@@ -47,7 +47,7 @@ STEPS: dict[str, Callable[[], Any]] = {
 
 
 def step(name: str) -> cost.Cost:
-    """The cost of the third step of a training."""
+    """Return the cost of the third training step."""
     torch.manual_seed(0)
     model, optimizer, batch, loss = STEPS[name]()
     for _ in range(2):
@@ -64,7 +64,7 @@ def _once(model: Any, optimizer: Any, parts: list[Any], loss: Callable[..., Any]
     optimizer.step()
 
 
-# Movements and views of a tensor of (4, 6, 8) without a table of positions in forward or backward.
+# Data movements and views of a (4, 6, 8) tensor that need no table of positions in forward or backward.
 MOVES: dict[str, Callable[[Any], Any]] = {
     "view": lambda x: x.view(24, 8), "view, flat": lambda x: x.view(-1), "reshape": lambda x: x.reshape(8, 24), "flatten": lambda x: x.flatten(1),
     "unflatten": lambda x: x.unflatten(2, (2, 4)), "transpose": lambda x: x.transpose(0, 2), "mT": lambda x: x.mT, "permute": lambda x: x.permute(2, 0, 1),
@@ -100,13 +100,13 @@ def _moved(function: Callable[[Any], Any], x: Any) -> tuple[Any, Any, Any]:
 
 
 def moves() -> dict[str, Any]:
-    """The cost of each movement, there and back; ``wrong`` is set where it differs from the host."""
+    """Return the cost of each movement, forward and backward; ``wrong`` is set where results differ from the host's."""
     costs = {}
     for name, function in MOVES.items():
         values = torch.arange(192.0).reshape(4, 6, 8) / 100
         here = _moved(function, values.requires_grad_())
         there = values.detach().npu().requires_grad_()
-        function(there)  # positions that are made of sizes alone go up once
+        function(there)  # a table of positions that depends on sizes only is sent once
         with cost.counted() as found:
             moved = function(there)
         weight = (moved.detach() + 1).square()
@@ -118,7 +118,7 @@ def moves() -> dict[str, Any]:
     return costs
 
 
-# Writes by positions and masks that only the device knows: of x (64, 32), i and j (3) positions, m a mask of x, r one of its rows, v values.
+# Writes by positions and masks that are on the device: of x (64, 32), i and j (3) positions, m a mask of x, r one of its rows, v values.
 WRITES: dict[str, Callable[..., Any]] = {
     "x[i] = number": lambda x, i, j, m, r, v: x.__setitem__(i, 0.5), "x[i] = rows": lambda x, i, j, m, r, v: x.__setitem__(i, v),
     "x[:, i] = number": lambda x, i, j, m, r, v: x.__setitem__((slice(None), i), 2.0), "x[i, j]": lambda x, i, j, m, r, v: x.__setitem__((i, j), v[:, 0]),
@@ -150,7 +150,7 @@ def _written_by(function: Callable[..., Any], place: str, track: bool) -> tuple[
 
 
 def writes() -> dict[str, Any]:
-    """The cost of each write; ``wrong`` is set where what it leaves, or a gradient, differs from the host's."""
+    """Return the cost of each write; ``wrong`` is set where the written tensor or a gradient differs from the host's."""
     costs = {}
     for name, function in WRITES.items():
         _written_by(function, "npu", False)
@@ -162,12 +162,12 @@ def writes() -> dict[str, Any]:
 
 
 def _places(x: Any, most: int) -> Any:
-    """Positions below a number, of which only the device knows."""
+    """Return positions below a number, computed on the device."""
     return (x.detach().abs() * 1000).long() % most
 
 
 D = torch.distributions
-# Calls that read nothing from a device: of x (6, 8) with a gradient, i (6, 8) and v (6) positions below 6 made there, m a mask.
+# Calls that read nothing from a device: of x (6, 8) with a gradient, i (6, 8) and v (6) positions below 6 on the device, m a mask.
 CALLS: dict[str, Callable[..., Any]] = {
     "embedding": lambda x, i, v, m: F.embedding(i, x), "embedding, padding": lambda x, i, v, m: F.embedding(v, x, padding_idx=1),
     "embedding_bag": lambda x, i, v, m: F.embedding_bag(i, x), "embedding_bag, sum": lambda x, i, v, m: F.embedding_bag(i, x, mode="sum"),
@@ -265,7 +265,8 @@ def _clipped(x: Any) -> Any:
 
 
 def reads() -> dict[str, Any]:
-    """The reads of each call there and back; ``wrong`` where values or gradients differ from the host's, as far as they are not drawn."""
+    """Return the reads of each call, forward and backward; ``wrong`` is set where values or gradients that are not random differ from the
+    host's."""
     found = {}
     drawn = {"gumbel_softmax", "dropout", "multinomial", "bernoulli", "Normal.rsample"}
     for name, function in {**CALLS, **READING}.items():
@@ -293,7 +294,7 @@ def reads() -> dict[str, Any]:
 
 
 def steps(*names: str) -> dict[str, Any]:
-    """The cost of a step of each network."""
+    """Return the cost of a step of each network."""
     return {name: step(name).numbers() for name in names or STEPS}
 
 

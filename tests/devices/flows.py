@@ -153,7 +153,7 @@ def _metrics(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -> Any
 
 
 def _generated(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -> Any:
-    """Four tokens by a layer of attention whose keys and values are written into memory of a fixed length."""
+    """Return a program: attention generates four tokens, with keys and values written into memory of a fixed length."""
     place, heads, width, most = state["place"], 2, 16, 16
     with torch.inference_mode():
         if "table" not in state:
@@ -175,7 +175,7 @@ def _generated(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -> A
 
 
 def _generated_by_cat(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -> Any:
-    """Four tokens by a layer of attention whose keys and values grow, drawn from the largest three."""
+    """Return a program: attention generates four tokens, with growing keys and values; tokens are drawn from the three likeliest."""
     place, heads, width = state["place"], 2, 16
     with torch.no_grad():
         if "table" not in state:
@@ -195,7 +195,7 @@ def _generated_by_cat(torch: Any, net: Any, optimizer: Any, loss: Any, state: An
 
 
 def _with_loader(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -> None:
-    """A step with a batch that is brought from the host, without a wait."""
+    """Return a program: a step with a batch that is sent from the host without a wait."""
     x, y = _batch("cpu")
     x, y = x.to(state["place"], non_blocking=True), y.to(state["place"], non_blocking=True)
     optimizer.zero_grad()
@@ -211,7 +211,7 @@ def _checkpointed(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -
 
 
 def _penalised(torch: Any, net: Any, optimizer: Any, loss: Any, state: Any) -> None:
-    """A gradient penalty."""
+    """Return a program: a gradient penalty."""
     optimizer.zero_grad()
     x = state["x"].detach().requires_grad_()
     (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)

@@ -1,4 +1,5 @@
-"""Attention, activations' gradients and steps of optimisers by few kernels on the stand-in device, beside the CPU: ``python -m tests.devices.fused``."""
+"""Attention, gradients of activations and optimizer steps in few kernels on the stand-in device, compared with the CPU: ``python -m
+tests.devices.fused``."""
 from __future__ import annotations
 
 from typing import Any
@@ -23,7 +24,7 @@ def _attended(kind: Any, place: str, mask: Any, heads: int, shape: tuple[int, ..
 
 
 def attention() -> list[str]:
-    """Calls that differ, run another number of kernels than they should, or read values from the device."""
+    """Return calls that differ, launch more kernels than expected, or read values from the device."""
     torch.manual_seed(5)
     mask = torch.rand(6, 6) > 0.5
     mask[2] = False
@@ -61,7 +62,7 @@ def attention() -> list[str]:
 
 
 def products() -> list[str]:
-    """``addmm`` and ``baddbmm`` that differ from the CPU, with both derivatives, or are another number of kernels."""
+    """Return calls of ``addmm`` and ``baddbmm`` that differ from the CPU, with both derivatives, or launch another number of kernels."""
     wrong = []
     matrices, batches = [(3, 5), (5, 4)], [(2, 3, 5), (2, 5, 4)]
     for name, shapes, rest, kernels in (
@@ -86,7 +87,8 @@ def products() -> list[str]:
 
 
 def norms() -> list[str]:
-    """Group norms that differ from the CPU's, with both derivatives, or are more than a kernel each way (half precision with gradients is computed in single)."""
+    """Return group norms that differ from the CPU's, with both derivatives, or launch more than one kernel each in forward and backward
+    (half precision with gradients is computed in single precision)."""
     wrong = []
     for shape, groups in (((2, 4, 3, 3), 2), ((3, 6), 3), ((2, 4, 5), 4), ((2, 4, 2, 3, 2), 1)):
         for kind, near in ((torch.float32, 1e-4), (torch.float16, 2e-2), (torch.bfloat16, 1e-1)):
@@ -126,7 +128,8 @@ ACTIVATIONS: dict[str, tuple[Any, int]] = {  # with the kernels of the gradient
 
 
 def activations() -> list[str]:
-    """Activations whose gradients differ from the CPU's, at their ends too, launch more kernels than they need, or go to the host."""
+    """Return activations whose gradients differ from the CPU's, also at extreme values, launch more kernels than necessary, or use the
+    host."""
     wrong: list[str] = []
     told: list[str] = []
     table.on_fallback.append(told.append)
@@ -168,12 +171,12 @@ def _stepped(make: Any, place: str, layers: int = 1) -> tuple[Any, int]:
         with cost.counted() as counted:
             optimizer.step()
         kernels = sum(counted.kernels.values())
-        assert not counted.reads or step == 0  # the first write through a window asks whether it arrived
+        assert not counted.reads or step == 0  # the first write to a slice reads it back to check that it arrived
     return net[0].weight.detach().cpu(), kernels
 
 
 def optimizers() -> list[str]:
-    """Optimisers whose parameters differ after four steps, or that run more kernels than they need for two tensors."""
+    """Return optimizers whose parameters differ after four steps, or that launch more kernels than necessary for two tensors."""
     wrong = []
     for name, (make, most) in OPTIMIZERS.items():
         here, there = _stepped(make, "cpu"), _stepped(make, "npu")

@@ -1,4 +1,5 @@
-"""torch_npu's operators beside their formulas in torch, in float64: ``python -m tests.devices.fused_operators``.
+"""torch_npu's operators compared with their formulas in torch, in float64: ``python -m tests.devices.fused_operators``.
+MSTORCH_FAKE_DEVICE=Ascend must be set. Values and gradients of float32, float16 and bfloat16 are compared.
 
 MSTORCH_FAKE_DEVICE=Ascend must be set. Values and gradients of float32, float16 and bfloat16 are compared.
 """
@@ -20,7 +21,7 @@ TOLERANCE = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 TRIANGLE = oracle.ones(2048, 2048).triu(1).bool()
 ENDS = ([3, 5, 9], [3, 7, 11])
 # Keys (columns) to which each query (a row) attends (x), with pre_tockens=2 and next_tockens=1, as Ascend's documentation draws it: in mode 0 the
-# first query stands at the first key, in mode 4 the last query at the last key.
+# first query is aligned with the first key, in mode 4 the last query with the last key.
 BANDS = {
     "of mode 0": """
 xx.......
@@ -51,12 +52,12 @@ ROWS = oracle.tensor([[1, 2], [0, 1], [0, 2], [2, 1], [1, 0]])  # of five tokens
 
 
 def npu(value: Any) -> Any:
-    """An integer or boolean tensor of torch's on the device."""
+    """Return an integer or boolean tensor of torch on the device."""
     return torch.tensor(value.tolist(), dtype=getattr(torch, str(value.dtype).partition(".")[2])).npu()
 
 
 def formula(q: Any, k: Any, v: Any, scale: float, hidden: Any = None, pse: Any = None, inside: bool = True) -> Any:
-    """Attention of (B, N, S, D), as it is defined; rows that may attend to nothing give zeros."""
+    """Return attention of (B, N, S, D) by its definition; rows that are masked completely are zeros."""
     k, v = (item.repeat_interleave(q.shape[1] // item.shape[1], 1) for item in (k, v))
     scores = q @ k.transpose(-2, -1)
     scores = scores * scale if pse is None else (scores + pse) * scale if inside else scores * scale + pse
@@ -73,7 +74,7 @@ def away(queries: int, keys: int, before: int, after: int, shift: int) -> Any:
 
 
 def drawn(name: str) -> Any:
-    """A band of the table, True where nothing is attended to."""
+    """Return the band mask of a mode, True where a key is masked."""
     return oracle.tensor([[sign == "." for sign in row] for row in BANDS[name].split()])
 
 
@@ -349,12 +350,12 @@ def compared(name: str, function: Any, plain: Any, shapes: Shapes, kind: str) ->
 
 
 def _eight(found: Any, want: Any) -> bool:
-    """Return whether a tensor holds each row's figure 8 times."""
+    """Return whether a tensor holds each row's value 8 times."""
     return oracle.allclose(oracle.tensor(found.cpu().tolist()).double(), want.unsqueeze(-1).expand(*want.shape, 8), atol=1e-5)
 
 
 def results() -> list[str]:
-    """Return what is wrong with the further results (figures of rows, positions, integers), the refusals, and the number of kernels."""
+    """Return errors of the other results (values per row, positions, integers), of refusals, and of the number of kernels."""
     oracle.manual_seed(2)
     query = oracle.randn(2, 4, 6, 16).double()
     found = torch_npu.npu_fusion_attention(*[torch.tensor(query.tolist()).npu()] * 3, 4, "BNSD", scale=0.25)

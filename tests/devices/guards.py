@@ -1,4 +1,4 @@
-"""Values at the edges on a device, beside the CPU: ``python -m tests.devices.guards`` names what differs."""
+"""Extreme values on a device, compared with the CPU: ``python -m tests.devices.guards`` prints differences."""
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +13,7 @@ INF = float("inf")
 
 
 def _attended(mask: Any, kind: Any = torch.float32, **rest: Any) -> Callable[[str], list[Any]]:
-    """Attention whose mask hides some rows entirely: the result and the gradients of queries, keys and values."""
+    """Return the result of attention with a mask that hides some rows completely, and the gradients of queries, keys and values."""
 
     def run(place: str) -> list[Any]:
         torch.manual_seed(0)
@@ -33,7 +33,7 @@ def _hidden(*shape: int) -> Any:
 
 
 def _scores(place: str) -> list[Any]:
-    """Scores that are -inf in a whole row, under a causal mask."""
+    """Return scores that are -inf in a whole row, under a causal mask."""
     q, k, v = torch.ones(1, 1, 3, 4), torch.ones(1, 1, 3, 4), torch.arange(12.0).reshape(1, 1, 3, 4)
     q[0, 0, 1, 0] = -INF
     leaves = [item.to(place).requires_grad_() for item in (q, k, v)]
@@ -43,7 +43,7 @@ def _scores(place: str) -> list[Any]:
 
 
 def _layer(make: Callable[[], Any], call: Callable[..., Any]) -> Callable[[str], list[Any]]:
-    """A layer in training: its result and the gradients of its input and parameters."""
+    """Return a layer's result in training, and the gradients of its input and parameters."""
 
     def run(place: str) -> list[Any]:
         torch.manual_seed(0)
@@ -90,7 +90,7 @@ ATTENTION: dict[str, Callable[[str], list[Any]]] = {
 
 
 def attention() -> list[str]:
-    """Rows that may attend to nothing: what differs from the CPU, or is no number where the CPU's is."""
+    """Check attention with completely masked rows: the result must equal the CPU's, and be NaN only where the CPU's is."""
     wrong = []
     for name, run in ATTENTION.items():
         here, there = run("cpu"), [item.cpu() for item in run("npu")]
@@ -119,7 +119,7 @@ def _named(name: str) -> Callable[[Any], Any]:
 
 
 def edges() -> list[str]:
-    """Pointwise functions that differ at zeros, small, large and infinite numbers, forward and backward, by more than a hundred thousandth."""
+    """Return pointwise functions whose values or gradients differ by more than 1e-5 at zeros, small, large and infinite numbers."""
     wrong = []
     values = torch.tensor(NUMBERS)
     functions = {**{name: _named(name) for name in UNARY}, **{f"F.{name}": getattr(F, name) for name in LAYERS}}
@@ -132,7 +132,7 @@ def edges() -> list[str]:
                 found.sum().backward()
             results.append([found.detach().cpu().double(), *([] if x.grad is None else [x.grad.cpu().double()])])
         for way, here, there in zip(("forward", "backward"), *results):
-            least = 2e-38 if way == "forward" else 1e-15  # less is no normal number, or the difference of two numbers near one another
+            least = 2e-38 if way == "forward" else 1e-15  # smaller differences are denormal, or differences of nearly equal numbers
             near = (here - there).abs() <= 1e-5 * here.abs() + least
             bad = ~(near | (here == there) | (here.isnan() & there.isnan()))
             if bad.any():
@@ -141,7 +141,7 @@ def edges() -> list[str]:
 
 
 def after_inference() -> list[str]:
-    """Causal attention that is trained after a call of its shape in inference mode."""
+    """Check causal attention in training after a call of the same shape in inference mode."""
     results = []
     for place in ("cpu", "npu"):
         torch.manual_seed(0)
@@ -155,7 +155,7 @@ def after_inference() -> list[str]:
 
 
 def multiples() -> list[str]:
-    """Sums with a multiple that the dtype cannot hold, which raise as on the CPU."""
+    """Check that sums with an ``alpha`` that the dtype cannot hold raise, as on the CPU."""
     x = torch.ones(3, device="npu")
     wrong = []
     for name, call in {"add": lambda: x.add(x, alpha=1e60), "sub": lambda: x.sub(x, alpha=1e60), "addcmul": lambda: torch.addcmul(x, x, x, value=1e60),
@@ -170,7 +170,7 @@ def multiples() -> list[str]:
 
 
 def losses() -> list[str]:
-    """Losses at probabilities of 0 and 1."""
+    """Check losses at probabilities of 0 and 1."""
     wrong = []
     p, t = torch.tensor([0.0, 0.0, 1.0, 1.0, 0.5, 1e-6]), torch.tensor([1.0, 0.0, 1.0, 0.0, 0.25, 0.0])
     for name, call in {
@@ -190,7 +190,7 @@ def losses() -> list[str]:
 
 
 def at_infinity() -> list[str]:
-    """Losses of classes at infinite logits and of rows that are ignored, in memory that held other numbers before."""
+    """Check losses of classes at infinite logits and of ignored rows, in memory that held other numbers before."""
     wrong = []
     rows = [[-INF, 0.0, 0.0], [-INF, 0.0, -INF], [INF, 0.0, 1.0], [-1e38, INF, 0.0], [0.0, float("nan"), 1.0], [0.0, 1.0, 2.0]]
     for reduction in ("none", "sum", "mean"):
@@ -209,19 +209,19 @@ def at_infinity() -> list[str]:
     return wrong
 
 
-# Rows whose primitives the 910B was seen to refuse, or to get wrong: they must not be asked for again.
+# Rows whose primitives failed or were wrong on a 910B: they must not be called again.
 REFUSED = ("AvgPool1D", "AvgPool2D", "Im2ColExt", "IsInf", "Square", "ReduceAny", "Var", "SoftmaxBackward", "LogSoftmaxGrad", "Index")
 
 
 def _batched(x: Any) -> Any:
-    """Gradients of a sum for each row of a matrix: what repeats them is a window on a row, which is a view itself."""
+    """Return the gradients of a sum for each row of a matrix; they are expanded views of a row."""
     y = x.detach()[0, 0].requires_grad_()
     (found,) = torch.autograd.grad(y.sum(0), y, torch.eye(8, device=x.device), is_grads_batched=True)
     return x[0, 0] * found
 
 
 def ways_round() -> list[str]:
-    """Operations with a way round what the 910B refuses: what differs from the CPU, and kernels that were asked for all the same."""
+    """Check operations that avoid primitives that fail on a 910B: results must equal the CPU's, without these primitives."""
     wrong = []
     x = torch.randn(2, 4, 6, 8)
     calls: dict[str, Callable[[Any], Any]] = {
@@ -248,7 +248,7 @@ def ways_round() -> list[str]:
 
 
 def regions() -> list[str]:
-    """autocast regions of one type of device that cast another's tensors, or not their own."""
+    """Check that autocast regions of a device type cast the tensors of this device, and no others."""
     wrong, bf16, f16 = [], torch.bfloat16, torch.float16
     for regions, expected in {
         (("cpu", bf16),): (bf16, torch.float32), (("npu", f16),): (torch.float32, f16), (("cpu", bf16), ("npu", f16)): (bf16, f16),
@@ -270,7 +270,7 @@ def regions() -> list[str]:
 
 
 def overlaps() -> list[str]:
-    """Writes whose operands lie in the memory that is written: what differs from the CPU (the stand-in refuses to read while it writes)."""
+    """Check writes whose operands overlap the written memory (the stand-in device refuses to read memory that it writes)."""
     wrong = []
     programs: dict[str, Callable[[Any, Any], Any]] = {
         "shifted": lambda x, i: x[1:].copy_(x[:-1]), "shifted back": lambda x, i: x[:-1].copy_(x[1:]), "turned": lambda x, i: x.copy_(x.t()),

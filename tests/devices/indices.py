@@ -1,4 +1,4 @@
-"""The choice of one of several devices by a process: another one is refused by name in every way. Prints what is wrong."""
+"""A process that uses one of several devices: each way to use another one raises an error that names it. Prints failures."""
 from __future__ import annotations
 
 import io
@@ -56,7 +56,7 @@ def _entered(context: Any) -> None:
 
 
 def _open() -> dict[str, Callable[[], Any]]:
-    """Return calls by name that scripts make before they choose a device; none of them may bind the process to a device."""
+    """Return calls that scripts make before they choose a device, by name; none of them may bind the process to a device."""
     npu, layer, accelerator = torch.npu, nn.Linear(2, 2), torch.accelerator
     return {
         "manual_seed": lambda: torch.manual_seed(0), "npu.manual_seed": lambda: npu.manual_seed(1), "manual_seed_all": lambda: npu.manual_seed_all(1),
@@ -98,7 +98,7 @@ def binding_too_early() -> list[str]:
 
 
 def refused() -> list[str]:
-    """Ways to name another device than the one that is in use, which are to raise and say so."""
+    """Return the ways to name a device other than the current one that do not raise an error about it."""
     found = []
     torch.npu.set_device(2)
     here = torch.zeros(2, device="npu")
@@ -109,7 +109,7 @@ def refused() -> list[str]:
             try:
                 way()
             except RuntimeError as error:
-                if words not in str(error) and "torch.npu.device_count() is 8" not in str(error):  # torch's own words for files
+                if words not in str(error) and "torch.npu.device_count() is 8" not in str(error):  # torch's own messages for files
                     found.append(f"{name} of npu:{i}: {error}")
             else:
                 found.append(f"{name} of npu:{i} is not refused")

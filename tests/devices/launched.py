@@ -60,14 +60,14 @@ def _example(name: str) -> Callable[[str], Program]:
             group["foreach"] = True
         for layer in model.modules():
             if "Dropout" in type(layer).__name__:
-                layer.p = 0.0  # its numbers are a copy from the host where the stand-in draws them
+                layer.p = 0.0  # the stand-in device copies random numbers from the host
         return model.to(place), optimizer, example.batch, example.loss
 
     return make
 
 
 def _transformer(layers: int, causal: bool, images: bool, autocast: bool = False, clip: bool = False) -> Callable[[str], Program]:
-    """A GPT, or a ViT, with attention as torch has it."""
+    """Return a GPT, or a ViT, with torch's attention layers."""
 
     def make(place: str) -> Program:
         torch = _torch()
@@ -189,13 +189,13 @@ def by_torch(name: str) -> Counter[str]:
     for _ in range(2):
         _once(model, optimizer, batch(), loss)
     parts = batch()
-    with torch.backends.mkldnn.flags(enabled=name != "LSTM"), Counting():  # whose LSTM is one kernel a layer, where others go step by step
+    with torch.backends.mkldnn.flags(enabled=name != "LSTM"), Counting():  # its LSTM is one kernel a layer, where others go step by step
         _once(model, optimizer, parts, loss)
     return counts
 
 
 def by_mstorch(name: str) -> Any:
-    """The cost of a step on the stand-in device."""
+    """Return the cost of a step on the stand-in device."""
     torch = _torch()
     from mstorch._backend import cost
 
@@ -210,7 +210,7 @@ def by_mstorch(name: str) -> Any:
 
 
 def main(library: str, *names: str) -> None:
-    """Print a line of JSON: of each step the kernels by name, and of mstorch's the copies and reads by who asked."""
+    """Print a line of JSON: the kernels of each step by name; for mstorch also copies and reads by their cause."""
     if library == "show":
         importlib.import_module("mstorch").install()
         for name in names:

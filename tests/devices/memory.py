@@ -12,14 +12,14 @@ Counted = tuple[int, int]
 
 
 def asked(run: Callable[[], Any]) -> tuple[int, int, int]:
-    """Kernels that ran, bytes that went up, reads."""
+    """Return the numbers of kernels, of bytes sent to the device, and of reads."""
     with cost.counted() as found:
         run()
     return sum(found.kernels.values()), sum(found.copied.values()), sum(found.reads.values())
 
 
 def views() -> list[str]:
-    """A view launches nothing and shares its base's memory."""
+    """Check that a view launches nothing and shares its base's memory."""
     x = torch.zeros(4, 6, 8, device="npu")
     made: dict[str, Callable[[], Any]] = {
         "view": lambda: x.view(24, 8), "transpose": lambda: x.transpose(0, 2), "part": lambda: x[1:3, ::2], "select": lambda: x[2],
@@ -31,10 +31,10 @@ def views() -> list[str]:
 
 
 def writes() -> list[str]:
-    """A write touches its window alone, and every tensor over the memory sees it."""
+    """Check that a write changes only its slice, and that every tensor that shares the memory sees it."""
     x = torch.zeros(64, 100, device="npu")
     row = torch.ones(100, device="npu")
-    x.mul_(2)  # the number goes up once
+    x.mul_(2)  # the number is sent once
     programs: dict[str, tuple[Callable[[], Any], int, int]] = {  # kernels, bytes written
         "fill": (lambda: x[3].fill_(2), 1, 400), "zero": (lambda: x[:, 5].zero_(), 1, 256), "number": (lambda: x.__setitem__(4, 1.5), 1, 400),
         "copy": (lambda: x[7].copy_(row), 1, 400), "assigned": (lambda: x.__setitem__(8, row), 1, 400),
@@ -52,7 +52,7 @@ def writes() -> list[str]:
 
 
 def factories() -> list[str]:
-    """Memory that is filled with a number is filled by the device."""
+    """Check that the device fills new memory with a number."""
     like = torch.ones(3, 4, device="npu")
     made: dict[str, Callable[[], Any]] = {
         "zeros": lambda: torch.zeros(9, 9, device="npu"), "ones": lambda: torch.ones(9, device="npu", dtype=torch.bfloat16),
@@ -64,7 +64,7 @@ def factories() -> list[str]:
 
 
 def cache() -> list[str]:
-    """A cache of keys costs the same for each token."""
+    """Check that a cache of keys and values costs the same for each token."""
     keys = torch.zeros(2, 4, 1000, 16, device="npu")
     token = torch.ones(2, 4, 1, 16, device="npu")
     costs = []
@@ -76,7 +76,7 @@ def cache() -> list[str]:
 
 
 def sharing() -> list[str]:
-    """Gradients have memory of their own; ``.data``, ``set_``, ``resize_`` and ``out=`` are what they are on the host."""
+    """Check that gradients have their own memory, and that ``.data``, ``set_``, ``resize_`` and ``out=`` behave as on the host."""
     found = []
     a, b = (torch.ones(3, device="npu", requires_grad=True) for _ in range(2))
     (a.view(1, 3) + b).sum().backward()
@@ -87,7 +87,7 @@ def sharing() -> list[str]:
     base = torch.zeros(4, device="npu")
     grown = base[:2]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that out= grows
+        warnings.simplefilter("ignore")  # the warning that out= is resized
         torch.add(torch.ones(6, device="npu"), 1, out=base)
     if grown.tolist() != [2.0, 2.0] or base.untyped_storage().nbytes() != 24:
         found.append("out= that grows leaves its views behind")
@@ -107,5 +107,5 @@ def sharing() -> list[str]:
 
 if __name__ == "__main__":
     if not device_memory.stand_in:
-        device_memory.writes_reach_base()  # which writes once, to find out
+        device_memory.writes_reach_base()  # which writes once to find out
     print(views() + writes() + factories() + cache() + sharing())

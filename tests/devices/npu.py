@@ -36,7 +36,7 @@ def _untimed() -> list[str]:
 
 
 def _of_torch() -> list[str]:
-    """torch.Stream and torch.Event are the device's, unless the CPU is named."""
+    """Check that torch.Stream and torch.Event are the device's, unless the CPU is named."""
     start, end = (torch.Event("npu", enable_timing=True) for _ in range(2))
     side, before = torch.Stream(device="npu:0", priority=-1), torch.accelerator.current_stream()
     start.record(side)
@@ -69,7 +69,7 @@ class _Batch:
 
 
 def _pinned() -> list[str]:
-    """Loaders pin what can be pinned, without a warning that there is no accelerator; the memory is ordinary, and says so."""
+    """Check that loaders pin tensors without a warning about a missing accelerator; the memory is ordinary, and ``is_pinned`` says so."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         own = list(torch.utils.data.DataLoader([1, 2], 1, collate_fn=lambda _: {"own": (_Batch(), "a")}, pin_memory=True))
@@ -94,7 +94,7 @@ def _streams() -> list[str]:
 
 
 def _scaled() -> list[str]:
-    torch.manual_seed(0)  # with other weights the scaled gradients may overflow, and the step is rightly left out
+    torch.manual_seed(0)  # with other weights the scaled gradients may overflow, and the step is correctly skipped
     net = torch.nn.Linear(4, 2).npu()
     optimizer, scaler = torch.optim.AdamW(net.parameters(), lr=0.1), torch.npu.amp.GradScaler()
     before = net.weight.detach().clone()
@@ -127,7 +127,7 @@ def _memory() -> list[str]:
     torch.npu.empty_cache()
     same = set(torch.npu.memory_stats()) == set(torch.accelerator.memory_stats()) >= {"allocated_bytes.all.peak"}
     free, total = torch.npu.mem_get_info()
-    known = 0 < free <= total == torch.npu.get_device_properties("npu").total_memory  # device_map="auto" goes by it
+    known = 0 < free <= total == torch.npu.get_device_properties("npu").total_memory  # device_map="auto" relies on it
     return [] if kinds == [int, int, str, int, str, int] and same and known else [f"memory: {kinds}"]
 
 
@@ -167,7 +167,7 @@ def _inside() -> list[str]:
 
 
 def _complex() -> list[str]:
-    """Gradients of the parts of complex numbers."""
+    """Check gradients of the parts of complex numbers."""
     functions: dict[str, Any] = {
         "real": lambda z: z.real, "imag": lambda z: z.imag, "abs": lambda z: z.abs(), "product": lambda z: (z * z.conj() * z).imag,
         "made": lambda z: torch.complex(z.imag, z.real).imag, "view": lambda z: torch.view_as_real(z)[..., 1], "sgn": lambda z: z.sgn().real,
@@ -185,7 +185,7 @@ def _complex() -> list[str]:
 
 
 def _windows() -> list[str]:
-    """Windows on a storage beyond the tensor, elements put by position, and snapshots of what is written."""
+    """Check views of a storage beyond the tensor, elements written by position, and copies of tensors that are written to."""
     x = (torch.arange(6.0) + 1).reshape(2, 3).npu()
     seen = x.diagonal().as_strided((2, 2), (1, 2)).tolist()
     leaf = torch.tensor([2.0], device="npu", requires_grad=True)
@@ -197,7 +197,7 @@ def _windows() -> list[str]:
 
 
 def _leaves() -> list[str]:
-    """Leaves that are written by index without autograd stay leaves, and are trained on."""
+    """Check that leaves that are written by index without autograd stay leaves, and can be trained."""
     writes: dict[str, Any] = {
         "mask": lambda x: x.__setitem__(x > 0, 2.0), "positions": lambda x: x.__setitem__([0, 1], 2.0),
         "both": lambda x: x[1:].__setitem__(torch.tensor([0], device="npu"), 2.0), "added": lambda x: x.__setitem__([0], x[[0]] + 1),
@@ -218,7 +218,7 @@ def _leaves() -> list[str]:
 
 
 def _halves() -> list[str]:
-    """Numbers that half precision has not, beside tensors that are in it, and the dtype of gradients."""
+    """Check numbers that half precision cannot hold next to half-precision tensors, and the dtype of gradients."""
     functions: dict[str, Any] = {
         "mul": lambda x: x * 1e-8, "div": lambda x: x / 1e5, "under": lambda x: 1e5 / x, "in place": lambda x: x.clone().mul_(1e-3),
         "amax": lambda x: x.amax(0), "max": lambda x: x.max(), "prod": lambda x: (x * 0).prod(0), "maximum": lambda x: torch.maximum(x, x * 2),

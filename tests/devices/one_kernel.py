@@ -1,4 +1,5 @@
-"""Functions that are one kernel on the stand-in device, forward and backward, beside the CPU: ``python -m tests.devices.one_kernel``.
+"""Functions that are one kernel on the stand-in device, forward and backward, compared with the CPU: ``python -m
+tests.devices.one_kernel``.
 
 Values, gradients and second derivatives in all floating dtypes, of contiguous and of transposed operands; and the number of kernels.
 """
@@ -30,7 +31,7 @@ class Case:
         self.function, self.shapes, self.leaves, self.most, self.second, self.other = function, shapes, leaves, (forward, backward), second, other
 
     def computed(self, place: str, kind: Any, transposed: bool) -> tuple[list[Any], list[int], str]:
-        """Return the result and the gradients, the kernels there and back, and the name of the node."""
+        """Return the result and the gradients, the kernels of forward and backward, and the name of the node."""
         torch.manual_seed(3)
         given = []
         for number, shape in enumerate(self.shapes):
@@ -52,7 +53,7 @@ class Case:
 
 
 def _loss(name: str, other: Callable[[Any], Any] = lambda y: y, leaves: int = 1, extra: int = 0, **rest: Any) -> dict[str, Case]:
-    """Return the cases of a loss of a target and ``extra`` weights: with each reduction, and of numbers."""
+    """Return the cases of a loss of a target and ``extra`` weights, with each reduction, and for Python numbers."""
     probability, huber = int(name == "binary_cross_entropy"), int(name == "huber_loss")
 
     def of(how: str) -> Callable[..., Any]:
@@ -98,7 +99,7 @@ CASES: dict[str, Case] = {
 
 
 def ends() -> list[str]:
-    """Losses that differ from the CPU's at infinities, NaN and the ends of their branches."""
+    """Return losses that differ from the CPU's at infinities, NaN and the ends of their branches."""
     wrong = []
     inf, nan = float("inf"), float("nan")
     x = torch.tensor([-inf, -200.0, -1.0, -0.5, 0.0, 0.5, 1.0, 200.0, inf, nan])
@@ -115,7 +116,7 @@ def ends() -> list[str]:
 
 
 def values() -> list[str]:
-    """Cases that differ from the CPU, or launch more kernels than they need."""
+    """Return cases that differ from the CPU, or launch more kernels than necessary."""
     wrong = []
     for name, case in CASES.items():
         for kind in case.kinds:

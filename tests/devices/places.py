@@ -1,4 +1,4 @@
-"""Devices of results on the stand-in device, while new tensors are made on the CPU: ``python -m tests.devices.places``."""
+"""Devices of results on the stand-in device while the default device is the CPU: ``python -m tests.devices.places``."""
 from __future__ import annotations
 
 import inspect
@@ -20,7 +20,7 @@ def _own_view(x: Any, at: Any) -> Any:
 
 
 def _smaller(x: Any, fill: Callable[[Any], Any]) -> Any:
-    """A part of a tensor that is filled with less than it holds, by ``out=``, and written to then: its base sees both."""
+    """Return a tensor and its base after ``out=`` shrank the tensor and a write followed: both must see the write."""
     base = x * 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -73,7 +73,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "normal of deviations": lambda x: torch.normal(0.0, x), "multinomial": lambda x: torch.multinomial(x, 2), "poisson": torch.poisson,
     "categorical": lambda x: torch.distributions.Categorical(x).sample(), "trials": lambda x: torch.distributions.Bernoulli(x).sample(),
 }  # fmt: skip
-ARGUMENTS: dict[str, tuple[Any, ...] | None] = {  # of what makes tensors; None for what takes more than a size
+ARGUMENTS: dict[str, tuple[Any, ...] | None] = {  # functions that create tensors; None if they need more than a size
     "linspace": (0, 1, 3), "logspace": (0, 1, 3), "full": ((2,), 1.0), "randint": (3, (2,)), "tensor": ([1.0],), "as_tensor": ([1.0],),
     "asarray": ([1.0],), "tril_indices": (2, 2), "triu_indices": (2, 2), "normal": (0.0, 1.0, (2,)), "empty_strided": ((2,), (1,)),
     "empty_permuted": ((2, 3), (0, 1)), "scalar_tensor": (1.0,), "full_like": (X, 1), "randint_like": (X, 3), "range": (0, 3),
@@ -86,7 +86,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def functions() -> list[str]:
-    """Functions of a device's tensors whose results are elsewhere, or other than the CPU's."""
+    """Return functions of device tensors whose results are elsewhere, or differ from the CPU's."""
     wrong = []
     for name, function in FUNCTIONS.items():
         here, there = _flat(function(X, LABELS)), _flat(function(X.npu(), LABELS.npu()))
@@ -159,7 +159,7 @@ def leaves() -> list[str]:
 
 
 def modules() -> list[str]:
-    """Modules that were moved to the device before they knew their sizes, or whose outputs are elsewhere."""
+    """Return modules that are moved to the device before their lazy parameters are initialized, or whose outputs are elsewhere."""
     wrong = []
     lazy = torch.nn.LazyLinear(2).npu()
     adaptive = torch.nn.AdaptiveLogSoftmaxWithLoss(3, 3, [1]).npu()
@@ -179,7 +179,7 @@ def _write_part(z: Any, y: Any) -> None:
 
 
 def overwritten() -> list[str]:
-    """Gradients of what was written over, recorded or not, that are elsewhere or not the CPU's."""
+    """Return gradients of overwritten tensors, recorded or not, that are elsewhere or differ from the CPU's."""
     writes: list[Callable[[Any, Any], Any]] = [
         _write_all, _write_part, lambda z, y: z.copy_(y), lambda z, y: z.zero_(), lambda z, y: z[1:].zero_(), lambda z, y: z.fill_(2),
         lambda z, y: z.eq_(y), lambda z, y: z.sgn_(), lambda z, y: z.masked_fill_(z > 1, 0), lambda z, y: z.floor_(),
@@ -201,7 +201,7 @@ def overwritten() -> list[str]:
 
 
 def _parts(made: Any) -> list[Any]:
-    """The tensors that a sparse tensor consists of."""
+    """Return the tensors that a sparse tensor consists of."""
     if made.layout is torch.sparse_coo:
         return [made._indices(), made._values()]
     rows = made.layout in (torch.sparse_csr, torch.sparse_bsr)
@@ -209,7 +209,7 @@ def _parts(made: Any) -> list[Any]:
 
 
 def sparse() -> list[str]:
-    """Sparse tensors of which a part is elsewhere than the tensor, or whose elements are not the CPU's."""
+    """Return sparse tensors with a part on another device, or whose elements differ from the CPU's."""
     dense = torch.tensor([[0, 1.0, 2], [0, 3.0, 0]])
     calls: dict[str, Callable[[Any, Any], Any]] = {
         "coo": lambda x, s: s, "csr": lambda x, s: x.to_sparse_csr(), "csc": lambda x, s: x.to_sparse_csc(), "bsr": lambda x, s: x.to_sparse_bsr((1, 3)),
@@ -244,7 +244,7 @@ _OF_ROWS: dict[str, Callable[[Any], Any]] = {
 
 
 def _trained(place: str, make: Callable[[Any], Any]) -> Any:
-    """A table whose gradients are sparse after four steps."""
+    """Return a table with sparse gradients after four steps."""
     table = torch.nn.Embedding.from_pretrained(torch.linspace(-1, 1, 18).reshape(6, 3).to(place), freeze=False, sparse=True)
     optimizer = make(list(table.parameters()))
     for i in range(4):

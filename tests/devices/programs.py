@@ -1,4 +1,5 @@
-"""Kernels, copies and reads of calls and of parts of programs, beside torch's: ``python -m tests.devices.programs torch|mstorch [name…]``.
+"""Kernels, copies and reads of calls and of parts of programs, compared with torch's: ``python -m tests.devices.programs torch|mstorch
+[name…]``.
 
 torch's kernels are the calls of its dispatcher on the CPU, as in ``launched.py``; mstorch's are counted on the stand-in device
 (MSTORCH_FAKE_DEVICE=Ascend). Each program is a function of a device that returns a function, whose third call is counted.
@@ -173,7 +174,7 @@ def by_mstorch(name: str) -> Any:
 
 
 def main(library: str, *names: str) -> None:
-    """Print a line of JSON: of each program the kernels by name, and of mstorch's also casts, copies, bytes and reads."""
+    """Print a line of JSON: the kernels of each program by name; for mstorch also casts, copies, bytes and reads."""
     if library == "show":
         importlib.import_module("mstorch").install()
         for name in names or PROGRAMS:

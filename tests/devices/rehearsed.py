@@ -33,7 +33,7 @@ def devices() -> list[str]:
 
 
 def streams() -> list[str]:
-    """Streams and events are MindSpore's."""
+    """Check that streams and events are MindSpore's."""
     before, side = torch.npu.current_stream(), torch.npu.Stream()
     first, last = (torch.npu.Event(enable_timing=True) for _ in range(2))
     first.record()
@@ -50,7 +50,7 @@ def streams() -> list[str]:
     return [] if good and {"stream", "event.wait", "event.synchronize", "synchronize"} <= told else [f"streams: {inside}, {told}"]
 
 
-DRAWS: dict[str, tuple[Callable[[], Any], float, float]] = {  # with mean and standard deviation
+DRAWS: dict[str, tuple[Callable[[], Any], float, float]] = {  # the mean and the standard deviation
     "rand": (lambda: torch.rand(4000, device="npu"), 0.5, 0.289), "randn": (lambda: torch.randn(4000, device="npu"), 0, 1),
     "randint": (lambda: torch.randint(2, 6, (4000,), device="npu").float(), 3.5, 1.118), "rand_like": (lambda: torch.rand_like(torch.ones(4000, device="npu")), 0.5, 0.289),
     "normal": (lambda: torch.normal(2.0, 3.0, (4000,), device="npu"), 2, 3), "normal of tensors": (lambda: torch.normal(torch.full((4000,), 2.0, device="npu"), 3.0), 2, 3),
@@ -65,7 +65,7 @@ DRAWS: dict[str, tuple[Callable[[], Any], float, float]] = {  # with mean and st
 
 
 def draws() -> list[str]:
-    """Random numbers are the device's: of its stream, on it, without a read, with the moments that they are to have."""
+    """Check that random numbers come from the device's stream, are on the device, need no read, and have the expected moments."""
     wrong = []
     for name, (draw, mean, deviation) in DRAWS.items():
         draw()
@@ -74,7 +74,7 @@ def draws() -> list[str]:
         first = draw()
         if not any(asked in rehearsal.DRAWS for asked, _ in rehearsal.calls[before:]) or not first.is_npu:
             wrong.append(f"{name} is not drawn by the device")
-        if sum(fake.transfers.values()) > reads and name not in ("Normal", "Bernoulli", "Categorical"):  # which look at their parameters
+        if sum(fake.transfers.values()) > reads and name not in ("Normal", "Bernoulli", "Categorical"):  # they read their parameters
             wrong.append(f"{name} reads values")
         if abs(first.mean().item() - mean) > 0.08 * max(deviation, 1) or abs(first.std().item() - deviation) > 0.08 * max(deviation, 0.1):
             wrong.append(f"{name}: {first.mean().item()}, {first.std().item()}")
@@ -90,7 +90,7 @@ def draws() -> list[str]:
     return wrong if torch.equal(torch.rand(3, device="npu", generator=own), torch.rand(3, device="npu")) else [*wrong, "a generator of its own"]
 
 
-# A call, how many kernels it may launch beside the one that draws, and how many arrays of the host it may send.
+# A call, how many kernels it may launch besides the one that draws, and how many host arrays it may send.
 LAUNCHES: dict[str, tuple[Callable[[], Any], int, int]] = {
     "rand": (lambda: torch.rand(40, device="npu"), 0, 0), "randn": (lambda: torch.randn(40, device="npu"), 0, 0),
     "uniform_": (lambda: torch.empty(4, 5, device="npu").uniform_(-0.5, 0.5), 3, 0), "exponential_": (lambda: torch.empty(40, device="npu").exponential_(), 5, 0),
@@ -113,7 +113,7 @@ def launches() -> list[str]:
 
 
 def defaults() -> list[str]:
-    """A default device holds for what is drawn, too."""
+    """Check that a default device also applies to random functions."""
     with torch.device("npu"):
         made = {"rand": torch.rand(2), "randperm": torch.randperm(3), "layer": torch.nn.Linear(2, 2).weight, "normal": torch.normal(0.0, 1.0, (2,))}
     return [name for name, tensor in made.items() if not tensor.is_npu]
@@ -128,7 +128,7 @@ def arrays() -> list[str]:
 
 
 def lost() -> list[str]:
-    """Return what is wrong on a device whose writes into a part of a base are lost: the base is made anew, and a warning says so."""
+    """Check a device on which writes to a part of a base are lost: the base is replaced, with a warning."""
     rehearsed.loses_writes.append(True)
     x = torch.zeros(4, 5, device="npu")
     with warnings.catch_warnings(record=True) as told:

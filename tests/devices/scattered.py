@@ -1,4 +1,4 @@
-"""Reductions of what is scattered, on the stand-in device beside the CPU: ``python -m tests.devices.scattered`` prints what differs."""
+"""Scatter reductions on the stand-in device, compared with the CPU: ``python -m tests.devices.scattered`` prints differences."""
 from __future__ import annotations
 
 import itertools
@@ -29,7 +29,7 @@ def _given(case: Case, place: str) -> tuple[Any, Any, Any]:
 
 
 def _reduced(case: Case, place: str) -> tuple[list[Any], cost.Cost]:
-    """The result and the gradients, and what both cost."""
+    """Return the result and the gradients, and the cost of forward and backward."""
     kind, _, _, dim, how, included, rows = case
     x, source, index = _given(case, place)
     leaves = [item.requires_grad_() for item in (x, source)] if kind.is_floating_point else []
@@ -45,7 +45,7 @@ def _reduced(case: Case, place: str) -> tuple[list[Any], cost.Cost]:
 
 
 def differing() -> list[str]:
-    """The calls whose result or gradients differ from the CPU's, that the host computes, that read a value or send more than a number."""
+    """Return the calls whose result or gradients differ from the CPU's, that run on the host, read a value, or send more than a number."""
     wrong: list[str] = []
     told: list[str] = []
     on_fallback.append(told.append)
@@ -65,9 +65,9 @@ def differing() -> list[str]:
 
 
 def composed() -> list[str]:
-    """The reductions that the stand-in does not compute by the device's row."""
+    """Return the reductions that the stand-in device does not compute by the device's row."""
     fake.replaced.clear()
-    for how in ("sum", "mean", "amax", "amin"):  # the CPU has no kernel of products in place
+    for how in ("sum", "mean", "amax", "amin"):  # the CPU has no kernel for in-place products
         _reduced((torch.float32, (4, 5), (6, 5), 0, how, False, False), "npu")
     return ["scatter_reduce"] * fake.replaced["scatter_reduce"]
 

@@ -11,7 +11,7 @@ from mstorch._core import cuda_names
 
 
 def _before() -> list[str]:
-    """Without the switch: no GPU, one warning, and a device that is named then is the Ascend device afterwards."""
+    """Check the state without the switch: no GPU, one warning; a device named "cuda" is the Ascend device later."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         answers = [torch.cuda.is_available() for _ in range(3)]
@@ -29,7 +29,7 @@ def _before() -> list[str]:
 
 
 def _places() -> list[str]:
-    """Ways to say cuda, each of which gives a tensor on npu:0 with the values."""
+    """Check that each way to name cuda gives a tensor on npu:0 with the right values."""
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     file = io.BytesIO()
     torch.save(x, file)
@@ -74,7 +74,7 @@ def _places() -> list[str]:
 
 
 def _of_cuda() -> list[str]:
-    """Return the functions of torch.cuda whose answers are not those of torch.npu, and what else is wrong."""
+    """Return the functions of torch.cuda whose results differ from those of torch.npu, and other errors."""
     cuda: Any = torch.cuda
     names = (
         "is_available device_count current_device is_initialized is_bf16_supported get_device_name memory_allocated "
@@ -106,7 +106,7 @@ def _of_cuda() -> list[str]:
 
 
 def _types() -> list[str]:
-    """Tensor types of cuda and npu, as classes and as words."""
+    """Check tensor types of cuda and npu, as classes and as strings."""
     x = torch.tensor([1.0, 2.0])
     cuda: Any = torch.cuda
     there = x.cuda()
@@ -128,7 +128,7 @@ def _types() -> list[str]:
 
 
 def _precision() -> list[str]:
-    """autocast and GradScaler of cuda are the device's, by each of their names."""
+    """Check that autocast and GradScaler of cuda are the device's, under each of their names."""
     x = torch.ones(2, 2, device="cuda")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -149,7 +149,7 @@ def _precision() -> list[str]:
 
 
 def _random() -> list[str]:
-    """Streams of the device: seeds, states and generators steer what is drawn there, and the host's numbers stay their own."""
+    """Check that seeds, states and generators control the device's random numbers, and leave the host's unchanged."""
     draws: dict[str, Any] = {
         "rand": lambda **rest: torch.rand(5, device="cuda", **rest), "randn": lambda **rest: torch.randn(2, 2, device="npu", **rest),
         "randint": lambda **rest: torch.randint(0, 99, (5,), device="cuda:0", **rest),
@@ -178,7 +178,8 @@ def _random() -> list[str]:
 
 
 def _environment() -> list[str]:
-    """CUDA_VISIBLE_DEVICES and ASCEND_RT_VISIBLE_DEVICES may not say two things; what asks by torch's inner names is told the same."""
+    """Check that CUDA_VISIBLE_DEVICES and ASCEND_RT_VISIBLE_DEVICES may not differ, and that torch's private functions agree with the
+    public ones."""
     kind, made = torch.ones(2).cuda().device.type, torch.device("cuda")
     checks = {
         "types": kind == "npu" == made.type and kind == "cuda" and "cuda" == made.type and kind in ("cpu", "cuda"),

@@ -329,7 +329,7 @@ _WORDS = {
 
 
 def on_cpu(script: str) -> str:
-    """The script with gloo, and the CPU where it names a device."""
+    """Return the script with gloo, and with the CPU where it names a device."""
     for word, other in _WORDS.items():
         script = script.replace(word, other)
     return script
@@ -343,7 +343,7 @@ def nearby(mine: list[str], theirs: list[str], most: float) -> bool:
 
 
 def main(place: str) -> None:
-    """Run all scripts; the first process prints what it printed, by name."""
+    """Run all scripts; the first process prints its outputs, by name."""
     box = {"FOLDER": os.path.join(tempfile.gettempdir(), f"scripts_of_two_{place}_{os.environ['MASTER_PORT']}")}
     os.makedirs(box["FOLDER"], exist_ok=True)
     for name, script in SCRIPTS.items():

@@ -330,7 +330,7 @@ WORDS = {
 
 
 def on_cpu(script: str) -> str:
-    """The script without torch_npu, with the CPU where it names a device."""
+    """Return the script without torch_npu, with the CPU where it names a device."""
     kept = script.replace("try:\n    import torch_npu\nexcept ImportError:\n    torch_npu = None\n", "torch_npu = None\n")
     kept = "\n".join(line for line in kept.splitlines() if not line.startswith(("import torch_npu", "from torch_npu"))) + "\n"
     for word, other in WORDS.items():

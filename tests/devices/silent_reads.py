@@ -26,7 +26,7 @@ _reads: list[None] = []
 
 
 def _there(value: Any, leaves: list[Any]) -> Any:
-    """A sample with its tensors on the device; those that require grad are new leaves."""
+    """Return a sample with its tensors on the device; those that require grad are new leaves."""
     if isinstance(value, torch.Tensor):
         made = databases.ours(value.detach(), []).to("npu")
         if value.requires_grad:
@@ -49,7 +49,7 @@ def _reads_in_silence(call: Callable[[], Any]) -> tuple[bool, Any]:
 
 
 def found(text: str = "") -> dict[str, str]:
-    """The operators, each with "there", "back" or both."""
+    """Return the operators that read, each with "there" (forward), "back" (backward) or both."""
     fake.on_transfer.append(lambda: _reads.append(None))
     on_fallback.append(_announced.append)
     told = {}
@@ -62,7 +62,7 @@ def found(text: str = "") -> dict[str, str]:
             samples = databases._chosen(list(info.sample_inputs("cpu", torch.float32, requires_grad=bool(info.supports_autograd))))
             function = databases._counterpart(info.name, info.op)
         except (databases.Missing, RuntimeError):
-            continue  # what mstorch lacks, or torch's CPU build
+            continue  # operators that mstorch, or torch's CPU build, lacks
         ways = set()
         for sample in samples[:6]:
             try:

@@ -99,7 +99,7 @@ def operations() -> list[str]:
 
 
 def _losses(name: str, place: str, steps: int) -> tuple[list[float], int]:
-    """The losses of some steps, and the most transfers of one of them."""
+    """Return the losses of some steps, and the largest number of transfers in one of them."""
     torch.manual_seed(0)
     example = importlib.import_module(name)
     model, optimizer = example.build()
@@ -108,7 +108,7 @@ def _losses(name: str, place: str, steps: int) -> tuple[list[float], int]:
     for step in range(steps):
         torch.manual_seed(2 * step)
         batch = [part.to(place) for part in example.batch()]
-        torch.manual_seed(2 * step + 1)  # what is dropped is drawn from a stream of the device's own
+        torch.manual_seed(2 * step + 1)  # dropout draws from the device's own stream
         fake.transfers.clear()
         loss = example.loss(model, *batch)
         optimizer.zero_grad()
@@ -160,7 +160,7 @@ def _assigned() -> Any:
 
 
 def programs() -> list[str]:
-    """Programs of users, each with what it must give."""
+    """Run users' programs, each with its expected result."""
     x = torch.arange(6.0).reshape(2, 3).npu()
     two = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
     cases: list[tuple[Callable[[], Any], str]] = [

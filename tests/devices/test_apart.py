@@ -1,4 +1,4 @@
-"""Tensors of the CPU beside a device's, in every place of every operator of torch's database: what torch refuses is refused."""
+"""CPU tensors mixed with device tensors, in every argument of every operator of torch's database: refused where torch refuses them."""
 from __future__ import annotations
 
 import json

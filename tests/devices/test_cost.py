@@ -45,7 +45,7 @@ def test_the_tool_names_kernels_copies_and_reads_of_each_step(tmp_path: pathlib.
 
 
 def _launched(library: str, names: list[str], module: str = "launched") -> dict[str, Any]:
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))  # what MindSpore adds to sys.path hides modules
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))  # MindSpore's additions to sys.path hide modules
     environment = {**os.environ, "PYTHONPATH": path, "MSTORCH_FAKE_DEVICE": "Ascend"}
     done = warm.done("-m", f"tests.devices.{module}", library, *names, environment=environment)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -54,7 +54,7 @@ def _launched(library: str, names: list[str], module: str = "launched") -> dict[
 
 
 def test_steps_launch_what_torch_launches() -> None:
-    """At most 1.3 times the kernels that torch's dispatcher counts, conversions among them; twice for recurrent layers."""
+    """A step launches at most 1.3 times the kernels that torch's dispatcher counts, casts included; twice for recurrent layers."""
     names = [name for name in STEPS if name not in ("BERT", "Llama") or importlib.util.find_spec("transformers")]
     most = {"LSTM": 2.0, "GRU": 2.0}
     torch, ours = (_launched(library, names) for library in ("torch", "mstorch"))
@@ -62,7 +62,7 @@ def test_steps_launch_what_torch_launches() -> None:
     assert len(counted) >= 10 and all(many > 10 for pair in counted.values() for many in pair), counted
     assert not {name: pair for name, pair in counted.items() if pair[0] > most.get(name, 1.3) * pair[1]}
     assert not {name: ours[name]["copies"] for name in names if sum(ours[name]["copies"].values()) > ours[name]["parts"] + 2}
-    assert not {name: ours[name]["reads"] for name in names if ours[name]["reads"] and name not in ("BERT", "Llama")}  # whose code looks at its mask
+    assert not {name: ours[name]["reads"] for name in names if ours[name]["reads"] and name not in ("BERT", "Llama")}  # reads its mask
 
 
 MORE: dict[str, tuple[int, str]] = {
@@ -86,12 +86,12 @@ DRAWS = {"generate, cat"}
 
 
 def test_parts_of_programs_launch_what_torch_launches() -> None:
-    """Kernels, copies and reads of losses, layers and parts of programs, beside the kernels that torch's dispatcher counts."""
+    """Kernels, copies and reads of losses, layers and parts of programs are compared with the kernels that torch's dispatcher counts."""
     torch, ours = (_launched(library, [], "programs") for library in ("torch", "mstorch"))
     counted = {name: (sum(cost["kernels"].values()) + sum(cost["casts"].values()), sum(torch[name].values()) - torch[name].get("reads", 0)) for name, cost in ours.items()}
     assert len(counted) >= 100
     assert not {name: pair for name, pair in counted.items() if pair[0] > MORE.get(name, (1.5 * pair[1], ""))[0]}
-    assert not {name: counted[name] for name, (most, _) in MORE.items() if counted[name][0] <= 1.5 * counted[name][1]}  # which need no exception
+    assert not {name: counted[name] for name, (most, _) in MORE.items() if counted[name][0] <= 1.5 * counted[name][1]}  # needless entries
     assert not {name: cost["copies"] for name, cost in ours.items() if sum(cost["copies"].values()) > SENT.get(name, 0) and name not in DRAWS}
     assert not {name: cost["reads"] for name, cost in ours.items() if sum(cost["reads"].values()) > ASKED.get(name, 0) and name not in DRAWS}
 
@@ -102,11 +102,11 @@ def test_movements_send_nothing(device_cost: Costs) -> None:
     assert not [name for name, cost in costs.items() if cost["wrong"]]
     for way in ("forward", "backward"):
         sent = {name: (cost[way]["bytes"], cost[way]["reads"]) for name, cost in costs.items() if cost[way]["bytes"] or cost[way]["reads"]}
-        assert set(sent) <= {"block_diag"}, sent  # which is written into zeros of the host
+        assert set(sent) <= {"block_diag"}, sent  # the result is written into zeros that the host sends
 
 
 def test_writes_by_positions_and_masks_are_one_kernel(device_cost: Costs) -> None:
-    """And one for the number that is written; positions are not read, and no table of them is sent."""
+    """A write is one kernel, and one more for a Python number; positions are not read, and no table of them is sent."""
     costs = device_cost("writes")
     assert len(costs) >= 24
     assert not [name for name, cost in costs.items() if cost["wrong"]]
@@ -115,8 +115,8 @@ def test_writes_by_positions_and_masks_are_one_kernel(device_cost: Costs) -> Non
     assert not {name: cost["kernels"] for name, cost in costs.items() if sum(cost["kernels"].values()) > (2 if name != "index_fill_" else 4)}
 
 
-# Calls whose results depend on values in shape, that check values on the host as torch does, or whose numbers the stand-in draws there;
-# and what is computed on the host for now.
+# Calls whose results have shapes that depend on values, that check values on the host as torch does, or whose numbers the stand-in
+# device draws on the host; and calls that the host computes for now.
 READ = {"unique", "bincount", "allclose", "item", "Normal.rsample", "Categorical"}
 DRAWN = {"multinomial", "bernoulli"}
 BY_THE_HOST = {"logcumsumexp"}
@@ -128,7 +128,7 @@ def test_which_calls_wait_for_a_device(device_cost: Costs) -> None:
     assert not {name: cost["wrong"] for name, cost in costs.items() if cost["wrong"]}
     sized = {name: cost for name, cost in costs.items() if cost["sized"]}
     assert {name for name, cost in costs.items() if cost["reads"]} <= READ | DRAWN | BY_THE_HOST | set(sized)
-    twice = {"x[m] = rows"}  # which asks for positions there and here
+    twice = {"x[m] = rows"}  # which needs positions forward and backward
     assert len(sized) >= 16
     assert not {name: cost["reads"] for name, cost in sized.items() if sum(cost["reads"].values()) != (2 if name in twice else 1)}
     assert not {name: cost["bytes"] for name, cost in sized.items() if sum(cost["bytes"].values())}

@@ -12,7 +12,7 @@ import mstorch
 from tests.against_torch import of_cpu_build
 
 ARGUMENTS = {"size": 8, "fraction": 0.5, "seed": 0, "stream": None, "device": -1}
-# torch's own checks of what it was given come before its answer here; with a device they would not matter.
+# torch checks the arguments of these before it raises the error compared here; with a device this would not matter.
 OTHER_WORDS = {
     "make_graphed_callables", "load_metallib", "attach_out_of_memory_observer", "set_rng_state", "set_rng_state_all", "set_stream",
     "list_gpu_processes", "set_device", "set_device_idx", "set_device_index", "current_stream", "get_capabilities",
@@ -26,7 +26,7 @@ MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")
 
 @pytest.fixture(autouse=True)
 def _free_flags(monkeypatch):
-    """Torch's own test helpers, which other tests import, forbid its flags to be set in their process."""
+    """Allow torch's flags to be set: torch's own test helpers, which other tests import, forbid it."""
     monkeypatch.setitem(torch.backends.flags_frozen.__globals__, "__allow_nonbracketed_mutation_flag", True)
 
 
@@ -54,7 +54,7 @@ def test_names(module):
 
 
 def known(module, name):
-    """Return torch's function and ours, unless it is a context manager."""
+    """Return torch's function and mstorch's, unless it is a context manager."""
     want, got = getattr(getattr(torch, module), name), getattr(getattr(mstorch, module), name)
     return None if want.__name__ == "helper" else (want, got)
 

@@ -1,4 +1,4 @@
-"""Programs of a device in a process whose MindSpore says that it is an Ascend, one of eight: what only a real device does runs here."""
+"""Branches for a real device, in a process whose MindSpore reports an Ascend device, one of eight."""
 from __future__ import annotations
 
 import json

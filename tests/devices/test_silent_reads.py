@@ -1,4 +1,4 @@
-"""Operators of torch's database that wait for a device's values without a warning: only those listed here, each for its reason."""
+"""Operators of torch's database that wait for a device's values without a warning: only those in a list, each with a reason."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Programs on the stand-in device: same numbers as on the CPU, devices and errors as torch names them, one transfer a step."""
+"""Programs on the stand-in device: the CPU's numbers, torch's devices and errors, one transfer a step."""
 from __future__ import annotations
 
 import os
@@ -32,7 +32,7 @@ def test_programs_of_the_device(what: str) -> None:
 
 
 def test_another_device_than_the_one_in_use_is_refused() -> None:
-    """47 ways to name one of eight devices."""
+    """There are 47 ways to name one of eight devices."""
     assert _run(["-m", "tests.devices.indices", "refused"], True, MSTORCH_FAKE_DEVICES="8").strip().splitlines()[-1] == "[]"
 
 
@@ -41,7 +41,7 @@ def test_what_computes_nothing_leaves_the_choice_of_a_device_open() -> None:
 
 
 def test_a_part_of_the_core_tests() -> None:
-    """The whole: ``MSTORCH_FAKE_DEVICE=Ascend pytest tests/core tests/tape``."""
+    """A part of the core tests; ``MSTORCH_FAKE_DEVICE=Ascend pytest tests/core tests/tape`` runs all."""
     rooms = ["tests/core/test_indexing.py", "tests/tape/test_histories.py", "tests/tape/test_slopes.py"]
     assert " failed" not in _run(["-m", "pytest", "-q", "-p", "no:cacheprovider", *rooms], True)
 

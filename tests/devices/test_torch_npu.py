@@ -1,4 +1,4 @@
-"""torch_npu and scripts that say cuda: on the stand-in device, and that neither shows without one."""
+"""torch_npu and scripts that name cuda, on the stand-in device; without a device both raise."""
 from __future__ import annotations
 
 import json
@@ -24,12 +24,12 @@ def _environment(device: bool, variables: dict[str, str]) -> dict[str, str]:
 
 
 def _said(*command: str, device: bool = True, **variables: str) -> str:
-    early = "TORCH_TRANSFER_TO_NPU" in variables or "--cuda-is-npu" in command  # read by mstorch's import
+    early = "TORCH_TRANSFER_TO_NPU" in variables or "--cuda-is-npu" in command  # mstorch reads it at import
     return warm.said(*command, environment=_environment(device, variables), library="mindspore" if early else "mstorch").strip()
 
 
 def _said_alone(*command: str, device: bool = True, **variables: str) -> str:
-    """The same in a process of its own, for what looks at imports or starts processes."""
+    """Return the output of a program in a process of its own, for tests of imports or of child processes."""
     environment = _environment(device, variables)
     done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -92,7 +92,7 @@ def test_absent_without_a_device() -> None:
 
 @pytest.mark.parametrize("device", [False, True])
 def test_mindspore_may_import_what_asks_for_all_distributions(tmp_path: pathlib.Path, device: bool) -> None:
-    """triton does, which pip installs with torch: MindSpore imports it before it is itself complete."""
+    """MindSpore imports triton, which pip installs with torch and which lists all distributions, before MindSpore itself is complete."""
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton" / "__init__.py").write_text(
         "import importlib.metadata, types\nasked = len(list(importlib.metadata.distributions()))\nruntime = types.SimpleNamespace(jit=None)\n"
@@ -210,7 +210,7 @@ def _of_two(place: str) -> dict[str, list[str]]:
 
 @pytest.mark.long
 def test_scripts_of_two_processes_give_the_numbers_of_the_cpu() -> None:
-    """With hccl or nccl on two devices, and with gloo on the CPU."""
+    """The scripts use hccl or nccl on two devices, and gloo on the CPU."""
     found, wanted = _of_two("npu"), _of_two("cpu")
     for name in scripts_of_two.SCRIPTS:
         assert len(wanted[name]) > 3
@@ -220,7 +220,7 @@ def test_scripts_of_two_processes_give_the_numbers_of_the_cpu() -> None:
 @pytest.mark.long
 def test_a_script_that_spawns_gives_the_numbers_of_the_cpu(tmp_path: pathlib.Path) -> None:
     said = {}
-    (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # as the wheel brings it for children
+    (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # the wheel installs it
     path = f"{tmp_path}{os.pathsep}{ROOT}"
     for place in ("npu", "cpu"):
         script = tmp_path / f"{place}.py"

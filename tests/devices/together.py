@@ -1,4 +1,4 @@
-"""Optimisers that update all parameters of a device at once, beside the CPU: ``python -m tests.devices.together``."""
+"""Optimizers that update all parameters on a device at once, compared with the CPU: ``python -m tests.devices.together``."""
 from __future__ import annotations
 
 import copy
@@ -19,7 +19,7 @@ FOREACH: dict[str, tuple[Callable[[Any], Any], int]] = {
     "RMSprop, centred": (lambda p: optim.RMSprop(p, momentum=0.9, centered=True), 11), "NAdam": (optim.NAdam, 11), "RAdam": (optim.RAdam, 11),
     "Adagrad": (optim.Adagrad, 7), "Adadelta": (optim.Adadelta, 13), "Adamax": (optim.Adamax, 8), "Rprop": (optim.Rprop, 97), "ASGD": (optim.ASGD, 44),
     "maximize": (lambda p: optim.AdamW(p, maximize=True), 10), "Adafactor": (lambda p: optim.Adafactor(p, lr=1e-3), 50),
-    "Muon": (lambda p: optim.Muon([item for item in p if item.dim() == 2]), 69),  # which torch has no foreach form of
+    "Muon": (lambda p: optim.Muon([item for item in p if item.dim() == 2]), 69),  # torch has no foreach form of them
 }  # fmt: skip
 
 
@@ -45,7 +45,8 @@ def _alike(here: list[Any], there: list[Any]) -> bool:
 
 
 def optimizers() -> list[str]:
-    """Optimisers that give other numbers than on the CPU, or launch over 1.5 times what torch's foreach form launches (one more for SGD)."""
+    """Return optimizers whose numbers differ from the CPU's, or that launch over 1.5 times what torch's foreach form launches (one more for
+    SGD)."""
     wrong = []
     for name, (make, most) in FOREACH.items():
         found = []
@@ -106,7 +107,7 @@ def _added(net: Any, optimizer: Any) -> None:
 
 
 def gaps() -> list[str]:
-    """Optimisers that differ from the CPU's where parameters have been stepped another number of times."""
+    """Return optimizers that differ from the CPU's if parameters have had different numbers of steps."""
     wrong = []
     for name, (make, _) in FOREACH.items():
         found = []
@@ -164,7 +165,7 @@ def events() -> list[str]:
 
 
 def scaler() -> list[str]:
-    """Steps with scaled gradients, some of them infinite, that differ from the CPU's, or read more than whether one is."""
+    """Return steps with scaled gradients, some of them infinite, that differ from the CPU's, or read more than one flag."""
     wrong, found = [], []
     for place in ("cpu", "npu"):
         net = _net(place)
@@ -191,7 +192,7 @@ def scaler() -> list[str]:
 
 
 def clipped() -> list[str]:
-    """Gradients that are held within bounds all at once: values, the memory of views, and a NaN that must not outlast its step."""
+    """Check gradient clipping of all parameters at once: values, the memory of views, and that a NaN does not affect later steps."""
     wrong = []
     utils = nn.utils
     for name, clip, fresh, broken in (

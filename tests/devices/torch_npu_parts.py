@@ -36,7 +36,7 @@ NAMES = (
 
 
 def names() -> list[str]:
-    """Names that are missing, absent ones that do not say so, and switches that take what is not so."""
+    """Return names that are missing, absent ones that do not raise, and switches that accept a state that mstorch lacks."""
     from mstorch.npu import absent
 
     npu: Any = torch.npu
@@ -77,7 +77,7 @@ def names() -> list[str]:
 
 
 def optimizers() -> list[str]:
-    """Steps that differ from torch's optimizers of the same arguments."""
+    """Return optimizers whose steps differ from torch's with the same arguments."""
     import torch_npu.optim as fused
 
     pairs: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -114,7 +114,7 @@ def optimizers() -> list[str]:
 
 
 class _AsTorchNpu:
-    """Pickles as a tensor does in files of torch_npu."""
+    """A tensor that is pickled as torch_npu's files pickle it."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -126,7 +126,7 @@ class _AsTorchNpu:
 
 
 def files() -> list[str]:
-    """Old files, which name a function of torch_npu's."""
+    """Check old files, which refer to a function of torch_npu."""
     import torch_npu.utils.storage as storage
 
     found = [] if storage._rebuild_npu_tensor is OF_NPU["torch_npu.utils.storage"]["_rebuild_npu_tensor"] else ["the function"]
@@ -146,7 +146,7 @@ def files() -> list[str]:
 
 
 def profiles() -> list[str]:
-    """A profile as torch_npu's users write it."""
+    """Check a profile as torch_npu's users write it."""
     import torch_npu
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:

@@ -8,7 +8,7 @@ from tests.distributed import together
 
 
 def trained(torch, rank, register, steps=5, optimizer=None):
-    """Gradients of each step, and the parameters at the end, of a DistributedDataParallel with a hook."""
+    """Return the gradients of each step, and the final parameters, of a DistributedDataParallel with a hook."""
     torch.manual_seed(1)
     net = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.Tanh(), torch.nn.Linear(16, 16), torch.nn.Tanh(), torch.nn.Linear(16, 5))
     model = torch.nn.parallel.DistributedDataParallel(net)
@@ -17,7 +17,7 @@ def trained(torch, rank, register, steps=5, optimizer=None):
     chosen = optimizer(chosen) if optimizer else chosen
     torch.manual_seed(20 + rank)
     found = []
-    batches = [torch.randn(8, 12) for _ in range(steps)]  # PowerSGD seeds: on a device for good, as in torch
+    batches = [torch.randn(8, 12) for _ in range(steps)]  # as in torch, PowerSGD changes the seed, which stays changed on a device
     for batch in batches:
         chosen.zero_grad()
         model(batch).square().sum().backward()

@@ -6,18 +6,18 @@ import os
 from tests.distributed import together
 
 DTYPES = ("float32", "bfloat16", "int64", "bool")
-LARGE = "COLLECTIVES_LARGE"  # in the environment: four processes take as much as two
+LARGE = "COLLECTIVES_LARGE"  # in the environment: four processes use as many as two
 SIZES = (0, 1, 1_000_003 if os.environ.get("WORLD_SIZE") == "2" or LARGE in os.environ else 70_001)
 
 
 def values(torch, rank, dtype, size):
-    """Numbers that differ between the processes, and that bfloat16 has."""
+    """Return numbers that differ between the processes and are exact in bfloat16."""
     found = (torch.arange(size) * 7 + rank * 3) % 11
     return (found % 2 == 0) if dtype == "bool" else found.to(getattr(torch, dtype))
 
 
 def short(torch, tensor):
-    """A large tensor's ends and its sum."""
+    """Return a large tensor's ends and its sum."""
     flat = tensor.reshape(-1)
     return [flat[:5], flat[-5:], flat.to(torch.float64).sum(), list(tensor.shape)]
 

@@ -1,4 +1,4 @@
-"""Calls that do not match between two processes, under ``TORCH_DISTRIBUTED_DEBUG=DETAIL``: noticed in both, and the next one works."""
+"""Mismatched calls of two processes under ``TORCH_DISTRIBUTED_DEBUG=DETAIL``: both raise, and the next call works."""
 from __future__ import annotations
 
 import re

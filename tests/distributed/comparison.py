@@ -1,4 +1,4 @@
-"""Every collective with 0, 1 and 1,000,003 elements beside torch's gloo: python -m tests.distributed.comparison 2 4"""
+"""Every collective with 0, 1 and 1,000,003 elements, compared with torch's gloo: python -m tests.distributed.comparison 2 4"""
 from __future__ import annotations
 
 import os

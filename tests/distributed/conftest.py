@@ -1,4 +1,4 @@
-"""Results of two processes of torch and of mstorch in the cases of several modules, for which they are started once."""
+"""Results of two processes of torch and of mstorch, which run the cases of several modules in one start."""
 from __future__ import annotations
 
 import pytest

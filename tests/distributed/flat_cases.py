@@ -110,7 +110,7 @@ def case_states_of_optimisers(torch, dist, rank, size):
         optimizer.step()
         optimizer.load_state_dict(FSDP.optim_state_dict_to_load(made, optimizer, state))
         again = FSDP.optim_state_dict(made, optimizer)
-        if visible and "mstorch" not in torch.__version__:  # torch's exp_avg is exp_avg_sq here: what it ought to be is known
+        if visible and "mstorch" not in torch.__version__:  # torch returns exp_avg as exp_avg_sq here: compare with the known value
             state = first
         first = state
         settings = FSDP.get_state_dict_type(made)
@@ -121,7 +121,7 @@ def case_states_of_optimisers(torch, dist, rank, size):
 
 
 def case_states_of_modules_under_several_names(torch, dist, rank, size):
-    """Whatever a state_dict holds can be written and read: modules and parameters that stand in several places, FSDP and fully_shard."""
+    """A state_dict can be written and read if modules and parameters have several names, with FSDP and fully_shard."""
     nn, fsdp = torch.nn, import_module("torch.distributed.fsdp")
 
     class Twice(nn.Module):

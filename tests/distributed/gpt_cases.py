@@ -1,4 +1,4 @@
-"""A GPT of six layers under fully_shard: the curve and the memory of several processes beside one process's."""
+"""A GPT of six layers under fully_shard: losses and memory of several processes, compared with one process."""
 from __future__ import annotations
 
 import tracemalloc
@@ -51,13 +51,13 @@ def peak(function):
 
 
 def held(model):
-    """The bytes of the parameters that this process has."""
+    """Return the bytes of the parameters that this process holds."""
     parts = [one.to_local() if hasattr(one, "to_local") else one for one in model.parameters()]
     return sum(part.numel() * part.element_size() for part in parts)
 
 
 def train(torch, model, rank, size, group=None):
-    """Losses of two steps, and the peak in bytes of a forward without gradients and of a training step."""
+    """Return the losses of two steps, and the peak in bytes of a forward without gradients and of a training step."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(1)
     losses = []
@@ -79,7 +79,7 @@ def train(torch, model, rank, size, group=None):
 
 
 def case_curve_and_memory(torch, dist, rank, size):
-    """Losses of this job and of one process; how much of one process's memory is needed: by parameters, in training."""
+    """Return the losses of this job and of one process, and the fraction of one process's memory that parameters and training need."""
     fully_shard = import_module("torch.distributed.fsdp").fully_shard
     tracemalloc.start()
     try:
@@ -97,4 +97,4 @@ def case_curve_and_memory(torch, dist, rank, size):
         got, mine, in_training = train(torch, model, rank, size, mean)
     finally:
         tracemalloc.stop()
-    return (want, got) if together.AS_HCCL else (want, got, mine / parameters, in_training / training)  # of a device's memory nothing is seen
+    return (want, got) if together.AS_HCCL else (want, got, mine / parameters, in_training / training)  # a device's memory is unknown

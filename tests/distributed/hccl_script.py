@@ -1,4 +1,4 @@
-"""A script as Ascend users write it, with HCCL on devices or gloo on the CPU: lines that both print alike."""
+"""A script as Ascend users write it, with HCCL on devices or gloo on the CPU; both print the same lines."""
 import os
 import sys
 import warnings

@@ -31,7 +31,7 @@ def last_loss(text):
 
 
 def workers(launcher):
-    """The processes that a launcher started."""
+    """Return the processes that a launcher started."""
     try:
         text = pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text()
     except OSError:
@@ -49,7 +49,7 @@ def main(count):
             launcher = start(2, checkpoint, *(["--max-restarts", "1"] if again else []))
             while len(workers(launcher)) < 2 and launcher.poll() is None:
                 time.sleep(0.01)
-            late = random.random() < 0.5  # half of the runs have a checkpoint to go on from
+            late = random.random() < 0.5  # half of the runs have a checkpoint to resume from
             while late and launcher.poll() is None and not os.path.exists(checkpoint):
                 time.sleep(0.01)
             time.sleep(random.uniform(0.1, 3))
@@ -65,7 +65,7 @@ def main(count):
             else:
                 assert launcher.returncode == 1 and "SIGKILL" in err and seconds < 30, (launcher.returncode, err[-2000:])
                 more, err = start(random.choice([1, 4]), checkpoint).communicate(timeout=200)
-                out += more  # nothing new if the last epoch was over
+                out += more  # no new checkpoint after the last epoch
             assert ended and abs(last_loss(out) - want) < 1e-4, (out, err[-2000:])
             print(number, "restarted" if again else "reported", f"{seconds:.1f} s", last_loss(out), flush=True)
 

@@ -1,4 +1,4 @@
-"""Collectives by MindSpore's own communication of the CPU, through the file that calls HCCL's: msrun starts it twice.
+"""Collectives by MindSpore's communication on the CPU, through the file that calls HCCL's: msrun starts the script twice.
 
 Each process writes what it has. MindSpore's communication of the CPU has no all_gather_into_tensor, no reduce_scatter and no groups.
 """

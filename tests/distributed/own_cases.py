@@ -1,4 +1,4 @@
-"""Cases that torch refuses on the CPU or leaves undefined: checked by themselves, in two processes of mstorch."""
+"""Cases that torch refuses on the CPU or leaves undefined: results are checked directly, in two processes of mstorch."""
 from __future__ import annotations
 
 import time
@@ -36,7 +36,7 @@ def case_batch_norm_of_all(torch, dist, rank, size):
 
 
 def case_messages_in_order(torch, dist, rank, size):
-    """Large and empty ones, both ways at a time: HCCL keeps their order and has no tags."""
+    """Large and empty messages in both directions at once: HCCL preserves their order and has no tags."""
     other, large, got = 1 - rank, torch.arange(2_000_000.0), torch.empty(2_000_000)
     for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, got, other), dist.P2POp(dist.isend, large + rank, other)]):
         work.wait()
@@ -92,7 +92,7 @@ def case_patience(torch, dist, rank, size):
         assert time.monotonic() - start < 5
     else:
         group = dist.group.WORLD
-        group._sequence += 2  # as if it had not come
+        group._sequence += 2  # as if it had not been called
     dist.barrier()
     dist.monitored_barrier()
 
@@ -143,7 +143,7 @@ def case_groups_again(torch, dist, rank, size):
 
 
 def case_threads_overlap(torch, dist, rank, size):
-    """Many operations that go on at a time give what they give one after the other."""
+    """Many concurrent operations give the same results as sequential ones."""
     tensors = [torch.full((50_000,), float(number + rank)) for number in range(20)]
     works = [dist.all_reduce(one, async_op=True) for one in tensors]
     for number, (work, one) in enumerate(zip(works, tensors)):
@@ -155,7 +155,7 @@ def case_threads_overlap(torch, dist, rank, size):
 
 
 def case_hooks_that_gloo_lacks(torch, dist, rank, size):
-    """8 bits and one matrix for a bucket: near to the mean, and the same in both processes."""
+    """Quantization to 8 bits, and one matrix per bucket: results are near the mean, and equal in both processes."""
     hooks = torch.distributed.algorithms.ddp_comm_hooks
     want, _ = trained(torch, rank, lambda model: None, 1)
     power = hooks.powerSGD_hook
@@ -196,7 +196,7 @@ def case_states_of_the_first_process(torch, dist, rank, size):
 
 
 def everything_on(torch, dist, rank, size, place):
-    """Modules, hooks, DTensors, states and checkpoints of tensors that name their device: all that comes of them is there."""
+    """Modules, hooks, DTensors, states and checkpoints of tensors on a named device: all results are on this device."""
     hooks, nn = torch.distributed.algorithms.ddp_comm_hooks, torch.nn
     mesh = dist.init_device_mesh(place, (size,))
 
@@ -240,7 +240,7 @@ def everything_on(torch, dist, rank, size, place):
     first = dist.init_device_mesh(place, (1,))  # without the second process
     outside = tensor.distribute_tensor(torch.ones(3, 2, device=place), first, [tensor.Shard(0)])
     assert outside.shape == (3, 2) and outside.to_local().numel() == (6 if rank == 0 else 0) and outside.to_local().device.type == place
-    cut = nn.Parameter(tensor.distribute_tensor(torch.ones(1, 2, device=place), mesh, [tensor.Shard(0)]))  # one process has nothing
+    cut = nn.Parameter(tensor.distribute_tensor(torch.ones(1, 2, device=place), mesh, [tensor.Shard(0)]))  # one process has no elements
     (cut * 2).full_tensor().sum().backward()
     assert nn.utils.clip_grad_norm_([cut], 1.0, float("inf")).device.type == place
 
@@ -258,7 +258,8 @@ def everything_on(torch, dist, rank, size, place):
 
 
 def case_stages_tell_what_they_send(torch, dist, rank, size):
-    """Nothing is computed to find it out (torch tries the model with memory as it is); strides arrive, and another shape is refused."""
+    """Stages exchange metadata without a computation (torch runs the model on uninitialized memory); strides are preserved, and another
+    shape is refused."""
     pipelining, place = import_module("torch.distributed.pipelining"), torch.device(together.PLACE)
     calls = []
 
@@ -312,7 +313,7 @@ def case_stages_tell_what_they_send(torch, dist, rank, size):
 
 
 def case_tensors_beside_the_default_device(torch, dist, rank, size):
-    """Tensors of the device where new ones are on the CPU, and the other way round."""
+    """Tensors on the device while the default device is the CPU, and the reverse."""
     for place, default in ((together.PLACE, "cpu"), ("cpu", together.PLACE)):
         torch.set_default_device(default)
         try:

@@ -53,7 +53,7 @@ def case_gradients_in_many_ways(torch, dist, rank, size):
 
 
 def case_backward_that_is_announced(torch, dist, rank, size):
-    """Two forwards without averaging, and the second's backward averaged all the same (as accelerate does)."""
+    """Two forwards under ``no_sync``, of which the second's backward is averaged nevertheless, as accelerate does."""
     torch.manual_seed(rank)
     x = torch.randn(4, 2) * (rank + 1)
     torch.manual_seed(7)
@@ -89,7 +89,7 @@ def case_unused(torch, dist, rank, size):
 
 
 def case_unused_for_good(torch, dist, rank, size):
-    """A parameter that no step uses in a static graph, and outputs that the loss leaves out, on all processes and on one."""
+    """A parameter that a static graph never uses, and outputs that the loss ignores, on all processes and on one."""
 
     class Side(torch.nn.Module):
         def __init__(self):

@@ -1,4 +1,4 @@
-"""Models in two stages, each in a process: what torch and mstorch give, and one process without stages."""
+"""Models in two stages, one per process: results of torch, of mstorch, and of one process without stages."""
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +18,7 @@ def pipes():
 
 
 class Block:
-    """Layers of several kinds, one after the other; made anew for each library."""
+    """Layers of several kinds in sequence; constructed anew for each library."""
 
     def __new__(cls, torch, number):
         nn = torch.nn
@@ -36,7 +36,7 @@ def optimizer(torch, kind, parameters):
 
 
 def alone(torch, blocks, kind, steps, mean=True):
-    """The same training without stages: losses, outputs, parameters by block."""
+    """Return losses, outputs and parameters by block of the same training without stages."""
     blocks = [Block(torch, number) for number in range(blocks)]
     chosen = optimizer(torch, kind, [p for block in blocks for p in block.parameters()])
     x, target = data(torch)
@@ -62,7 +62,7 @@ def near(torch, left, right):
 
 
 def trained(torch, dist, rank, size, name, kind="SGD", microbatches=4, local=1, steps=3, mean=True):
-    """Losses, outputs, gradients and parameters of a training in stages; they are those of one process."""
+    """Return losses, outputs, gradients and parameters of a training in stages; they equal those of one process."""
     pipelining = pipes()
     indices = list(range(rank, size * local, size))
     stages = [pipelining.PipelineStage(Block(torch, index), index, size * local, place(torch)) for index in indices]
@@ -136,7 +136,7 @@ def orders(torch, dist, name, local, sizes, group):
 
         with contextlib.suppress(ValueError):
             made = getattr(pipes(), name)([Stage() for _ in range(local)] if group else Stage(), microbatches)
-            ranks = range(size - 1 if name == "Schedule1F1B" else size)  # torch writes numbers beyond the last for the last process, and heeds them not
+            ranks = range(size - 1 if name == "Schedule1F1B" else size)  # torch writes actions beyond the last stage and ignores them
             found[str((size, local, microbatches))] = [str(made.pipeline_order[rank]) for rank in ranks]
     return found
 
@@ -151,7 +151,7 @@ def case_orders(torch, dist, rank, size):
 
 
 class Several:
-    """A stage that gives three tensors: one without gradients, one that the next stage does not use."""
+    """A stage that returns three tensors: one without gradients, one that the next stage does not use."""
 
     def __new__(cls, torch):
         class First(torch.nn.Module):
@@ -189,7 +189,7 @@ def case_several_tensors(torch, dist, rank, size):
 
 
 def case_forwards_alone(torch, dist, rank, size):
-    """Evaluation between steps, with other sizes of batches, and schedules without a loss."""
+    """Evaluation between steps, with other batch sizes, and schedules without a loss."""
     module = Block(torch, rank)
     schedule = pipes().ScheduleGPipe(pipes().PipelineStage(module, rank, size, place(torch)), 2, loss_fn=torch.nn.functional.mse_loss)
     x, target = data(torch)
@@ -216,7 +216,7 @@ def case_dropout(torch, dist, rank, size):
 
 
 def case_large_messages(torch, dist, rank, size):
-    """Both ways at a time, each too large for a socket."""
+    """Transfers in both directions at once, each too large for a socket's buffer."""
     torch.manual_seed(rank)
     module = torch.nn.Linear(300, 300)
     schedule = pipes().Schedule1F1B(pipes().PipelineStage(module, rank, size, place(torch)), 8, loss_fn=lambda y, target: (y - target).pow(2).mean())
@@ -229,7 +229,7 @@ def case_large_messages(torch, dist, rank, size):
 
 
 def case_expected_tensors(torch, dist, rank, size):
-    """Examples of arguments that are given beforehand."""
+    """Example arguments that are passed to the constructor."""
     example = torch.empty(BATCH // 4, WIDTH)
     flowing = torch.empty(BATCH // 4, WIDTH, requires_grad=True)
     module = Block(torch, rank)
@@ -299,7 +299,7 @@ def case_names(torch, dist, rank, size):
 
 
 def case_chunks(torch, dist, rank, size):
-    """Arguments in parts, and put together."""
+    """Split and merged arguments."""
     parts = import_module("torch.distributed.pipelining.microbatch")
     along, whole = parts.TensorChunkSpec, parts._Replicate
     x, y = torch.arange(12.0).view(6, 2), torch.arange(8).view(2, 4)

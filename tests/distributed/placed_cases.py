@@ -1,4 +1,5 @@
-"""FullyShardedDataParallel and fully_shard on a device: where parts are kept and wholes computed with. On the CPU all of it is there."""
+"""FullyShardedDataParallel and fully_shard on a device: where shards are kept and full parameters are computed with. On the CPU all are
+there."""
 from __future__ import annotations
 
 from importlib import import_module
@@ -7,7 +8,7 @@ from tests.distributed import flat_cases, together
 
 
 def case_parts_on_the_cpu(torch, dist, rank, size):
-    """Parts, gradients and states are kept on the CPU, and computed with on the device."""
+    """Shards, gradients and states are kept on the CPU; computation is on the device."""
     fsdp, wrap, found = import_module("torch.distributed.fsdp"), import_module("torch.distributed.fsdp.wrap"), []
     place = torch.device(together.PLACE)
     for visible in (None, False, True):
@@ -50,7 +51,7 @@ def case_parts_on_the_cpu(torch, dist, rank, size):
 
 
 def case_modules_of_the_cpu(torch, dist, rank, size):
-    """A module made on the CPU is brought to the device that is named, or has to be before it is used."""
+    """A module on the CPU is moved to the named device, or must be moved before it is used."""
     fsdp, found = import_module("torch.distributed.fsdp"), []
     place = torch.device(together.PLACE) if together.PLACE == "cpu" else torch.device(together.PLACE, rank)
 
@@ -69,7 +70,7 @@ def case_modules_of_the_cpu(torch, dist, rank, size):
     step(flat(fresh(), device_id=place))
     step(flat(fresh(), device_id=place if together.PLACE == "cpu" else rank, use_orig_params=True))
     step(flat(fresh().to(place), device_id=place if together.PLACE == "cpu" else None))
-    for visible in (False, True):  # brought there afterwards
+    for visible in (False, True):  # moved there later
         made = flat(fresh(), device_id=place if together.PLACE == "cpu" else None, use_orig_params=visible)
         if together.PLACE != "cpu":
             try:
@@ -81,7 +82,7 @@ def case_modules_of_the_cpu(torch, dist, rank, size):
         step(made.to(place))
     net = fresh()
     fsdp.fully_shard(net)
-    out = net(torch.ones(2, 4, device="cpu"))  # inputs go where the module is
+    out = net(torch.ones(2, 4, device="cpu"))  # inputs are moved to the module's device
     out.sum().backward()
     assert net[0].weight.device_mesh.device_type == together.PLACE and net[0].weight.grad.to_local().device == out.device == place
     assert net[3].running_mean.device == place

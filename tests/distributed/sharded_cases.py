@@ -150,7 +150,7 @@ def case_initialisation(torch, dist, rank, size):
 
 
 def case_fully_shard_with_copies(torch, dist, rank, size):
-    """A mesh of copies and parts: of 1 × size and of size × 1."""
+    """A mesh of replicas and shards, of 1 × size and of size × 1."""
     fsdp, found = import_module("torch.distributed.fsdp"), []
     for grid in ((1, size), (size, 1)):
         mesh = dist.init_device_mesh(together.PLACE, grid, mesh_dim_names=("copies", "parts"))
@@ -175,7 +175,7 @@ def case_fully_shard_with_copies(torch, dist, rank, size):
 
 
 def case_fully_shard_from_meta(torch, dist, rank, size):
-    """Parameters that get memory after they are cut; whole states; methods of the module."""
+    """Parameters on the meta device that get memory after sharding; full states; methods of the module."""
     fsdp, states = import_module("torch.distributed.fsdp"), import_module("torch.distributed.checkpoint.state_dict")
     Block, found = block(torch), []
 

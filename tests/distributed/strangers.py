@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 MOST_KILOBYTES = 64 << 10
 _SECONDS = datetime.timedelta(seconds=20)
 
-# Bytes that are no request to a store, and end the connection.
+# Bytes that are not a request to a store, and end the connection.
 NO_REQUESTS = {
     "http": b"GET / HTTP/1.1\r\nHost: here\r\n\r\n", "zeros": bytes(64), "ones": b"\xff" * 64, "text": b"hello, who is there?" * 4,
     "no parts": pack([]), "one part": pack([b"get"]), "unknown operation": pack([b"shutdown", b"1", b"a"]),
@@ -56,7 +56,7 @@ def _place(*numbers: int) -> bytes:
     return _message(1, b"key", 32, struct.pack("<QQQQ", *numbers))
 
 
-# Bytes that are no message of another process of a group. What they begin with, or all, has a message's form.
+# Bytes that are not a message of another process of a group, although they, or their beginning, have the form of one.
 NO_MESSAGES = {
     **{name: b"\xfe" * 13 + data for name, data in NO_REQUESTS.items()},
     "long key": struct.pack("<BIQ", 0, 2**32 - 1, 0) + bytes(1 << 20), "3 GiB": _message(0, b"key", 3 << 30, bytes(1 << 20)),
@@ -67,12 +67,12 @@ NO_MESSAGES = {
     "short number": _message(2, b"", 1, b"\1"), "end with more": _message(3, b"", 64, bytes(64)),
 }  # fmt: skip
 
-# Bytes that are no answer of a store.
+# Bytes that are not a response of a store.
 NO_ANSWERS = {**NO_REQUESTS, "state": pack([b"7", b"a"]), "long state": pack([b"00"]), "no state": pack([b""]), "3 GiB of state": struct.pack("<IQ", 2, 3 << 30)}
 
 
 def most_memory(pid: int | str = "self") -> int:
-    """The most kilobytes that a process has taken, since it was last told to forget."""
+    """Return the peak memory of a process in kilobytes since it was last reset."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
@@ -98,7 +98,7 @@ def to_port(port: int, data: bytes) -> bool:
 
 
 class Service:
-    """A process that serves; it answers lines with lines, the first of which says where it is."""
+    """A process that serves; it answers lines with lines. The first one is its address."""
 
     def __init__(self, name: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}
@@ -109,7 +109,7 @@ class Service:
         self.where = self.line()
 
     def line(self) -> str:
-        """Its next line."""
+        """Return its next line."""
         assert self._process.stdout is not None
         return self._process.stdout.readline().rstrip("\n")
 
@@ -118,19 +118,19 @@ class Service:
         print(line, file=self._process.stdin, flush=True)
 
     def ask(self, line: str = "") -> str:
-        """Its answer to a line."""
+        """Return its answer to a line."""
         self.tell(line)
         return self.line()
 
     def end(self) -> int:
-        """The kilobytes that it has taken beyond those of its beginning."""
+        """End the process; return by how many kilobytes its memory has grown."""
         grown = self.ask("end")
         self._process.communicate(timeout=60)
         return int(grown) if grown.isdigit() else 1 << 40
 
 
 def _serve(where: Any, answer: Callable[[str], Any]) -> None:
-    """Say where to be reached, answer lines, and say at the end how much memory it took."""
+    """Print the address, answer lines, and print the memory's growth at the end."""
     print(where, flush=True)
     Path("/proc/self/clear_refs").write_text("5")
     before = most_memory()
@@ -143,7 +143,7 @@ def _store_here() -> Any:
 
 
 def serve_store() -> None:
-    """The server of a TCPStore."""
+    """Serve a TCPStore."""
     store = _store_here()
     _serve(store.port, lambda line: store.get(line).decode())
 
@@ -169,7 +169,7 @@ def _bounded(service: Service) -> Iterator[str]:
 
 
 def serve_client() -> None:
-    """A client of a TCPStore, whose server is none."""
+    """Run a client of a TCPStore whose server is an impostor."""
 
     def answer(line: str) -> str:
         try:
@@ -209,7 +209,7 @@ def _answer_with(listener: socket.socket, data: bytes) -> None:
 
 
 def serve_meeting() -> None:
-    """A process of a group that waits for the other one."""
+    """Run a process of a group that waits for the other one."""
     store = _store_here()
 
     def answer(line: str) -> str:
@@ -230,7 +230,7 @@ def meeting() -> Iterator[str]:
         there = mstorch.distributed.PrefixStore(name, store)
         service.tell(name)
         port = int(there.get("mesh/0").decode().split("|")[1])
-        for part in (data, data[:3]):  # the latter says no more, and stays
+        for part in (data, data[:3]):  # after the second one the client sends no more, and stays connected
             connection = socket.create_connection(("127.0.0.1", port), 10)
             if part is data and not is_cut_off(connection, part):
                 yield f"{name}: the connection stays"
@@ -246,7 +246,7 @@ def meeting() -> Iterator[str]:
 
 
 def serve_peers() -> None:
-    """A process of a group of three, of whom one sends garbage."""
+    """Run a process of a group of three, one of which sends garbage."""
     store = _store_here()
     meshes: list[Any] = []
 
@@ -269,10 +269,10 @@ def serve_peers() -> None:
 
 
 def peers() -> Iterator[str]:
-    """Return what is wrong if a process of a group sends bytes that are no messages."""
+    """Return what is wrong if a process of a group sends bytes that are not messages."""
     service = Service("peers")
     store = mstorch.distributed.TCPStore("127.0.0.1", int(service.where), None, False, _SECONDS)
-    other = store.clone()  # for another thread: a client that waits takes no other question
+    other = store.clone()  # for another thread: a client that waits sends no other request
     served = np.frombuffer(b"served" * 100_000, np.uint8)  # by shared memory
     for name, data in NO_MESSAGES.items():
         there, apart = (mstorch.distributed.PrefixStore(name, one) for one in (store, other))
@@ -298,7 +298,7 @@ def peers() -> Iterator[str]:
 
 
 def _join(store: Any, rank: int) -> socket.socket:
-    """A connection with a process of a group, as its number 2."""
+    """Connect to a process of a group as rank 2."""
     store.wait([f"mesh/{rank}"], _SECONDS)
     host, port, _, _, word = store.get(f"mesh/{rank}").decode().split("|")
     connection = socket.create_connection((host, int(port)), 10)
@@ -307,7 +307,7 @@ def _join(store: Any, rank: int) -> socket.socket:
 
 
 def serve_handles() -> None:
-    """A process whose tensors others ask for, as queues hand them over."""
+    """Run a process whose tensors others fetch, as queues pass them."""
     kept = []
 
     def answer(line: str) -> str:
@@ -339,7 +339,7 @@ def handles() -> Iterator[str]:
 
 
 def serve_queue() -> None:
-    """A process that reads queues, whose other ends it gets by number."""
+    """Run a process that reads queues; the other ends are named by number."""
     from multiprocessing.connection import Connection
 
     queue = mstorch.multiprocessing.SimpleQueue()
@@ -356,12 +356,12 @@ def serve_queue() -> None:
     _serve("", answer)
 
 
-# A message may be of any size, and is in memory twice as it is read; a pickle is a pickle, between processes that one program started.
+# A message may have any size, and is in memory twice while it is read; pickles may run code, because one program started both processes.
 _NO_PICKLES = {name: data[: 1 << 23] for name, data in NO_REQUESTS.items() if name != "pickle"}
 
 
 def queue() -> Iterator[str]:
-    """Return what is wrong if a queue receives bytes that no queue sent: whole messages, and a part of one before the pipe ends."""
+    """Return what is wrong if a queue receives bytes that no queue sent: whole messages, and a part of one before the pipe closes."""
     service = Service("queue")
     proper = ForkingPickler.dumps(mstorch.arange(3).share_memory_())
     with tempfile.TemporaryDirectory() as folder:
@@ -386,7 +386,7 @@ def queue() -> Iterator[str]:
 
 
 def serve_agent() -> None:
-    """The launcher of processes, which reads their output and their reports."""
+    """Run a launcher, which reads the output and the reports of its processes."""
     from mstorch.distributed._agent import Agent, Job
     from mstorch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
@@ -418,7 +418,7 @@ def agent() -> Iterator[str]:
 
 
 def serve_file() -> None:
-    """A process that finds something else where a FileStore's keys should be."""
+    """Run a process whose FileStore finds a foreign file."""
 
     def answer(path: str) -> str:
         try:
@@ -452,7 +452,7 @@ READERS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def main() -> int:
-    """Send everything to every reader; the number of faults."""
+    """Send everything to every reader; return the number of faults."""
     count = 0
     for name, faults in READERS.items():
         print(name, flush=True)

@@ -1,4 +1,4 @@
-"""Communication hooks, averages of models and wrappers in two processes, beside torch's."""
+"""Communication hooks, averages of models and wrappers in two processes, compared with torch's."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Checkpoints of several processes as files of torch.save, and back."""
+"""Conversion of checkpoints of several processes to files of torch.save, and back."""
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,4 @@
-"""Collectives of two and of four processes beside torch's gloo."""
+"""Collectives of two and of four processes, compared with torch's gloo."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""``TORCH_DISTRIBUTED_DEBUG=DETAIL``: calls that do not match end in an error that names them, in two processes of torch and of mstorch."""
+"""``TORCH_DISTRIBUTED_DEBUG=DETAIL``: mismatched calls raise an error that names them, in two processes of torch and of mstorch."""
 from __future__ import annotations
 
 import pytest
@@ -35,6 +35,6 @@ def under_detail(request):
 
 @pytest.mark.parametrize("name", [name for module in (parallel_cases, sharded_cases) for name in vars(module) if name.startswith("case_")])
 def test_training_under_detail_is_training(of_two, under_detail, name):
-    """DistributedDataParallel, parts of parameters, and what takes pieces of other sizes in each process."""
+    """DistributedDataParallel, shards, and collectives with different sizes per process raise nothing."""
     for rank, (want, got) in enumerate(zip(of_two[1], under_detail)):
         together.same(want[name], got[name], f"rank {rank}")

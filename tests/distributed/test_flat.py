@@ -1,4 +1,4 @@
-"""FullyShardedDataParallel in two processes, beside torch's."""
+"""FullyShardedDataParallel in two processes, compared with torch's."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""A GPT under fully_shard in two and in four processes: its curve is one process's, its memory a part of it."""
+"""A GPT under fully_shard in two and in four processes: its losses equal those of one process, and its memory is a fraction."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,5 @@
-"""Process groups of tensors on an Ascend device: the stand-in plays HCCL; the calls of MindSpore's are held by their arguments."""
+"""Process groups of tensors on an Ascend device: the stand-in device emulates HCCL, and calls of MindSpore's functions are checked by their
+arguments."""
 from __future__ import annotations
 
 import ast
@@ -24,7 +25,7 @@ SCRIPT = pathlib.Path(__file__).with_name("hccl_script.py")
 
 
 def _ended(size: int, folder: pathlib.Path, *command: str, backend: str = "hccl") -> list[tuple[int, str, str]]:
-    """Run a script in so many processes; return the exit code and the outputs of each rank."""
+    """Run a script in some processes; return the exit code and the outputs of each rank."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MSTORCH")}
     environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     if backend == "hccl":
@@ -197,7 +198,7 @@ except RuntimeError as error:
 
 @pytest.mark.parametrize("how", ["at once", "asynchronous"])
 def test_the_others_are_told_of_a_rank_that_is_killed(tmp_path: pathlib.Path, how: str) -> None:
-    """Without a launcher that would end them: each names the rank, long before the timeout of half an hour."""
+    """Without a launcher to end them, the other ranks raise an error that names the killed one, long before the timeout of half an hour."""
     script = tmp_path / "script.py"
     script.write_text(ENDED)
     for rank, (code, out, error) in enumerate(_ended(3, tmp_path, str(script), how)):
@@ -246,7 +247,7 @@ def test_groups_of_devices_come_late_and_again(tmp_path: pathlib.Path) -> None:
 
 
 def test_calls_fit_the_functions_of_mindspore() -> None:
-    """Names and numbers of arguments, from the syntax tree of the one file that calls them."""
+    """Names and numbers of arguments are checked in the syntax tree of the one file that calls them."""
     tree = ast.parse((ROOT / "mstorch/_backend/collectives.py").read_text())
     seen = set()
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""python -m mstorch.distributed.run: scripts that say ``import torch`` in several processes, failures, restarts."""
+"""python -m mstorch.distributed.run: scripts with ``import torch`` in several processes, failures, restarts."""
 from __future__ import annotations
 
 import os
@@ -102,14 +102,14 @@ def test_a_process_that_is_killed(tmp_path):
 def test_processes_that_are_spawned(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SPAWNED)
-    (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # as the wheel brings it for children
+    (tmp_path / "sitecustomize.py").write_text((ROOT / "tools" / "mstorch_hook.pth").read_text())  # as the wheel installs it for children
     done = run("mstorch", script, f"file://{tmp_path}/store", path=(tmp_path,))
     assert done.returncode == 0 and "done" in done.stdout, done.stderr
 
 
 def losses(*command):
     done = run(*command, "examples/digits_ddp.py", "--epochs", 1)
-    if done.returncode and command[0].startswith("torch."):  # its threads may abort a process that is leaving
+    if done.returncode and command[0].startswith("torch."):  # its threads may abort an exiting process
         done = run(*command, "examples/digits_ddp.py", "--epochs", 1)
     assert done.returncode == 0, done.stderr
     return [float(loss) for loss in re.findall(r"train loss ([0-9.]+)", done.stdout)]

@@ -1,4 +1,4 @@
-"""The calls of MindSpore's communication, by its own carrier of the CPU, under msrun."""
+"""Calls of MindSpore's communication, executed by its CPU implementation under msrun."""
 from __future__ import annotations
 
 import json

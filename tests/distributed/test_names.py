@@ -1,4 +1,4 @@
-"""torch.distributed: parameters and errors of what needs a group; stores, settings, options."""
+"""torch.distributed without a group: parameters, and errors of functions that need one; stores, settings, options."""
 from __future__ import annotations
 
 import datetime
@@ -40,7 +40,7 @@ def test_parameters_and_errors_of_collectives(name):
         lists = dict.fromkeys(("tensor_list", "input_tensor_list", "output_tensor_list", "tensors", "input_list"), [x])
         return getattr(torch.distributed, name)(*((given | lists).get(word, x) for word in required))
 
-    if name != "get_process_group_ranks":  # torch knows that there is none by another way
+    if name != "get_process_group_ranks":  # torch finds in another way that there is none
         both(body)
     both(lambda torch: getattr(torch.distributed, name)(no_such_parameter=1), message="")
 

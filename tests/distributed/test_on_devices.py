@@ -1,4 +1,4 @@
-"""All cases with tensors on the stand-in device, over the HCCL that is played for it, in two and in four processes.
+"""All cases with tensors on the stand-in device, over emulated HCCL, in two and in four processes.
 
 Beside gloo on the CPU: what only moves or combines tensors has the same bits; what is computed is as near as kernels are.
 Beside the same kernels with gloo's functions as the carrier: all of it has the same bits.
@@ -29,7 +29,7 @@ NAMES = [name for module in MODULES for name in vars(module) if name.startswith(
 
 @pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.long)])
 def of_three(request: pytest.FixtureRequest) -> list[list[dict]]:
-    """Each process's results: on the CPU, on the device, on the device with gloo's functions."""
+    """Return each process's results: on the CPU, on the device, and on the device with gloo's functions."""
     modules = ",".join(module.__name__ for module in MODULES)
     return [together.run("mstorch", modules, request.param, place, as_hccl=True, cases=chosen(request)) for place in ("cpu", "npu", "npu by gloo")]
 

@@ -1,4 +1,4 @@
-"""Two processes of mstorch, on the CPU and on the stand-in device: what torch refuses on the CPU, and what depends on time."""
+"""Two processes of mstorch, on the CPU and on the stand-in device: cases that torch refuses on the CPU, and cases that depend on time."""
 from __future__ import annotations
 
 import pytest

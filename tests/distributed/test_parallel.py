@@ -1,4 +1,4 @@
-"""DistributedDataParallel and differentiable collectives in two processes, beside torch's."""
+"""DistributedDataParallel and differentiable collectives in two processes, compared with torch's."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""A device's carrier with pieces of different sizes and groups in any order, over the emulated HCCL in threads instead of processes."""
+"""Device collectives with different sizes per rank and groups in any order, over emulated HCCL in threads instead of processes."""
 from __future__ import annotations
 
 import threading
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 class _Native:
-    """Two of HCCL's calls for members in threads, which meet and see each other's rows; members are in the order of their numbers."""
+    """Emulate two of HCCL's calls for members that are threads and see each other's rows; members are in the order of their ranks."""
 
     def __init__(self, size: int) -> None:
         self.meet, self.held = threading.Barrier(size, timeout=30), {}
@@ -97,7 +97,7 @@ def test_pieces_of_different_sizes_are_reduced(op: ReduceOp) -> None:
 
 @pytest.mark.parametrize("ranks", [[0, 1, 2], [2, 0, 1]])
 def test_members_in_any_order(ranks: list[int]) -> None:
-    """MindSpore orders members by their numbers; rows come and go in the group's order."""
+    """MindSpore orders members by rank; rows are passed and returned in the group's order."""
 
     def gathered(me: int, carrier: Carrier, begun: Begun) -> Any:
         into, whole = [_row(0, 0) for _ in ranks], _row(0, 0, 0)

@@ -1,4 +1,5 @@
-"""Pipelines of two and four processes, of one stage in each and of several, beside torch's, beside one process, and on the stand-in device."""
+"""Pipelines of two and four processes with one or several stages each, compared with torch's, with one process, and on the stand-in device.
+"""
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,4 @@
-"""Meshes, DTensor, fully_shard and tensor parallelism in two processes, beside torch's."""
+"""Meshes, DTensor, fully_shard and tensor parallelism in two processes, compared with torch's."""
 from __future__ import annotations
 
 import pytest

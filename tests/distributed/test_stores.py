@@ -1,4 +1,4 @@
-"""TCPStore, FileStore and rendezvous beside torch's; stores that other threads use."""
+"""TCPStore, FileStore and rendezvous compared with torch's; stores that other threads use."""
 from __future__ import annotations
 
 import datetime
@@ -47,7 +47,7 @@ def test_a_store_from_beginning_to_end(kind, tmp_path):
             server = store = d.TCPStore("127.0.0.1", 0, 1, True)
             if kind == "client":
                 store = d.TCPStore("127.0.0.1", server.port, None, False)
-        store.set_timeout(short)  # only now: on a busy machine the two take longer to meet than a missing key may
+        store.set_timeout(short)  # only now: on a busy machine connecting takes longer than the timeout of a missing key
         return answers(COMMON, {"s": store, "d": d, "short": short})
 
     both(body)

@@ -1,4 +1,4 @@
-"""Strangers send bytes to the sockets of a job: they are cut off, memory stays bounded, and the job continues."""
+"""Foreign bytes at the sockets of a job: connections are closed, memory stays bounded, and the job continues."""
 from __future__ import annotations
 
 import datetime
@@ -67,7 +67,7 @@ def test_strangers_do_not_hold_up_processes_that_meet():
     friend = socket.create_connection(("127.0.0.1", port))
     friend.sendall(b"word" * 4)
     threading.Timer(0.2, friend.sendall, (b"word" * 4 + struct.pack("<I", 1),)).start()
-    found = _mesh._welcome(listener, b"word" * 8, {1}, 5.0)  # no stranger takes the time of a friend
+    found = _mesh._welcome(listener, b"word" * 8, {1}, 5.0)  # a foreign connection does not delay a valid one
     assert list(found) == [1]
     assert found[1].getpeername() == friend.getsockname()
     with pytest.raises(RuntimeError, match="Timed out waiting 100ms"):
@@ -83,10 +83,10 @@ def test_garbage_takes_little_memory_and_a_proper_one_is_served(name):
 
 
 def test_an_answer_that_was_not_awaited_is_not_the_next_one(store):
-    """Ctrl-C as an answer is awaited: the next question gets its own."""
+    """After Ctrl-C during a wait for a response, the next request gets its own response."""
     store.set("mine", "right")
     other = store.clone()
-    # A job in the background ignores SIGINT, and MindSpore's own `jit`, which other tests of this process call, leaves a handler that ends it.
+    # A job in the background ignores SIGINT, and MindSpore's `jit`, which other tests of this process call, leaves a handler that ends it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -95,7 +95,7 @@ def test_an_answer_that_was_not_awaited_is_not_the_next_one(store):
     finally:
         signal.signal(signal.SIGINT, before)
     assert other._unread and other.get("mine") == b"right"
-    other._unread = True  # as an interrupt between question and answer leaves it
+    other._unread = True  # as an interrupt between request and response leaves it
     other._connection.sendall(pack([b"get", b"1", b"mine"]))
     assert other.add("count", 2) == 2
     assert other.get("mine") == b"right"
@@ -130,7 +130,7 @@ def test_a_store_that_ends_leaves_the_next_ones_file(tmp_path):
     del first
     assert second.get("a") == b"b" and path.exists()
     del second
-    assert not path.exists()  # with the last name, not when garbage is collected
+    assert not path.exists()  # when the last reference ends, not at a garbage collection
 
 
 def test_memory_beyond_a_files_end_is_refused():

@@ -1,4 +1,4 @@
-"""Processes of one library that run the same cases: each case's result, or error, in every process."""
+"""Processes of one library that run the same cases, and each case's result or error in every process."""
 from __future__ import annotations
 
 import importlib
@@ -24,12 +24,12 @@ AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
 
 
 def wide(torch):
-    """The widest floating-point dtype that is combined between processes here."""
+    """Return the widest floating-point dtype that collectives support here."""
     return torch.float32 if AS_HCCL else torch.float64
 
 
 def carry_by_the_host():
-    """Let gloo's functions carry the stand-in's tensors, by way of the host: what the same kernels give without HCCL."""
+    """Let gloo's functions transfer the stand-in device's tensors, through the host, for results of the same kernels without HCCL."""
     group, base = importlib.import_module("mstorch.distributed._group"), importlib.import_module("mstorch._core.tensor_base")
     raws = importlib.import_module("mstorch._backend.raw")
 
@@ -45,7 +45,7 @@ def carry_by_the_host():
 
 
 def plain(value):
-    """A result in a form that both libraries' processes give: tensors as dtype, shape and values."""
+    """Return a result in a form that both libraries' processes return: tensors as dtype, shape and values."""
     if type(value).__name__ in ("Tensor", "Parameter", "DTensor"):
         array = value.detach()
         array = (array.float() if str(array.dtype) == "torch.bfloat16" else array).cpu()
@@ -58,7 +58,7 @@ def plain(value):
 
 
 def work(library, module, folder, place="cpu", chosen=""):
-    """Run the cases in one process, or those of these names (with commas between). ``place``: the device of tensors that name none, and the backend that carries them."""
+    """Run the cases in one process, or only those of these names (comma-separated). ``place``: the default device and backend."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -104,7 +104,7 @@ def work(library, module, folder, place="cpu", chosen=""):
 
 
 def start(library, module, folder, errors, place="cpu", as_hccl=False, cases=()):
-    """Start the processes, one for each name of a file for what it reports; on the stand-in device if ``place`` is "npu", or "npu by gloo"."""
+    """Start the processes, one per report file; on the stand-in device if ``place`` is "npu" or "npu by gloo"."""
     size = len(errors)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
     environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
@@ -124,7 +124,7 @@ def _tails(files):
 
 
 def run(library, module, size, place="cpu", as_hccl=False, cases=()):
-    """Return the results, in each process of a library, of a module's cases, or of several modules' (with commas between), or of some of them."""
+    """Return the results of a module's cases, or of several modules' (comma-separated), or of some cases, in each process of a library."""
     with tempfile.TemporaryDirectory() as folder:
         errors = [f"{folder}/{rank}.txt" for rank in range(size)]
         processes = start(library, module, folder, errors, place, as_hccl, cases)
@@ -146,7 +146,7 @@ def run(library, module, size, place="cpu", as_hccl=False, cases=()):
 
 
 def same(want, got, what, rtol=1e-6, atol=1e-6):
-    """Assert that a result of mstorch is torch's; with both tolerances 0 that it has the same bits."""
+    """Assert that a result of mstorch equals torch's; with both tolerances 0, bit for bit."""
     if isinstance(want, (list, tuple)) and len(want) == 4 and want[0] == "tensor":
         assert list(want[:3]) == list(got[:3]) and want[3].shape == got[3].shape, f"{what}: {want[:3]} expected, {got[:3]} given"
         if not rtol and not atol:

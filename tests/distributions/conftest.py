@@ -1,4 +1,4 @@
-"""Both libraries check arguments here, whatever torch's own test helpers, imported by other tests, turned off."""
+"""Validation of arguments in both libraries, also if torch's own test helpers, which other tests import, turned it off."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Distributions with parameters, as functions of the library: what the tests run under torch and under mstorch."""
+"""Distributions with parameters, as functions of the library, which the tests run under torch and under mstorch."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 
 def build(torch: Any, row: tuple[Any, ...], dtype: str = "float32", **more: Any) -> tuple[Any, list[Any]]:
-    """A row's distribution and its tensor parameters."""
+    """Return a row's distribution and its tensor parameters."""
     leaves = []
 
     def argument(value: Any) -> Any:
@@ -77,7 +77,7 @@ def build(torch: Any, row: tuple[Any, ...], dtype: str = "float32", **more: Any)
 
 
 def composed(torch: Any) -> dict[str, Callable[[], Any]]:
-    """Distributions made of others."""
+    """Return distributions composed of others."""
     d = torch.distributions
     tensor = torch.tensor
     return {

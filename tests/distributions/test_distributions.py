@@ -1,4 +1,4 @@
-"""Every distribution beside torch: samples bit for bit, densities, moments, gradients, expansion, text."""
+"""Every distribution compared with torch: samples bit for bit, densities, moments, gradients, expansion, text."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ def told(error: BaseException) -> str:
 
 
 def compare(body: Any, what: str, rtol: float = 1e-5, atol: float = 1e-6) -> None:
-    """One body under both libraries; what torch refuses has to be refused alike."""
+    """Run one body under both libraries and compare; where torch raises, mstorch must raise the same error."""
     want, error = run(body, real_torch)
     got, mine = run(body, mstorch)
     if error is None:
@@ -33,7 +33,7 @@ def compare(body: Any, what: str, rtol: float = 1e-5, atol: float = 1e-6) -> Non
 
 
 def bits(torch_body: Any, what: str) -> None:
-    """As ``compare``, but every number has to be the same bits."""
+    """Compare like ``compare``, but bit for bit."""
     want, error = run(torch_body, real_torch)
     got, mine = run(torch_body, mstorch)
     assert type(mine).__name__ == type(error).__name__, f"{what}: {error!r} expected, {mine!r}"
@@ -50,7 +50,7 @@ def test_samples_have_the_same_bits(row: tuple[Any, ...], dtype: str) -> None:
         got, mine = run(lambda torch: build(torch, row, dtype)[0].sample(shape), mstorch)
         assert error is None and mine is None, (error, mine)
         assert tuple(want.shape) == tuple(got.shape) and str(want.dtype) == str(got.dtype)
-        # Steps after the draw round as the logarithms and products of each library do.
+        # Operations after the draw differ in the last bits of the libraries' logarithms and products.
         tolerance = 1e-12 if want.dtype == real_torch.float64 else 2e-5
         np.testing.assert_allclose(values(got), values(want), rtol=tolerance, atol=tolerance)
         after = [torch_.get_rng_state().tolist() for torch_ in (real_torch, mstorch)]
@@ -80,7 +80,7 @@ def test_properties_and_text(row: tuple[Any, ...]) -> None:
 
 
 def inside(row: tuple[Any, ...]) -> np.ndarray:
-    """Values in the support, from torch."""
+    """Return values in the support, from torch."""
     def body(torch: Any) -> Any:
         return build(torch, row)[0].sample((4,)).numpy()
 
@@ -107,7 +107,7 @@ def test_densities_and_their_gradients(row: tuple[Any, ...]) -> None:
     compare(lambda torch: build(torch, row)[0].icdf(torch.tensor(quantiles)).detach(), "icdf", rtol=5e-5)
 
 
-# torch writes to the mask by which it had chosen the matrices to be drawn again, and then refuses the gradient.
+# torch writes to the mask that selected the matrices to be drawn again, and then raises for the gradient.
 @pytest.mark.parametrize("row", [row for row in ROWS if row[0] != "Wishart"], ids=lambda row: row[0])
 def test_gradients_through_samples(row: tuple[Any, ...]) -> None:
     def sampled(torch: Any) -> Any:
@@ -139,7 +139,7 @@ def test_expansion(row: tuple[Any, ...]) -> None:
 def test_wishart_samples_have_a_gradient(both: Any) -> None:
     def body(torch: Any) -> Any:
         factor = torch.tensor([[1.2, 0.0], [0.4, 0.7]], dtype=torch.float64, requires_grad=True)
-        # By hand, without the second draws: Bartlett's decomposition.
+        # The first draws only, computed here by Bartlett's decomposition.
         value = torch.distributions.Wishart(torch.tensor(5.0, dtype=torch.float64), scale_tril=factor)._bartlett_sampling((3,))
         value.sum().backward()
         return value.detach(), factor.grad

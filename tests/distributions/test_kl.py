@@ -1,4 +1,4 @@
-"""Divergences of all pairs that torch has, values and gradients, and which function serves a pair."""
+"""KL divergences of all pairs that torch has, values and gradients, and the function that is selected for a pair."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from tests.against_torch import run
 from tests.distributions.table import ROWS, build
 from tests.distributions.test_distributions import compare
 
-# One row with tensors for each class, shapes that broadcast.
+# One row with tensors for each class, with shapes that broadcast.
 CHOSEN: dict[str, tuple[Any, ...]] = {
     "Bernoulli": ("Bernoulli", [0.2, 0.5, 1.0]), "Beta": ("Beta", [0.5, 1.5, 3.0], [2.0, 0.7, 9.5]),
     "Binomial": ("Binomial", 5, [0.2, 0.5, 0.8]), "Categorical": ("Categorical", [[0.1, 0.6, 0.3], [0.0, 0.5, 0.5], [0.2, 0.2, 0.6]]),
@@ -54,12 +54,12 @@ def test_divergence(pair: tuple[str, str], other: bool) -> None:
             result.masked_fill(torch.isinf(result), 0.0).sum().backward()
         return [result.detach(), *(leaf.grad for leaf in leaves + more)]
 
-    # torch's derivative of digamma holds eight digits.
+    # torch's derivative of digamma is accurate to eight digits.
     compare(body, "-".join(pair), rtol=2e-8, atol=1e-10)
 
 
 def _moved(name: str, number: int, value: Any) -> Any:
-    """Other parameters of the same kind: positive ones stay positive, matrices stay positive definite."""
+    """Return other parameters of the same kind: positive ones stay positive, matrices stay positive definite."""
     if not isinstance(value, list):
         return value
     if isinstance(value[0], list):
@@ -98,7 +98,7 @@ def test_own_pairs_and_ambiguity(both: Any) -> None:
 
 def test_register_kl_takes_classes(both: Any) -> None:
     def body(torch: Any) -> Any:
-        other = type("Other", (), {})  # a class that is no distribution, as pyro's own base
+        other = type("Other", (), {})  # a class that is not a distribution, like pyro's base class
         torch.distributions.register_kl(other, torch.distributions.Normal)(lambda p, q: "found")
         return torch.distributions.kl_divergence(other(), torch.distributions.Normal(0.0, 1.0))
 

@@ -1,4 +1,4 @@
-"""Transforms, constraints and the registries between them, beside torch."""
+"""Transforms, constraints and their registries, compared with torch."""
 from __future__ import annotations
 
 import copy
@@ -16,7 +16,7 @@ SQUARE = [[[0.5, 0.2], [-0.3, 1.0]], [[-1.0, 3.0], [0.4, 0.1]]]
 
 
 def transforms(torch: Any) -> dict[str, tuple[Any, Any]]:
-    """Transforms, and inputs for them."""
+    """Return transforms, and inputs for them."""
     d, tensor = torch.distributions, torch.tensor
     normal = d.Normal(tensor(0.5), tensor(2.0))
     return {
@@ -134,7 +134,7 @@ def test_constraints(name: str) -> None:
         compare(lambda torch: constraints(torch)[name].check(torch.tensor(value)), f"{name} {value}")
     for asked in ("is_discrete", "event_dim"):
         compare(lambda torch: getattr(constraints(torch)[name], asked), asked)
-    if name not in ("cat", "stack"):  # these have no text of their own in torch
+    if name not in ("cat", "stack"):  # these have no repr of their own in torch
         compare(lambda torch: repr(constraints(torch)[name]), "repr")
     for registry in ("biject_to", "transform_to"):
         compare(lambda torch: repr(getattr(torch.distributions, registry)(constraints(torch)[name])), registry)

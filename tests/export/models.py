@@ -29,13 +29,13 @@ RTOL, ATOL = 1e-3, 1e-5
 
 
 def chosen(words: list[str]) -> list[tuple[str, str]]:
-    """Pairs of a group and a network that the words name; all of the groups that are installed without any."""
+    """Return pairs of a group and a network that the words name; all of the installed groups without words."""
     pairs = [(group, name) for group, networks in GROUPS.items() for name in networks]
     return [pair for pair in pairs if not words or pair[0] in words or pair[1] in words]
 
 
 def leaves_of(result: Any) -> list[Any]:
-    """The tensors of a result, in order."""
+    """Return the tensors of a result, in order."""
     import torch
     from torch.utils import _pytree
 
@@ -43,7 +43,7 @@ def leaves_of(result: Any) -> list[Any]:
 
 
 def made(group: str, name: str) -> tuple[Any, Any, Any]:
-    """A network in evaluation, and two calls of it."""
+    """Return a network in evaluation mode, and two calls of it."""
     import torch
 
     torch.manual_seed(0)
@@ -67,7 +67,7 @@ def differs(found: Any, wanted: list[Any]) -> str:
 
 
 def traced(network: Any, call: Any) -> Any:
-    """The graph that make_fx makes of a call, as a function of such calls."""
+    """Return the graph that make_fx records of a call, as a function of other calls."""
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.utils import _pytree
 
@@ -82,7 +82,7 @@ def traced(network: Any, call: Any) -> Any:
 
 
 def faked(network: Any, call: Any) -> list[list[Any]]:
-    """The forms of what a network gives in FakeTensorMode, which computes nothing."""
+    """Return the shapes and dtypes of a network's outputs in FakeTensorMode, which computes nothing."""
     import copy
 
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -113,7 +113,7 @@ def attempt(function: Callable[[], str]) -> str:
 
 
 def by_torch(group: str, name: str, folder: Path) -> dict[str, str]:
-    """Write what torch computes, and tell what torch itself cannot do."""
+    """Write torch's results, and report what torch itself cannot do."""
     import torch
 
     network, example, other = made(group, name)
@@ -136,7 +136,7 @@ def by_torch(group: str, name: str, folder: Path) -> dict[str, str]:
 
 
 def by_mstorch(group: str, name: str, folder: Path) -> dict[str, str]:
-    """Compute the same, save the exported program."""
+    """Compute the same, and save the exported program."""
     import torch
 
     kept = torch.load(folder / f"{name}.numbers", weights_only=False)
@@ -165,14 +165,14 @@ def by_mstorch(group: str, name: str, folder: Path) -> dict[str, str]:
 
 
 def by_reader(group: str, name: str, folder: Path) -> dict[str, str]:
-    """Compute the same with the program of the file alone."""
+    """Compute the same with the saved program only."""
     import torch
 
     def loaded() -> str:
         if not (folder / f"{name}.program").exists():
             return "no file"
         kept = torch.load(folder / f"{name}.numbers", weights_only=False)
-        importlib.import_module(kept["home"])  # where a class of the package is what is returned, torch wants to know it too
+        importlib.import_module(kept["home"])  # torch must also be able to import a class of the package that is returned
         args, kwargs = kept["other"]
         return differs(torch.export.load(folder / f"{name}.program").module()(*args, **kwargs), kept["wanted"])
 
@@ -180,7 +180,7 @@ def by_reader(group: str, name: str, folder: Path) -> dict[str, str]:
 
 
 def stage(library: str, words: list[str], folder: Path) -> None:
-    """One process: all networks by one of the three, each told in a line."""
+    """Run all networks in one of the three processes, and report each in a line."""
     if library != "torch":
         import mstorch
 
@@ -198,7 +198,7 @@ def stage(library: str, words: list[str], folder: Path) -> None:
 
 
 def stages(module: str, libraries: tuple[str, ...], words: list[str], paths: list[str]) -> Iterator[tuple[str, str, str, Any]]:
-    """Run a module's stages, each library in a process; yield the library, the group and name of a network, and what was told of it."""
+    """Run a module's stages, each library in a process; yield the library, the group and name of a network, and its report."""
     inherited = os.environ.get("PYTHONPATH")
     quiet = {"HF_HUB_OFFLINE": "1", "GLOG_v": "3", "TOKENIZERS_PARALLELISM": "false"}
     environment = {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
@@ -216,7 +216,7 @@ def stages(module: str, libraries: tuple[str, ...], words: list[str], paths: lis
 
 
 def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], dict[str, dict[str, str]]]:
-    """Return the answers of each library to each step, by network."""
+    """Return the reports of each library on each step, by network."""
     told: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for library, group, name, said in stages("tests.export.models", ("torch", "mstorch", "reader"), words, paths):
         told.setdefault((group, name), {})[library] = said
@@ -224,14 +224,14 @@ def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], dict[str, d
 
 
 def failures(told: dict[str, dict[str, str]]) -> dict[str, str]:
-    """The steps of a network that mstorch does not do and torch does."""
+    """Return the steps of a network that work in torch and not in mstorch."""
     of_torch = told["torch"]
     ours = {**told["mstorch"], **told["reader"]}
     return {step: ours[step] for step in STEPS if ours[step] and not of_torch.get("export" if step == "loaded" else step, "")}
 
 
 def main() -> int:
-    """Print a line for each network and the counts; the number of those that fail."""
+    """Print a line for each network and the counts; return the number of those that fail."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--path", action="append", default=[], help="a folder of installed packages")

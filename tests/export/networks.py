@@ -19,7 +19,7 @@ Made = tuple[Any, Callable[[], Call]]
 
 
 def awake(network: Any) -> Any:
-    """Give numbers to the parameters that a package makes as zeros, so that what a network computes is more than zeros."""
+    """Fill parameters that a package initializes with zeros, so that a network's result is not zero."""
     import torch
 
     with torch.no_grad():
@@ -39,7 +39,7 @@ def _images(size: int, batch: int = 2) -> Callable[[], Call]:
 
 
 def _vision(name: str, size: int, **options: Any) -> Callable[[], Made]:
-    """A network of torchvision that a function makes, or a class, whose arguments are then all given."""
+    """Return a function that creates a network of torchvision by a function or class of this name, and its images."""
     return lambda: (getattr(importlib.import_module("torchvision.models"), name)(**options), _images(size))
 
 
@@ -72,7 +72,7 @@ def _tokens(length: int = 9, batch: int = 2, vocabulary: int = 50) -> Any:
 
 
 def _padded(length: int = 9) -> Call:
-    """Tokens and the mask of a batch whose second row is shorter."""
+    """Return tokens and the mask of a batch whose second row is shorter."""
     import torch
 
     mask = torch.ones(2, length, dtype=torch.long)
@@ -81,7 +81,7 @@ def _padded(length: int = 9) -> Call:
 
 
 def _hugging(kind: str, head: str, draw: Callable[[], Call], **options: Any) -> Callable[[], Made]:
-    """A network of transformers with a configuration that is small."""
+    """Return a network of transformers with a small configuration."""
     def make() -> Made:
         library = importlib.import_module("transformers")
         return getattr(library, f"{kind}{head}")(getattr(library, f"{kind}Config")(**options)), draw

@@ -1,4 +1,4 @@
-"""torch.export: programs against the modules that they were made of, and against torch's words; files, read in another process too."""
+"""torch.export: programs compared with the modules that were exported, and with torch's messages; files, also read in another process."""
 from __future__ import annotations
 
 import collections

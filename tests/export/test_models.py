@@ -1,4 +1,4 @@
-"""A sample of ``python -m tests.export.models``, which takes networks of packages too."""
+"""A sample of ``python -m tests.export.models``, which also exports networks of packages."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""dynamic_shapes: what an export takes, and which sizes an exported program takes afterwards, held against torch."""
+"""dynamic_shapes: the declarations that an export accepts, and the sizes that an exported program accepts, compared with torch."""
 from __future__ import annotations
 
 import logging

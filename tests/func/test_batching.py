@@ -1,4 +1,4 @@
-"""vmap runs its function once: programs with it, batching rules and refusals against torch, and what falls back to a loop."""
+"""vmap runs its function once: programs, batching rules and errors compared with torch, and the functions that fall back to a loop."""
 from __future__ import annotations
 
 import warnings
@@ -158,7 +158,7 @@ def test_usual_networks_need_no_loop():
 
 
 class Scaled:
-    """The body of a Function, of either library."""
+    """Return a Function of either library."""
 
     @staticmethod
     def forward(x, y, k):
@@ -326,7 +326,7 @@ def test_a_generator_says_where_it_went_on(both):
 
 
 CHECKS = batching.items()
-# Its body asks for gradients of tensors that are mapped over, through a node of its own.
+# It computes gradients of mapped tensors, through a node of its own.
 KNOWN = {"max_pool2d_with_indices_backward"}
 
 

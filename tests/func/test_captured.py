@@ -1,4 +1,4 @@
-"""Writes within a transform of ``torch.func``: to tensors that the function captured, made, or was given."""
+"""Writes inside a transform of ``torch.func`` to tensors that the function captured, created, or received."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def test_writes(both: Any, write: str, transform: str) -> None:
     lambda t, b: (_with_buffers(t, b, False), b),
 ])  # fmt: skip
 def test_arguments_and_levels(both: Any, body: Callable[[Any, Any], Any]) -> None:
-    """What a function writes to its arguments reaches the caller's tensors, which stay without a history."""
+    """A function's writes to its arguments reach the caller's tensors, which stay without a history."""
 
     def both_of(torch: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""torch.func's forward mode beside torch: jvp in jvp, in grad and around it, Jacobians, functions that write."""
+"""Forward mode of torch.func compared with torch: jvp in jvp, in grad and around it, Jacobians, functions that write in place."""
 from __future__ import annotations
 
 import pytest

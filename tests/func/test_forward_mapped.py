@@ -1,4 +1,4 @@
-"""forward_ad within vmap, which torch refuses: beside the loop over the slices."""
+"""forward_ad within vmap, which torch does not support, compared with the loop over the slices."""
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The package functorch beside torch's."""
+"""The package functorch, compared with torch's."""
 from __future__ import annotations
 
 import functorch.experimental
@@ -17,7 +17,7 @@ NAMES = [
 
 
 def called(name, library, module):
-    """The first warning of a call with an argument that serves."""
+    """Return the first warning of a call with a valid argument."""
     layer = library.nn.Linear(2, 2)
     given = layer if name.startswith("make") else [layer, layer] if name.startswith("combine") else library.sin
     with pytest.warns(FutureWarning) as caught:
@@ -27,7 +27,7 @@ def called(name, library, module):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_successors(name):
-    """Each name says what has taken its place."""
+    """Each warning names the function's successor."""
     words = called(name, torch, functorch).partition("Please use ")[2].partition(" instead")[0]
     assert f"`functorch.{name}` is deprecated" in called(name, mstorch, package)
     assert words.split("`")[1] in called(name, mstorch, package)

@@ -1,4 +1,4 @@
-"""A Function whose vmap rule is generated, forward and in reverse, beside one that writes its own."""
+"""A Function with a generated vmap rule, in forward mode and in reverse, compared with one that defines its own."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Scans of torch._higher_order_ops, beside torch's: values, strides, gradients, what is refused."""
+"""Scans of torch._higher_order_ops compared with torch's: values, strides, gradients, errors."""
 from __future__ import annotations
 
 import importlib
@@ -33,7 +33,7 @@ def test_associative_scans(length: int, reverse: bool) -> None:
 
 
 def _scan(torch: Any) -> Any:
-    """mstorch's scan; for torch the loop that it stands for, as torch compiles its own and minds what a process did before."""
+    """Call mstorch's scan; for torch the equivalent loop, because torch compiles its scan, which depends on the process's history."""
     if hasattr(torch.version, "mstorch"):
         return _named(torch, "scan")
     pytree = torch.utils._pytree

@@ -1,4 +1,4 @@
-"""Third derivatives: a Hessian times a direction as ``jvp`` of ``grad``, and ``grad`` three times, against torch."""
+"""Third derivatives: a Hessian-vector product as ``jvp`` of ``grad``, and ``grad`` three times, compared with torch."""
 from __future__ import annotations
 
 import pytest

@@ -271,7 +271,7 @@ def test_hooks_that_jvp_takes(both):
 
 @pytest.mark.parametrize("name", ["vjp", "grad", "grad_and_value", "jacrev", "jacfwd", "jvp"])
 def test_each_result_is_tracked_by_itself(both, name):
-    """Beside results that depend on a parameter from outside, what depends on the transform's own input alone is not tracked."""
+    """Next to results that depend on a captured parameter, results that depend only on the transform's input are not tracked outside."""
 
     def body(torch):
         layer, x, f = torch.nn.Linear(2, 2), torch.ones(1, 2), torch.func

@@ -1,4 +1,4 @@
-"""The inputs of a transform that differentiates backward are leaves in it: nothing writes to them, or to the user's tensors through them."""
+"""The inputs of a reverse-mode transform are leaves inside it: nothing can write to them, or through them to the user's tensors."""
 from __future__ import annotations
 
 from typing import Any

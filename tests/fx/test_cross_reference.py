@@ -1,4 +1,4 @@
-"""CrossRefFakeMode: calls go on as they do without it, and one that fake tensors tell otherwise is refused. Marks for Intel's profiler."""
+"""CrossRefFakeMode: calls run as without it, and a call with other results on fake tensors raises. Also marks for Intel's profiler."""
 from __future__ import annotations
 
 import importlib

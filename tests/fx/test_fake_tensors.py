@@ -1,4 +1,4 @@
-"""FakeTensorMode against torch: shapes, dtypes, strides and devices of what has no elements, and what of it cannot be told."""
+"""FakeTensorMode compared with torch: shapes, dtypes, strides and devices of fake tensors, and errors where they depend on values."""
 from __future__ import annotations
 
 import importlib
@@ -126,7 +126,7 @@ MODULES = databases.layers("Lazy|FractionalMaxPool|CTCLoss")
 
 
 def _faked(torch: Any, build: Callable[[], Any], args: Any, kwargs: Any) -> Any:
-    """Return the metadata of results and gradients of a layer that was built under fake tensors and is called with some."""
+    """Return the metadata of results and gradients of a layer that is constructed and called under a fake mode."""
     mode = _fake(torch).FakeTensorMode()
 
     def faked(value: Any) -> Any:
@@ -155,7 +155,7 @@ def test_layers_of_the_database(name: str) -> None:
         try:
             wanted = _faked(torch, lambda: info.module_cls(*constructor.args, **constructor.kwargs), forward.args, forward.kwargs)
         except (RuntimeError, AssertionError) as error:
-            assert "aten." in str(error) or "Mixing fake modes" in str(error), error  # torch cannot tell, or its layer keeps a tensor
+            assert "aten." in str(error) or "Mixing fake modes" in str(error), error  # torch cannot infer it, or its layer keeps a tensor
             continue
         built, run = (databases.ours((part.args, part.kwargs), []) for part in (constructor, forward))
         assert _faked(mstorch, lambda: cls(*built[0], **built[1]), *run) == wanted

@@ -1,4 +1,5 @@
-"""make_fx of functions that torch writes in Python: what they compute is in the graph, or refused, and never the constant that it was."""
+"""make_fx of functions that torch writes in Python: their computation is recorded in the graph, or raises; it is never a constant of the
+traced run."""
 from __future__ import annotations
 
 import importlib
@@ -29,7 +30,7 @@ def _clipped(clip: Function, bound: float) -> Function:
 
 
 def _layer(made: Function, name: str, **options: Any) -> Function:
-    """The output of a layer whose weight a function has parametrized, as a function of its parameter of that name."""
+    """Return the output of a layer whose weight a function parametrizes, as a function of the parameter."""
     mstorch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of functions that have a successor

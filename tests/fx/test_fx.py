@@ -1,4 +1,4 @@
-"""torch.fx: graphs, their code and what they compute, against torch's."""
+"""torch.fx: graphs, their code and their results, compared with torch's."""
 from __future__ import annotations
 
 import collections
@@ -240,7 +240,7 @@ def test_shapes():
 
 
 def test_graph_modules_that_are_scripted():
-    """One made as fx makes it, and one whose class leaves GraphModule's ``__init__`` out (as torchvision's do)."""
+    """A GraphModule made by fx, and one whose class does not call GraphModule's ``__init__`` (as torchvision's)."""
 
     def body(torch):
         class Bare(torch.fx.GraphModule):
@@ -290,7 +290,7 @@ def test_files_of_graphs_by_a_local_tracer():
 
 
 def test_tracers_made_of_the_modules_own_parts():
-    """A tracer that patches calls itself, as torch_geometric's does."""
+    """The tracer patches calls itself, like torch_geometric's."""
 
     def body(torch):
         st = importlib.import_module(f"{torch.__name__}.fx._symbolic_trace")

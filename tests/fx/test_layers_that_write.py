@@ -1,4 +1,4 @@
-"""Layers that write in place, and layers that draw, in graphs: the operators that torch shows, and the numbers that it draws."""
+"""Graphs of layers that write in place and of layers that draw random numbers: torch's operators and numbers."""
 from __future__ import annotations
 
 import importlib
@@ -19,7 +19,7 @@ LAYERS = sorted(
 
 
 def _told(lib: Any, function: Callable[..., Any], shape: tuple[int, ...]) -> Any:
-    """The calls that a graph of a function holds, and what it gives; ``function`` is given a tensor that it may write to."""
+    """Return the calls in a function's graph, and the results; ``function`` receives a tensor that it may write to."""
     lib.manual_seed(3)
     x = lib.randn(*shape)
     make_fx = importlib.import_module(f"{lib.__name__}.fx.experimental.proxy_tensor").make_fx

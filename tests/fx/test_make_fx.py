@@ -1,4 +1,4 @@
-"""make_fx against torch: the code of graphs, what they compute with other arguments, and which layers they cannot hold."""
+"""make_fx compared with torch: the code of graphs, their results for other arguments, and unsupported layers."""
 from __future__ import annotations
 
 import importlib
@@ -161,7 +161,7 @@ MODULES = databases.layers("Lazy|FractionalMaxPool")
 
 
 def _layer(info: Any, sample: Any) -> tuple[Any, Any]:
-    """mstorch's layer of a sample, in evaluation, and what it is called with."""
+    """Return mstorch's layer of a sample, in evaluation mode, and the arguments of its call."""
     module = databases.layer_of(info.module_cls)
     built, run = (databases.ours((part.args, part.kwargs), []) for part in (sample.constructor_input, sample.forward_input))
     return module(*built[0], **built[1]).eval(), run
@@ -171,7 +171,7 @@ def _layer(info: Any, sample: Any) -> tuple[Any, Any]:
 @pytest.mark.on_the_cpu
 @pytest.mark.filterwarnings("ignore")
 def test_a_layer_is_in_the_graph(name: str) -> None:
-    """A value that the mode did not see would be in the graph as the constant of the traced run."""
+    """A value that the mode did not see would be a constant of the traced run in the graph."""
     samples = databases.layer_samples(MODULES[name])
     if not samples:
         pytest.skip("the database has no arguments")
@@ -197,7 +197,7 @@ OTHER_OPERATORS = {
 
 
 def _operators(torch: Any, call: Any, args: Any) -> list[str]:
-    """The operators of a graph, but for what torch detaches to keep it."""
+    """Return the operators of a graph, except for the ``detach`` of tensors that torch saves."""
     graph = _made(torch)(call)(*args).graph
     return [str(node.target) for node in graph.nodes if node.op == "call_function" and "detach" not in str(node.target)]
 

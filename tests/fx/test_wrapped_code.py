@@ -1,4 +1,4 @@
-"""The code of graphs wraps what `torch.fx.wrap` wrapped, so that a graph can be traced, copied and pickled like what it was made of."""
+"""The code of graphs wraps functions that `torch.fx.wrap` wrapped, so that a graph can be traced, copied and pickled like its source."""
 from __future__ import annotations
 
 import copy
@@ -74,7 +74,7 @@ def test_wrap_is_told_where_it_may_stand() -> None:
 
 @pytest.mark.parametrize("name", ["input", "len", "x"])
 def test_inputs_keep_the_names_that_callers_give(name: str) -> None:
-    """A name that Python has is another within the code."""
+    """In the code, an input with the name of a built-in gets another name."""
 
     def body(torch: Any) -> Any:
         import importlib

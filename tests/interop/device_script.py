@@ -1,4 +1,4 @@
-"""Networks with parameters on the device of the first argument, trained by MindSpore and beside its Cells; prints numbers as JSON."""
+"""Networks with parameters on the device of the first argument, trained by MindSpore and together with Cells; prints numbers as JSON."""
 import json
 import sys
 
@@ -32,7 +32,7 @@ for _ in range(3):
     optimizer(step(ms.Tensor(X), ms.Tensor(Y))[1])
 found["value_and_grad"] = numbers(net)
 
-with torch.no_grad():  # either side's writes are seen by the other
+with torch.no_grad():  # either side sees the other's writes
     net[0].weight[1:].mul_(2)
 found["ours"] = float(net.trainable_params()[0].asnumpy().sum()), float(net[0].weight.sum())
 net.trainable_params()[0].set_data(ms.Tensor(np.ones((8, 4), "float32")))

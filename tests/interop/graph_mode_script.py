@@ -1,4 +1,4 @@
-"""Run by test_graphs.py in a process of its own, because MindSpore's mode is one for the process: prints losses as JSON."""
+"""Run by test_graphs.py in a process of its own, because MindSpore's mode is global: prints losses as JSON."""
 from __future__ import annotations
 
 import json

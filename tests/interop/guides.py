@@ -1,4 +1,4 @@
-"""The steps of MindSpore's migration guides, each a function of a network that gives what is to be compared: arrays."""
+"""The steps of MindSpore's migration guides, each a function of a network that returns arrays to compare."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ STEPS: dict[str, Callable[..., Arrays]] = {}
 
 
 def step(function: Callable[..., Arrays]) -> Callable[..., Arrays]:
-    """Enter a step under its name."""
+    """Register a step under its name."""
     STEPS[function.__name__.replace("_", " ")] = function
     return function
 
@@ -45,7 +45,7 @@ def momentum(net: Any) -> Any:
 
 
 def trained(net: Any, optimizer: Any, change: Callable[[Any], Any] = lambda grads: grads) -> Arrays:
-    """Three steps of the functional loop."""
+    """Return the result of three steps of the functional loop."""
     net.set_train(True)
     forward = mindspore.value_and_grad(loss_of(net), None, optimizer.parameters)
     losses = []

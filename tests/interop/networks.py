@@ -82,7 +82,7 @@ class ResNet18(torch.nn.Module):
 
 
 def cnn() -> Any:
-    """The digits CNN of the examples, seeded."""
+    """Return the CNN of the digits example, seeded."""
     nn = torch.nn
     torch.manual_seed(0)
     return nn.Sequential(
@@ -93,7 +93,7 @@ def cnn() -> Any:
 
 
 def randomised(net: msnn.Cell, seed: int = 0) -> msnn.Cell:
-    """A native network with weights and statistics that are nowhere at their defaults."""
+    """Return a native network with weights and statistics that differ from their defaults."""
     random = np.random.RandomState(seed)
     for parameter in net.get_parameters():
         value = random.uniform(0.5, 1.5, parameter.shape) if parameter.ndim == 1 else random.normal(0, 0.05, parameter.shape)
@@ -102,7 +102,7 @@ def randomised(net: msnn.Cell, seed: int = 0) -> msnn.Cell:
 
 
 def outputs_equal(native: msnn.Cell, ours: Any, x: np.ndarray, tolerance: float = 1e-5) -> None:
-    """Assert that both give the same outputs, up to a part of the largest."""
+    """Assert that the outputs of both are equal, up to a fraction of the largest."""
     native.set_train(False)
     ours.eval()
     want = native(mindspore.Tensor(x)).asnumpy()

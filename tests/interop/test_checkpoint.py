@@ -28,7 +28,7 @@ def test_resnet18_both_ways(tmp_path: pathlib.Path) -> None:
 
     torch.manual_seed(5)
     other = ResNet18()
-    other(torch.rand(4, 3, 64, 64))  # gives the running statistics values of their own
+    other(torch.rand(4, 3, 64, 64))  # gives the running statistics other values
     interop.save_mindspore_checkpoint(other, tmp_path / "ported.ckpt")
     fresh = NativeResNet18()
     not_loaded, _ = mindspore.load_param_into_net(fresh, mindspore.load_checkpoint(str(tmp_path / "ported.ckpt")))
@@ -110,7 +110,7 @@ def test_layers_both_ways(name: str, inside: bool, tmp_path: pathlib.Path) -> No
 
 
 def test_names_of_instance_norm(tmp_path: pathlib.Path) -> None:
-    """MindSpore has no CPU kernel of it, but the file can be read and written; statistics that torch has not are filled in."""
+    """MindSpore has no CPU kernel for it, but the file can be read and written; statistics that torch's layer lacks are filled in."""
     native = msnn.InstanceNorm2d(4)
     for ported in (nn.InstanceNorm2d(4, affine=True), nn.InstanceNorm2d(4, affine=True, track_running_stats=True)):
         interop.save_mindspore_checkpoint(nn.Sequential(ported), tmp_path / "a.ckpt")

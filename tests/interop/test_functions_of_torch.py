@@ -1,4 +1,4 @@
-"""Functions of an installed torch, called with tensors of mstorch: they are computed here."""
+"""Functions of an installed torch, called with mstorch's tensors, are computed by mstorch."""
 from __future__ import annotations
 
 import pytest

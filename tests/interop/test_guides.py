@@ -29,7 +29,7 @@ def features() -> Any:
 
 
 class Alone(msnn.Cell):
-    """MindSpore's parts in a Cell."""
+    """MindSpore's layers in a Cell."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ FORMS = [ModuleInCell, CellInModule, Whole]
 WEIGHTS = [np.random.RandomState(7).uniform(-0.5, 0.5, shape).astype(np.float32) for shape in ((3, 2, 3, 3), (3,), (3,), (3, 48), (3,))]
 _GRAPHS = RuntimeError, "cannot read a torch module. mstorch.interop.export_mindir writes its graph to a file"
 _RECOMPUTED = NotImplementedError, "torch.utils.checkpoint.checkpoint"
-# Steps that work in MindSpore alone and are refused with a Module, and the errors that refuse them.
+# Steps that work in MindSpore alone, and the errors that they raise with a Module.
 REFUSED: dict[tuple[str, Any], tuple[type[Exception], str]] = {
     **{(step, form): _GRAPHS for step in ("a function under jit", "a step under jit", "export") for form in FORMS},
     ("graph mode", ModuleInCell): _GRAPHS, ("a recomputed part", ModuleInCell): _RECOMPUTED, ("a recomputed part", Whole): _RECOMPUTED,
@@ -83,7 +83,7 @@ NOT_HERE = "a step with scaled loss", "model with dynamic loss scale"
 
 
 def made(kind: Any, device: str = "cpu") -> Any:
-    net = kind().set_train()  # as the guides say: a fresh Cell evaluates, a fresh Module trains
+    net = kind().set_train()  # as in the guides: a new Cell is in evaluation mode, a new Module in training mode
     for _, cell in net.cells_and_names():
         if isinstance(cell, nn.Module):
             cell.to(device)
@@ -95,7 +95,7 @@ def made(kind: Any, device: str = "cpu") -> Any:
 
 
 def compare(step: str, form: Any, folder: str, device: str = "cpu") -> None:
-    """A step gives MindSpore's numbers with torch's layers in it, or is refused in the words of the lists above."""
+    """Compare a step on torch's layers with MindSpore's numbers, or its error with the lists above."""
     if (step, form) in REFUSED:
         kind, text = REFUSED[step, form]
         with pytest.raises(kind, match=text):
@@ -125,7 +125,7 @@ def test_a_step_gives_mindspores_numbers(step: str, form: Any, tmp_path: Path) -
 
 
 def test_collectors_of_garbage_do_not_end_a_capture(tmp_path: Path) -> None:
-    """MindSpore collects garbage as it compiles a Cell: what the collector calls is no part of the network."""
+    """MindSpore collects garbage while it compiles a Cell; functions that the collector calls do not belong to the network."""
     seen: list[str] = []
 
     def told(phase: str, details: Any) -> None:

@@ -1,4 +1,4 @@
-"""Initial values as MindSpore's guides give them, and the names of its layers' tensors, on Modules; each beside MindSpore alone."""
+"""Initial values of MindSpore's guides, and the names of layers' tensors, on Modules, compared with MindSpore alone."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match="of shape \\(2, 3\\)"):
             call()
-    with pytest.raises(TypeError, match="mindspore.float32"):  # MindSpore's own: a dtype is MindSpore's, or left out
+    with pytest.raises(TypeError, match="mindspore.float32"):  # MindSpore's function: a dtype is MindSpore's, or omitted
         initializer("ones", [2, 3], weight.dtype)
     assert (weight == before).all()
     assert weight.set_data(1.5) is weight and (weight == 1.5).all() and weight.init_data() is weight
@@ -126,7 +126,7 @@ def test_names_of_mindspores_layers(layer: Any, alone: Any, names: str) -> None:
 
 
 class Own(nn.LayerNorm):
-    """A torch program's own gamma."""
+    """A layer with a torch program's own ``gamma``."""
 
     def __init__(self) -> None:
         super().__init__(3)
@@ -150,7 +150,7 @@ def test_a_subclass_may_have_the_names_for_itself() -> None:
 
 
 def test_the_guides_loop_for_both() -> None:
-    """isinstance(cell, mindspore.nn.Dense) is false for ours: the loop names both kinds."""
+    """isinstance(cell, mindspore.nn.Dense) is false for mstorch's layers: the loop names both classes."""
 
     def initialise(net: Any) -> None:
         mindspore.set_seed(1)

@@ -1,4 +1,4 @@
-"""NumPy, DLPack and the libraries on top of them: one memory, no copies on CPU."""
+"""NumPy, DLPack and libraries on top of them: shared memory, no copies on CPU."""
 from __future__ import annotations
 
 import gc
@@ -81,7 +81,7 @@ def test_errors(both: Any) -> None:
 
 
 class Holder:
-    """Something that only has DLPack's methods."""
+    """An object with DLPack's methods only."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -138,7 +138,7 @@ _BINARY = "+ - * / // % ** @ & | ^ << >> == != < <= > >=".split()
 @pytest.mark.parametrize("kind", ["int32", "float32", "complex64", "bool"])
 @pytest.mark.parametrize("operator", _BINARY)
 def test_operators_of_tensors_and_arrays(both: Any, operator: str, kind: str) -> None:
-    """NumPy computes what tensors do not take, with its dtypes; torch makes a tensor of an array for ``==`` alone."""
+    """NumPy computes operations for which tensors return NotImplemented, with its dtypes; torch converts an array for ``==`` only."""
 
     def body(torch: Any, text: str, array: Any) -> Any:
         t = torch.tensor([1, 2]).to(getattr(torch, kind))
@@ -231,7 +231,7 @@ def test_dlpack_memory_is_given_back() -> None:
 
     before = len(_kept)
     for _ in range(3):
-        mstorch.to_dlpack(mstorch.ones(3))  # nobody takes it over
+        mstorch.to_dlpack(mstorch.ones(3))  # no library overrides it
         other = real_torch.from_dlpack(mstorch.ones(4))
         ours = mstorch.from_dlpack(mstorch.ones(4).__dlpack__())
         del other, ours

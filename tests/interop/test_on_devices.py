@@ -1,4 +1,4 @@
-"""MindSpore trains modules whose parameters are on a device as it trains those of the CPU."""
+"""MindSpore trains modules with parameters on a device as it trains modules on the CPU."""
 from __future__ import annotations
 
 import json
@@ -33,8 +33,8 @@ def test_numbers_are_those_of_the_cpu(device: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("device", ["npu", "cpu"])
 def test_the_guides_steps_with_layers_on_a_device(device: str) -> None:
-    """Several steps, because an omission in one step (statistics, gradients of layers without a kernel on the stand-in) shows in the next.
-    """
+    """Several steps, because an error in one step (statistics, gradients of layers without a kernel on the stand-in device) appears in the
+    next."""
     environment = os.environ | {"GLOG_v": "3", "MSTORCH_FAKE_DEVICE": "Ascend"}
     command = ["-m", "tests.interop.guides_on_device", device]
     run = warm.done(*command, environment=environment, folder=SCRIPT.parents[2])

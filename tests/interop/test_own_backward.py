@@ -1,4 +1,4 @@
-"""Native Cells that MindSpore differentiates by itself, and Cells called one by one, as parts of a Module."""
+"""Native Cells that MindSpore differentiates itself, and Cells that are called one by one, as parts of a Module."""
 from __future__ import annotations
 
 import copy
@@ -17,7 +17,7 @@ X = np.random.RandomState(0).uniform(-1, 1, (4, 3)).astype(np.float32)
 
 
 class Twice(msnn.Cell):
-    """A backward of its own: twice the true one."""
+    """A Cell whose bprop is twice the true gradient."""
 
     def construct(self, x: Any) -> Any:
         return x * x
@@ -27,7 +27,7 @@ class Twice(msnn.Cell):
 
 
 class Weighted(msnn.Cell):
-    """A layer, of which a part has a bprop."""
+    """A layer that contains a Cell with a bprop."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Weighted(msnn.Cell):
 
 
 class Inner(msnn.Cell):
-    """mindspore.grad in the forward."""
+    """A Cell with mindspore.grad in its construct."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Inner(msnn.Cell):
 
 
 class Pair(msnn.Cell):
-    """Two inputs by name, two outputs."""
+    """A Cell with two inputs by name and two outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Pair(msnn.Cell):
 
 
 class Paired(msnn.Cell):
-    """A Pair of one tensor."""
+    """A Module that calls Pair with one tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Net(nn.Module):
 
 
 class Alone(msnn.Cell):
-    """The same in MindSpore alone."""
+    """The same network in MindSpore alone."""
 
     def __init__(self, net: Net, cell: Any) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ def test_gradients_are_mindspores(make: Any) -> None:
     net = Net(make())
     alone = Alone(net, make())
     value, expected = gradients_alone(alone, X)
-    for _ in range(2):  # the second call knows what the first one found out
+    for _ in range(2):  # the second call uses what the first one detected
         loss, found = gradients_here(net, X)
         np.testing.assert_allclose(loss, value, rtol=1e-5)
         assert set(found) == set(expected)
@@ -148,7 +148,7 @@ def test_gradients_are_mindspores(make: Any) -> None:
 
 
 def values_alone(net: Any) -> np.ndarray:
-    """Return the network's result in MindSpore, from a computation of gradients, without which MindSpore cannot run backward hooks."""
+    """Return the network's result in MindSpore, computed together with gradients, without which MindSpore cannot run backward hooks."""
 
     def run(x: Any) -> Any:
         output = net(x)
@@ -195,7 +195,7 @@ def test_random_numbers_that_cannot_be_drawn_again_are_refused() -> None:
 
 
 class Counting(msnn.Cell):
-    """Almost the same with each call."""
+    """A Cell with a slightly different result at each call."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ def test_what_counts_in_python_is_refused_however_little_it_changes() -> None:
 
 
 def test_large_cells_give_the_same_bits_twice() -> None:
-    """Or they would be refused."""
+    """A Cell whose second run returns other bits would be refused."""
     cell = msnn.SequentialCell(
         msnn.Conv2d(3, 16, 3, has_bias=True), msnn.BatchNorm2d(16), msnn.ReLU(), msnn.MaxPool2d(2, 2), msnn.Flatten(),
         msnn.Dense(16 * 16 * 16, 300), msnn.LayerNorm((300,)), msnn.Softmax(), Twice(),
@@ -225,7 +225,7 @@ def test_large_cells_give_the_same_bits_twice() -> None:
 
 
 class OfTorch(msnn.Cell):
-    """A Cell with a parameter of torch's."""
+    """A Cell with a parameter of torch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ def test_a_parameter_of_torchs_in_a_cell_is_refused() -> None:
 
 
 class Listed(nn.Module):
-    """Native Cells out of lists."""
+    """Native Cells in lists."""
 
     def __init__(self, way: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""mindspore.Parameters of a Module, and what MindSpore's side says of them: trained, frozen and named as in MindSpore alone."""
+"""mindspore.Parameters of a Module, seen from MindSpore: trained, frozen and named as in MindSpore alone."""
 from __future__ import annotations
 
 import tempfile
@@ -26,7 +26,7 @@ def inserted(net: Any, parameter: Any) -> None:
 
 
 class Scaled(nn.Module):
-    """A Module with a parameter of MindSpore's."""
+    """A Module with a mindspore.Parameter."""
 
     def __init__(self, put: Callable[[Any, Any], None]) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def test_what_cannot_be_the_modules_is_refused() -> None:
     for value in (mindspore.ParameterTuple(fresh), fresh):
         with pytest.raises(TypeError, match="ParameterList"):
             net.scales = value
-    net.known = mindspore.ParameterTuple(net.trainable_params())  # its own: nothing is lost
+    net.known = mindspore.ParameterTuple(net.trainable_params())  # it has its own memory: nothing is lost
     with pytest.raises(KeyError, match="already exists"):
         net.insert_param_to_cell("forward", fresh[0])
     with pytest.raises(KeyError, match='contain "\\."'):
@@ -125,7 +125,7 @@ def test_a_child_that_is_inserted() -> None:
 
 
 class Half(nn.Module):
-    """A layer of torch's and one of MindSpore's."""
+    """A Module with a layer of torch and one of MindSpore."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -248,7 +248,7 @@ def test_words_of_mindspores_parameters() -> None:
 
 
 def _loaded(net: Any) -> None:
-    """The checkpoint of a network, into the same."""
+    """Save a network's checkpoint and load it into the same network."""
     with tempfile.TemporaryDirectory() as folder:
         mindspore.save_checkpoint(net, f"{folder}/net.ckpt")
         mindspore.load_param_into_net(net, mindspore.load_checkpoint(f"{folder}/net.ckpt"))
@@ -281,7 +281,7 @@ def torch_step(net: Any) -> None:
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 @pytest.mark.parametrize("kind", [msnn.SGD, msnn.Adam])
 def test_mindspores_optimizers_go_on_after_a_change(kind: Any, change: Callable[[Any], Any]) -> None:
-    """MindSpore's own parameters stay as they are from ``set_data`` on: its optimizers' graphs know another memory."""
+    """After the change, MindSpore's optimizer still updates the Module's parameters."""
     net = nn.Linear(3, 2)
     optimizer = kind(net.trainable_params(), 0.25)
     gradients = tuple(mindspore.Tensor(np.ones(parameter.shape, np.float32)) for parameter in net.trainable_params())

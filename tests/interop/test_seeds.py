@@ -1,4 +1,4 @@
-"""One seed for a script that is half MindSpore's: ``mindspore.set_seed`` and ``torch.manual_seed`` reach each other's generators."""
+"""One seed for a script that uses both libraries: ``mindspore.set_seed`` and ``torch.manual_seed`` seed each other's generators."""
 from __future__ import annotations
 
 import os
@@ -26,7 +26,7 @@ def of_real(seed: int) -> Any:
 
 
 def test_set_seed_of_mindspore_is_a_seed_of_torch() -> None:
-    for seed in (3, 3, 0, 0, 2**32 - 1):  # the same one twice starts anew twice
+    for seed in (3, 3, 0, 0, 2**32 - 1):  # the same seed twice restarts twice
         mindspore.set_seed(seed)
         np.testing.assert_array_equal(torch.rand(3).numpy(force=True), of_real(seed))
         assert torch.initial_seed() == seed
@@ -109,7 +109,7 @@ def test_manual_seed_of_torch_seeds_mindspore() -> None:
 
 
 def test_numpys_and_pythons_generators_stay_the_users() -> None:
-    """As in torch; MindSpore's initializers draw from NumPy's."""
+    """As in torch, NumPy's and Python's generators are not seeded; MindSpore's initializers draw from NumPy's."""
     np.random.seed(3)
     random.seed(3)
     expected = np.random.rand(), random.random(), initializer(HeNormal(), [2, 3]).init_data().asnumpy()

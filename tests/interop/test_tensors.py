@@ -1,4 +1,4 @@
-"""Tensors of the two libraries as each other: one memory, one tape."""
+"""Tensors of either library as tensors of the other: shared memory, one autograd graph."""
 from __future__ import annotations
 
 import mindspore

@@ -1,4 +1,4 @@
-"""MindSpore's trainers on a Module, alone and in turn with torch's way of training."""
+"""MindSpore's trainers on a Module, alone and alternating with torch's training loop."""
 from __future__ import annotations
 
 import os
@@ -28,7 +28,7 @@ def batches(count: int, size: int = 32) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def torch_losses(net: Any, optimizer: Any, count: int, skip: int = 0) -> list[float]:
-    """Losses of torch's training loop."""
+    """Return the losses of torch's training loop."""
     found = []
     for images, labels in batches(count + skip)[skip:]:
         optimizer.zero_grad()
@@ -40,7 +40,7 @@ def torch_losses(net: Any, optimizer: Any, count: int, skip: int = 0) -> list[fl
 
 
 def native_losses(net: Any, optimizer: Any, count: int, skip: int = 0) -> list[float]:
-    """Losses of MindSpore's functional training loop."""
+    """Return the losses of MindSpore's functional training loop."""
     step = mindspore.value_and_grad(
         lambda images, labels: ops.cross_entropy(net(images), labels), None, optimizer.parameters
     )  # fmt: skip
@@ -71,7 +71,7 @@ def test_mindspores_optimisers_on_trainable_params(name: str) -> None:
     if ours is not None:
         other = cnn()
         np.testing.assert_allclose(found, torch_losses(other, ours(other.parameters()), 8), rtol=2e-4, atol=1e-5)
-        if name != "Adam":  # MindSpore's scales epsilon otherwise
+        if name != "Adam":  # MindSpore scales epsilon differently
             for one, two in zip(net.parameters(), other.parameters()):
                 np.testing.assert_allclose(one.numpy(force=True), two.numpy(force=True), rtol=1e-3, atol=1e-6)
 
@@ -105,7 +105,7 @@ def test_value_and_grad_of_a_module_that_is_its_own_loss() -> None:
 
 
 def dataset(images: np.ndarray, labels: np.ndarray, size: int, shuffle: bool) -> Any:
-    rows = list(zip(images, map(np.asarray, labels.astype(np.int32))))  # MindSpore takes no NumPy scalars on NumPy 2
+    rows = list(zip(images, map(np.asarray, labels.astype(np.int32))))  # MindSpore refuses NumPy scalars on NumPy 2
     return GeneratorDataset(rows, ["image", "label"], shuffle=shuffle).batch(size)
 
 
@@ -145,7 +145,7 @@ def test_model_trains_the_digits_cnn_to_97_percent(tmp_path: Any, capsys: pytest
 
 
 def test_torch_evaluation_between_two_trainings() -> None:
-    """Evaluation that records, as torch scripts without no_grad do, leaves MindSpore's trainer undisturbed."""
+    """An evaluation that records a graph, as torch scripts without no_grad do, does not disturb MindSpore's trainer."""
 
     def run(evaluate: bool) -> tuple[list[float], list[np.ndarray]]:
         net, losses = cnn(), Losses()
@@ -172,7 +172,7 @@ def test_torch_evaluation_between_two_trainings() -> None:
 
 @pytest.mark.parametrize("order", ["native torch", "torch native", "native torch native torch", "torch native torch native"])
 def test_both_ways_of_training_in_turn(order: str) -> None:
-    """SGD without momentum has no state: whoever trains, the losses are those of torch's loop throughout."""
+    """SGD without momentum has no state: with either trainer the losses are those of torch's loop."""
     net, plain = cnn(), cnn()
     want = torch_losses(plain, torch.optim.SGD(plain.parameters(), 0.05), 16)
     ours, native = torch.optim.SGD(net.parameters(), 0.05), msnn.SGD(net.trainable_params(), 0.05)
@@ -259,7 +259,7 @@ READS = {
 
 @pytest.mark.parametrize("name", list(READS))
 def test_a_native_network_trains_after_torch_code_was_read(name: str) -> None:
-    """A Cell of MindSpore's own never meets ours: torch's code leaves no trace once somebody has looked at its results."""
+    """After torch code read its results, a Cell without mstorch's modules trains as before."""
     READS[name](nn.Linear(3, 2)(torch.ones(1, 3)) * 2)
     cell = msnn.Dense(3, 2)
     cell.set_grad()

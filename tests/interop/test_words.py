@@ -1,4 +1,4 @@
-"""Code of MindSpore's guides for networks, written in a Module."""
+"""Code of MindSpore's guides for networks, used in a Module."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ X = np.random.RandomState(0).uniform(-1, 1, (4, 3)).astype(np.float32)
 
 
 class Five(nn.Module):
-    """A backward that is not the true one."""
+    """A Module whose bprop returns a wrong gradient."""
 
     def forward(self, x: Any, y: Any = 1) -> Any:
         return x * x * y
@@ -32,7 +32,7 @@ class FiveCell(msnn.Cell):
 
 
 class Lost(nn.Module):
-    """Too few gradients."""
+    """A Module whose bprop returns too few gradients."""
 
     def forward(self, x: Any, y: Any) -> Any:
         return x * y
@@ -57,21 +57,21 @@ def test_bprop_of_a_module_is_its_backward() -> None:
 
 
 class Below(Five):
-    """Another forward, the backward inherited."""
+    """A subclass with another forward, and the inherited bprop."""
 
     def forward(self, x: Any, y: Any = 1) -> Any:
         return x + y
 
 
 class Another(Five):
-    """Another backward, the forward inherited."""
+    """A subclass with another bprop, and the inherited forward."""
 
     def bprop(self, x: Any, y: Any, result: Any, gradient: Any) -> Any:
         return 7 * gradient, 8 * gradient
 
 
 class Shared(nn.Module):
-    """Two outputs, one of them without a gradient in the test."""
+    """A Module with two outputs, one of them without a gradient in the test."""
 
     def forward(self, x: Any, y: Any) -> Any:
         return x * y, x + y
@@ -94,7 +94,7 @@ def test_bprop_in_subclasses() -> None:
         for found, wanted in zip((x.grad, y.grad), expected):
             np.testing.assert_allclose(found.numpy(force=True), np.broadcast_to(wanted, X.shape), rtol=1e-6)
     x = torch.tensor(X, requires_grad=True)
-    Five()(x).sum().backward()  # y is 1, as forward's default says
+    Five()(x).sum().backward()  # y is 1, the default of forward
     np.testing.assert_allclose(x.grad.numpy(force=True), 5 * X, rtol=1e-6)
 
 
@@ -107,7 +107,7 @@ def test_bprop_of_two_outputs() -> None:
 
 
 class InAList(nn.Module):
-    """Tensors inside of an argument."""
+    """A Module with tensors inside an argument."""
 
     def forward(self, items: Any) -> Any:
         return items[0] * 2
@@ -129,7 +129,7 @@ def test_what_bprop_cannot_see_is_refused() -> None:
 
 
 class OfTorch(nn.Module):
-    """A method of a torch program that happens to be called so."""
+    """A torch program's own method with this name."""
 
     def forward(self, x: Any) -> Any:
         return x * 2
@@ -145,7 +145,7 @@ def test_another_method_called_bprop_is_left_alone() -> None:
 
 
 class Constructed(nn.Module):
-    """A Cell's text in a Module."""
+    """A Module with a Cell's ``construct``."""
 
     def __init__(self) -> None:
         super().__init__(auto_prefix=False)
@@ -156,7 +156,7 @@ class Constructed(nn.Module):
 
 
 class Longer(Constructed):
-    """A construct that asks the one above."""
+    """A subclass whose construct calls super()."""
 
     def construct(self, x: Any) -> Any:
         return torch.tanh(super().construct(x)) + self.constant

@@ -1,4 +1,4 @@
-"""Warnings of torch.jit about itself, and of other functions that torch deprecates."""
+"""Deprecation warnings of torch.jit, and of other functions that torch deprecates."""
 from __future__ import annotations
 
 import io
@@ -56,7 +56,7 @@ def _given(body: Callable[[Any], Any], torch: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_warnings(name: str) -> None:
-    """Each warning comes once; torch's check of a trace gives it again."""
+    """Each warning comes once; torch's check of a trace repeats it."""
     assert _given(CALLS[name], mstorch) == list(dict.fromkeys(_given(CALLS[name], real_torch)))
 
 

@@ -1,4 +1,4 @@
-"""torch.jit: what scripted and traced code gives is what torch's gives, though Python runs here."""
+"""torch.jit: scripted and traced code returns torch's results, although Python runs it here."""
 from __future__ import annotations
 
 import copy
@@ -204,11 +204,11 @@ def test_files(make, tmp_path):
 
 def test_files_of_functions_and_what_cannot_be_saved(tmp_path, monkeypatch):
     mstorch.jit.save(tripled, tmp_path / "f.pt")
-    for trusted in ({"weights_only": False}, {}):  # the second: it was written by this process
+    for trusted in ({"weights_only": False}, {}):  # the second load: this process wrote the file
         assert mstorch.jit.load(tmp_path / "f.pt", **trusted)(mstorch.ones(1)).item() == 3
     with pytest.raises(pickle.UnpicklingError, match="Unsupported global"):
         mstorch.jit.load(tmp_path / "f.pt", weights_only=True)
-    monkeypatch.setattr(_archive, "_written", set())  # from now on it is the file of another process
+    monkeypatch.setattr(_archive, "_written", set())  # from now on the file counts as another process's
     with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL tests.jit.test_jit.tripled"):
         mstorch.jit.load(tmp_path / "f.pt")
     with mstorch.serialization.safe_globals([(tripled, "tests.jit.test_jit.tripled")]):

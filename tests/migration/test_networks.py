@@ -227,7 +227,7 @@ def test_a_stopped_gradient_and_detach(tmp_path: pathlib.Path) -> None:
     grads = ms.grad(lambda raw: native_second(ops.stop_gradient(native_first(raw))).sum(), None, weights)(ms.Tensor(x))
     assert first.weight.grad is None and not grads[0].asnumpy().any()
     close(grads[2], second.weight.grad)
-    # ops.stop_gradient on the raw tensor does the same to torch's tape
+    # ops.stop_gradient on the raw tensor has the same effect in torch's graph
     for parameter in (*first.parameters(), *second.parameters()):
         parameter.grad = None
     second(torch.from_mindspore(ops.stop_gradient(first(torch.from_numpy(x)).to_mindspore()))).sum().backward()

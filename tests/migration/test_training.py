@@ -21,7 +21,7 @@ nn = torch.nn
 
 
 class NativeSampler(msnn.Cell):
-    """Draws ``count`` entries over 0.5 of each row with NumPy; its own ``bprop`` carries the gradient past that."""
+    """Draws ``count`` entries over 0.5 of each row with NumPy; its ``bprop`` passes the gradient around the draw."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class NativeSampler(msnn.Cell):
 
 
 def sampler(torch: Any) -> Any:
-    """The same as an autograd function of torch's."""
+    """Return the same sampler as an autograd Function."""
 
     class Sampler(torch.autograd.Function):
         @staticmethod
@@ -78,7 +78,7 @@ def test_a_custom_backward_with_numpy_inside() -> None:
         np.testing.assert_array_equal(drawn.numpy(), indices.asnumpy())
         assert leaf.grad.sum() == 6
         np.testing.assert_array_equal(leaf.grad.numpy(), np.stack([np.bincount(row, minlength=5) for row in indices.asnumpy()]))
-    assert grad.asnumpy().sum() == 6  # MindSpore may run the forward a second time, with draws of its own
+    assert grad.asnumpy().sum() == 6  # MindSpore may run the forward a second time, with other draws
 
 
 def test_numpy_without_a_backward_cuts_the_gradient() -> None:
@@ -123,7 +123,7 @@ class NativeTopLoss(msnn.Cell):
 
 
 def top_loss(torch: Any, pred: Any, label: Any) -> Any:
-    """The same with torch.topk, whose k is a tensor."""
+    """Return the same with torch.topk, whose k is a tensor."""
     mask = label > 0
     count = torch.clamp(mask.sum() * 0.7, 1).int()
     con = torch.nn.CrossEntropyLoss(reduction="none")(pred, (label * mask).long()) * mask
@@ -212,7 +212,7 @@ def data(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def test_gradient_accumulation(tmp_path: Any) -> None:
-    """Four batches to a step: torch adds up ``.grad``, MindSpore's form adds up in parameters of its own."""
+    """Four batches per step: torch accumulates in ``.grad``, MindSpore's form in additional parameters."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
     cell = msnn.SequentialCell(msnn.Dense(3, 5), msnn.Tanh(), msnn.Dense(5, 2))

@@ -1,4 +1,4 @@
-"""torch.multiprocessing against torch's: what is sent, what is shared, how processes fail."""
+"""torch.multiprocessing compared with torch's: objects that are sent or shared, and failures of processes."""
 from __future__ import annotations
 
 import importlib
@@ -27,7 +27,7 @@ def _library(name: str) -> Any:
 
 
 def _add(number: int, name: str, tensor: Any, queue: Any) -> None:
-    """Write into shared memory, and answer with a tensor."""
+    """Write into shared memory, and send back a tensor."""
     library = _library(name)
     tensor[number] += 10 + number
     queue.put((number, library.full((2,), float(number)), tensor))
@@ -151,7 +151,7 @@ if __name__ == "__main__":
 def test_hogwild(method: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(f"METHOD = {method!r}\n{HOGWILD}")
     root = Path(mstorch.__file__).parents[1]
-    # The hook of an installed mstorch: children import torch from where their parent does.
+    # The hook of an installed mstorch: child processes import torch from the same place as their parent.
     (tmp_path / "sitecustomize.py").write_text((root / "tools" / "mstorch_hook.pth").read_text())
     command, path = [sys.executable, "-m", "mstorch", "script.py"], f"{root}{os.pathsep}{tmp_path}"
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""torch._assert, torch._check and their family."""
+"""torch._assert, torch._check and related functions."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""torch._foreach_*: all of torch's names, results, in-place forms, gradients and refusals."""
+"""torch._foreach_*: all of torch's names, results, in-place forms, gradients and errors."""
 from __future__ import annotations
 
 from typing import Any
@@ -122,7 +122,7 @@ SCALARS = {"double": "torch.tensor(2.5, dtype=torch.float64)", "integer": "torch
 @pytest.mark.parametrize("scalar", SCALARS)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "clamp_max", "minimum"])
 def test_one_tensor_for_all(both, name, scalar, operands):
-    """A tensor without dimensions is a number to all but products and quotients; no other tensor is taken."""
+    """A 0-d tensor is accepted as a number by all functions except products and quotients, and no other tensor is."""
     if operands == "complex" and name in ("clamp_max", "minimum"):
         pytest.skip("other words for what neither takes")
     refused = name in ("sub", "pow", "clamp_max", "minimum") and scalar in ("tracked", "a row", "two")

@@ -1,4 +1,4 @@
-"""Names from the inside of torch that packages use in their functions (tensordict, torchao, deepspeed, torchdata)."""
+"""Private names of torch that packages use in their functions (tensordict, torchao, deepspeed, torchdata)."""
 from __future__ import annotations
 
 import importlib
@@ -104,7 +104,7 @@ def test_a_graph_is_demanded_of_an_argument_with_attributes():
 
 
 def test_private_classes_do_not_take_public_names() -> None:
-    """Packages find torch's classes among the subclasses of its bases, by name without underscores and capitals."""
+    """Packages find torch's classes among the subclasses of their bases, by name without underscores and case."""
     schedulers, distributions = mstorch.optim.lr_scheduler, mstorch.distributions
     bases = (mstorch.nn.Module, mstorch.optim.Optimizer, schedulers.LRScheduler, distributions.Distribution, distributions.Transform)
     for base in bases:

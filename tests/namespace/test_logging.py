@@ -1,4 +1,4 @@
-"""``torch._logging``: which settings are taken, what they do to loggers, and what ``torch.compile`` says to them."""
+"""``torch._logging``: valid settings, their effect on loggers, and the messages of ``torch.compile``."""
 from __future__ import annotations
 
 import io

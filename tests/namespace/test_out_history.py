@@ -1,4 +1,4 @@
-"""``out=`` beside autograd: the error that torch raises, before anything else is looked at."""
+"""``out=`` with autograd: torch's error, which is raised before all other checks."""
 from __future__ import annotations
 
 import pytest
@@ -37,7 +37,7 @@ def test_who_requires_gradients(both, name, what):
 @pytest.mark.parametrize("name", ["median", "nanmedian", "mode", "max", "kthvalue"])
 @pytest.mark.parametrize("part", [slice(None), slice(1), slice(1, None), 0])
 def test_parts_of_the_input(both, name, part):
-    """Operations that read after the first write refuse parts of the input as ``out``."""
+    """Operations that read after the first write refuse views of the input as ``out``."""
     def body(torch):
         x = torch.tensor([3.0, 1.0, 2.0])
         getattr(torch, name)(x, *((1,) if name == "kthvalue" else ()), dim=0, out=(x[part], torch.zeros(0, dtype=torch.int64)))

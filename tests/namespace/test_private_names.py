@@ -1,4 +1,4 @@
-"""Names that torch keeps to itself and programs reach for: lazy signs as methods, the older ``vmap``, what the build has."""
+"""Private names of torch that programs use: methods for conjugate and negative bits, the old ``vmap``, features of the build."""
 from __future__ import annotations
 
 import pytest

@@ -25,7 +25,7 @@ KNOWN = {
     "compiled in torch's builds for GPUs": "_is_in_bad_fork",
     "one function here, two in torch": "_rebuild_xla_tensor _rebuild_device_tensor_from_numpy clip_grads_with_norm_ get_total_norm",
 }  # fmt: skip
-# Pickles of these name another function: one object here that torch has under several names, or one of its bindings' own form.
+# Pickles of these refer to another function: one object here has several names in torch, or is the form of one of torch's bindings.
 OF_SEVERAL = frozenset((
     "get_debug_level map_arg native_channel_shuffle digamma free_unbacked_symbols guard_or_true guard_size_oblivious statically_known_true "
     "isinstance CUDAExtension CppExtension SyclExtension include_paths library_paths load"
@@ -66,7 +66,7 @@ def said():
 
 @pytest.fixture(scope="module")
 def pairs(said):
-    """Each name that both have: its place, its name, torch's object, what torch says, what ours says."""
+    """Yield each name that both libraries have: its namespace, its name, torch's object, torch's module and name for it, and mstorch's."""
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -112,7 +112,7 @@ def test_classes_and_functions_say_what_torchs_say(pairs):
 
 
 def test_pickles_name_what_torchs_name(pairs):
-    """Objects that torch pickles by their name are pickled under this name, and loaded as themselves."""
+    """Objects that torch pickles by name are pickled under the same name, and loaded as themselves."""
     wrong, seen = [], 0
     for place, name, theirs, told, (module, *_, read) in pairs:
         if name not in _KNOWN and homes.finds(*told) is theirs:
@@ -131,7 +131,7 @@ def _is_written(value):
 
 
 def test_files_of_either_library_name_them(pairs, tmp_path):
-    """Torch reads what is written here where `import torch` gets mstorch, and the reverse."""
+    """torch reads files that are written where `import torch` imports mstorch, and the reverse."""
     names = sorted({(place, name) for place, name, theirs, told, ours in pairs if "._" not in place and not name.startswith("_")
                     and name not in _KNOWN and homes.finds(*told) is theirs and _is_written(theirs)})  # fmt: skip
     names = [(place, name) for place, name in names if _is_written(getattr(sys.modules[place], name))]

@@ -1,4 +1,4 @@
-"""torch's samples of operators for nested tensors of the jagged layout, run through mstorch: forward, and gradients where torch has them.
+"""torch's samples of operators for jagged nested tensors, run through mstorch: forward, and gradients where torch has them.
 
     python -m tests.nested.database [-k TEXT]
 """
@@ -20,24 +20,24 @@ from tests.databases import _counterpart, _named
 
 SAMPLES = 12
 _ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
-# Random numbers, and memory that nobody filled: shapes and dtypes are compared.
+# Random numbers and uninitialized memory: only shapes and dtypes are compared.
 _SHAPES_ONLY = ("rand", "empty", "dropout", "bernoulli", "normal", "uniform", "cauchy", "exponential", "geometric")
-_LEFT_OUT = ("jiterator", "chalf")  # for GPUs; a dtype that NumPy has not
-# Gradients that torch has wrong: that of softmax along the ragged dimension goes along another one, that of split_with_sizes ends the
+_LEFT_OUT = ("jiterator", "chalf")  # for GPUs; a dtype that NumPy lacks
+# Gradients that are wrong in torch: that of softmax along the ragged dimension uses another dimension, that of split_with_sizes ends the
 # process.
 _WRONG_IN_TORCH = ("softmax", "split_with_sizes")
 
 
 class Sample:
-    """A sample's call in mstorch's terms: tensors of one sample that share offsets share them here."""
+    """Convert a sample's call to mstorch; tensors that share offsets in torch share them here."""
 
     def __init__(self) -> None:
         self.made: dict[int, Any] = {}
-        self.kept: list[Any] = []  # so that no other object gets the identity of one
+        self.kept: list[Any] = []  # so that no other object gets an identity that is in use
         self.leaves: list[tuple[Any, Any]] = []
 
     def ours(self, value: Any) -> Any:
-        """A value of torch's as mstorch's; leaves are noted beside their originals."""
+        """Return a value of torch as mstorch's; record each leaf with its original."""
         if isinstance(value, torch.Tensor):
             if id(value) not in self.made:
                 self.kept.append(value)
@@ -82,7 +82,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def compare(want: Any, got: Any, shapes_only: bool = False, what: str = "result") -> None:
-    """Assert that a result of mstorch's is torch's: nested in the same dimension, of the same parts."""
+    """Assert that a result of mstorch equals torch's: nested in the same dimension, with the same components."""
     left, right = list(_flat(want)), list(_flat(got))
     assert len(left) == len(right), f"{what}: {len(left)} results expected, {len(right)} given"
     for one, other in zip(left, right):
@@ -107,7 +107,7 @@ def _gradients(op: Any, result: Any, leaves: list[Any]) -> Any:
 
 
 def type_of(value: Any) -> Any:
-    """The library that a tensor is of."""
+    """Return the library that a tensor belongs to."""
     return torch if isinstance(value, torch.Tensor) else mstorch
 
 
@@ -148,12 +148,12 @@ def run(op: Any) -> Counter[str]:
 
 
 def operators() -> list[Any]:
-    """The operators that torch has samples for."""
+    """Return the operators that torch has samples for."""
     return [op for op in njt_op_db if op.supports_njt and torch.float32 in op.dtypes and not op.name.startswith(_LEFT_OUT)]
 
 
 def main() -> None:
-    """Run all, and say what differs."""
+    """Run all operators, and print differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", default="")
     text = parser.parse_args().k

@@ -1,4 +1,4 @@
-"""All operators that torch has samples for nested tensors of, forward and backward: see tests/nested/database.py."""
+"""All operators for which torch has samples of nested tensors, forward and backward: see tests/nested/database.py."""
 from __future__ import annotations
 
 import importlib
@@ -12,7 +12,7 @@ SHARES = 8
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_samples(share: int) -> None:
-    database = importlib.import_module("tests.nested.database")  # which takes two seconds, that no collection of tests has to wait for
+    database = importlib.import_module("tests.nested.database")  # which takes two seconds that a test collection should not spend
     wrong, forward, backward = [], 0, 0
     for op in database.operators()[share::SHARES]:
         torch.manual_seed(0)

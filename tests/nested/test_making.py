@@ -26,7 +26,7 @@ def _strided(t: Any) -> Any:
 
 
 def _seen(nested: Any) -> Any:
-    """Return the properties of a nested tensor, without the number of its symbol."""
+    """Return the properties of a nested tensor, without the number of its symbolic size."""
     shown = [length if isinstance(length, int) else "ragged" for length in nested.shape]
     return shown, list(nested.unbind()), nested._ragged_idx, nested.is_contiguous(), nested.offsets(), nested.lengths()
 
@@ -342,7 +342,7 @@ def test_strided_gradients_of_other_sizes(both) -> None:
 
 
 def test_views_of_some_parts() -> None:
-    """Whose buffer holds more than they show; torch raises in some of these."""
+    """Views whose buffer holds more elements than they show; torch raises for some of these."""
     parts = [mstorch.arange(6.0).reshape(2, 3), mstorch.arange(12.0).reshape(4, 3), mstorch.ones(1, 3)]
     whole = mstorch.nested.nested_tensor(parts)
     some, other, weight = whole.narrow(0, 0, 2), mstorch.nested.nested_tensor(parts[:2]), mstorch.ones(2, 3)

@@ -16,7 +16,7 @@ from tests.against_torch import same
 
 pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 LENGTHS = (3, 1, 4)
-Case = Callable[[Any, Any, Any], Any]  # of the library, a nested tensor (3, *, 4) and a plain one that it draws from
+Case = Callable[[Any, Any, Any], Any]  # of the library, a nested tensor (3, *, 4) and a plain one from which it is made
 
 BOTH: dict[str, Case] = {
     "unary": lambda t, x, draw: t.abs(x),
@@ -79,7 +79,7 @@ JAGGED: dict[str, Case] = {
     ),
     "clamp": lambda t, x, draw: x.clamp(-0.5, 0.5),
 }  # fmt: skip
-# Whose gradient torch has not, or not right: held against real torch's on each part, dimension 0 along it.
+# Operations whose gradient is missing or wrong in torch: compared with real torch's on each component, dimension 0 along it.
 BY_PARTS: dict[str, tuple[str, Case, Callable[[Any, Any, Any], Any]]] = {
     "tanh": ("strided", lambda t, x, draw: x.tanh(), lambda t, p, draw: p.tanh()),
     "matmul, plain": ("strided", lambda t, x, draw: t.matmul(x, draw(4, 2)), lambda t, p, draw: p @ draw(4, 2)),
@@ -136,7 +136,7 @@ def _drawing(library: Any) -> Callable[..., Any]:
 
 
 def _plain(result: Any) -> Any:
-    """A result with nested tensors as lists of their parts."""
+    """Return a result with nested tensors as lists of their components."""
     if isinstance(result, list):
         return [_plain(item) for item in result]
     return [item.detach() for item in result.unbind()] if result.is_nested else result.detach()

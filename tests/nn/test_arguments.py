@@ -1,4 +1,4 @@
-"""Layers: empty batches, arguments that do not fit, in torch's words."""
+"""Layers with empty batches and invalid arguments, with torch's messages."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""torch.nn.attention beside torch: the functions of scores, block masks, causal biases, the choice of kernels."""
+"""torch.nn.attention compared with torch: score functions, block masks, causal biases, the choice of kernels."""
 from __future__ import annotations
 
 import importlib
@@ -17,7 +17,7 @@ def flex(torch: Any) -> Any:
 
 
 def attended(torch: Any, score_mod: Any, mask_mod: Any, heads: int = 2) -> Any:
-    """torch's own is compiled; its unfused form is asked for by the name of a debugging flag."""
+    """Call torch's attention in its unfused form (its own is compiled), which a debugging flag selects."""
     module = flex(torch)
     if torch is real_torch:
         module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
@@ -53,7 +53,7 @@ def test_flex_attention(both: Any, score: str, mask: str) -> None:
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("score", SCORES)
 def test_gradients(score: str, mask: str) -> None:
-    """torch has none of it on CPU: differences of the results are what is compared with."""
+    """torch has no gradient here on CPU: gradients are compared with finite differences."""
     module = flex(mstorch)
     q, k, v = (mstorch.randn(1, 2, n, 3, dtype=mstorch.float64, requires_grad=True) for n in (3, 4, 4))
     blocks = None if MASKS[mask] is None else module.create_block_mask(MASKS[mask](mstorch), 1, 2, 3, 4, BLOCK_SIZE=2)
@@ -128,7 +128,7 @@ def test_choice_of_kernels(both: Any) -> None:
 
 @pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (1, 0)])
 def test_packed_sequences(window: tuple[int, int]) -> None:
-    """torch has no kernel of it on CPU: each sequence by itself is what is asked for."""
+    """torch has no CPU kernel here: each sequence is computed alone and compared."""
     varlen = importlib.import_module("mstorch.nn.attention.varlen")
     q, k, v = (mstorch.randn(7, 2, 4) for _ in range(3))
     starts = mstorch.tensor([0, 3, 7], dtype=mstorch.int32)

@@ -1,4 +1,4 @@
-"""Attention with its kernels turned off, and torch's fast path for several heads in inference."""
+"""Attention with disabled kernels, and torch's fast path of multi-head attention in inference."""
 from __future__ import annotations
 
 import pytest

@@ -24,7 +24,7 @@ HOMES = (
     "ao.nn.intrinsic", "ao.nn.intrinsic.qat", "ao.nn.intrinsic.quantized", "ao.nn.intrinsic.quantized.dynamic", "ao.nn.qat", "ao.nn.qat.dynamic",
     "ao.nn.quantizable", "ao.nn.quantized", "ao.nn.quantized.dynamic", "ao.quantization", "jit", "fx", "optim.swa_utils", "distributed.fsdp",
 )  # fmt: skip
-# Names in classes of torch that stand for its compiler of scripts, or for parts of its own.
+# Attributes of torch's classes for its script compiler, or for their own internals.
 LACKING = {
     "ScriptModule": {
         "code", "code_with_constants", "forward_magic_method", "get_debug_state", "graph", "graph_for", "inlined_graph", "original_name", "save_to_buffer",
@@ -35,13 +35,13 @@ LACKING = {
     },
     "GRU": {"forward_impl", "forward_packed", "forward_tensor"}, "LSTM": {"forward_impl", "forward_packed", "forward_tensor"},
 }  # fmt: skip
-OUR_OWN_ARGUMENTS = {"RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"}  # which torch.jit makes; torch's take its compiler's modules
+OUR_OWN_ARGUMENTS = {"RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"}  # which torch.jit creates; torch's are its compiler's
 OF_CELL = sorted({*dir(mindspore.nn.Cell), *vars(mindspore.nn.Cell())} - {*dir(torch.nn.Module()), *dir(torch.nn.Module)} - {"__bool__", "__del__"})
-# These two are there: Python calls them by the class alone, and ours stand in the place of Cell's, which would say True of empty containers.
+# Python calls these two by the class only; mstorch's replace those of Cell, which would return True for empty containers.
 
 
 def classes() -> Iterator[tuple[str, type, type]]:
-    """torch's Module classes and ours of the same name, of those that are there."""
+    """Return torch's Module classes and mstorch's of the same name, if both exist."""
     seen = set()
     for home in HOMES:
         theirs, ours = importlib.import_module(f"torch.{home}"), importlib.import_module(f"mstorch.{home}")
@@ -75,13 +75,13 @@ def test_the_classes_are_there() -> None:
 def test_names(_: str, theirs: type, ours: type) -> None:
     assert _public(dir(ours)) == _public(dir(theirs)) - _lacking(theirs)
     assert not [name for name in dir(ours) if name.startswith(("_mstorch_", "_pybind11_"))]
-    # Python code can add names that begin so to a class; what torch's has of Python's protocols, ours has.
+    # Python code can add such names to a class; mstorch's class has the names of Python's protocols that torch's has.
     assert {name for name in dir(ours) if name.startswith("__")} - {name for name in dir(theirs) if name.startswith("__")} <= (
         {"__bool__", "__contains__", "__getitem__", "__iter__", "__len__"} if issubclass(theirs, torch.jit.ScriptModule) else set()
     )
     assert not [name for name in OF_CELL if hasattr(ours, name) and not hasattr(theirs, name)]
     assert not set(OF_CELL) & set(dir(ours)) - set(dir(theirs))
-    # Scripts' class is of torch's compiler, and what DistributedDataParallel joins is abstract in torch.
+    # A script's class belongs to torch's compiler, and DistributedDataParallel's base is abstract in torch.
     assert type(ours) is type(theirs) or issubclass(theirs, (torch.jit.ScriptModule, torch.nn.parallel.DistributedDataParallel))
     assert not [name for name, value in inspect.getmembers(ours) if name in OF_CELL and not hasattr(theirs, name)]
 
@@ -96,7 +96,7 @@ def test_signatures(_: str, theirs: Any, ours: Any) -> None:
     if theirs.__name__ not in OUR_OWN_ARGUMENTS:
         assert _told(ours) == _told(theirs)
         assert _told(ours.__init__) == _told(theirs.__init__)
-    if not issubclass(theirs, torch.jit.ScriptModule):  # of whose class torch cannot say it
+    if not issubclass(theirs, torch.jit.ScriptModule):  # torch cannot return its class
         assert _told(ours.forward) == _told(theirs.forward)
 
 
@@ -105,7 +105,7 @@ def test_the_base() -> None:
     assert mstorch.nn.Linear.__bases__ == (mstorch.nn.Module,)
     assert set(dir(mstorch.nn.Module)) - {"npu"} == {name for name in dir(torch.nn.Module) if not name.startswith("___")} - {"npu"}
     assert issubclass(mstorch.nn.Module, mindspore.nn.Cell)
-    assert callable(mstorch.nn.Module.trainable_params)  # who writes a name of MindSpore's means it
+    assert callable(mstorch.nn.Module.trainable_params)  # a user who writes a name of MindSpore's wants it
 
 
 def test_classes_of_users_may_have_any_metaclass() -> None:

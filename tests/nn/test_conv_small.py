@@ -1,4 +1,5 @@
-"""Convolutions of few positions: transposed ones of one small volume, whose sums are made in two steps, and kernels of one position."""
+"""Convolutions with few positions: transposed ones of one small volume, whose sums are computed in two steps, and kernels of one position.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable

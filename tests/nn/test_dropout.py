@@ -1,4 +1,4 @@
-"""Dropout's masks: the draws follow the memory of the result, whose dimensions are in the order of the input's strides."""
+"""Dropout's masks: random numbers are drawn in the memory order of the result, whose dimensions are ordered like the input's strides."""
 from __future__ import annotations
 
 import pytest
@@ -40,7 +40,7 @@ def test_gradients_and_in_place(both):
 
 
 def test_attention(both):
-    """Dropout behind an attention layer, whose result is transposed."""
+    """Dropout after an attention layer, whose result is transposed."""
 
     def body(t):
         t.manual_seed(0)

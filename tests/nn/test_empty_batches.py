@@ -1,4 +1,4 @@
-"""Layers of a batch of nothing: shapes of results and gradients beside torch's."""
+"""Layers with empty batches: shapes of results and gradients compared with torch's."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_empty_batches(name: str) -> None:
     assert found[0] == found[1]
 
 
-_EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3), (0,), (3,)]  # batches and channels, or channels; of the last, one side of the image is 0
+_EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3), (0,), (3,)]  # batches and channels, or channels; for the last ones, one side of the image is 0
 
 
 @pytest.mark.parametrize("kind", ["avg", "max"])
@@ -91,7 +91,7 @@ def test_unpooled_batches_of_nothing(both: Any, rank: int) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_a_convolution_of_no_channels(both, rank, dtype):
-    """torch's result has no channels, whatever the layer has, and its gradients are zeros."""
+    """torch's result has no channels, whatever the layer's number, and its gradients are zeros."""
 
     def body(torch, options):
         layer = getattr(torch.nn, f"Conv{rank}d")(0, 3, 2, dtype=getattr(torch, dtype), **options)
@@ -106,7 +106,7 @@ def test_a_convolution_of_no_channels(both, rank, dtype):
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 def test_layers_without_channels() -> None:
-    """torch takes them to be made. Its batch norm then fails over an index: not here."""
+    """torch can construct these layers. Its batch norm then fails at an index; mstorch's does not."""
     nn = mstorch.nn
     for torch in (real_torch, mstorch):
         assert tuple(torch.nn.Conv2d(0, 3, 3).weight.shape) == (3, 0, 3, 3) and tuple(torch.nn.BatchNorm1d(0).weight.shape) == (0,)

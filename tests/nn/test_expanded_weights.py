@@ -1,4 +1,4 @@
-"""Gradients for each sample of a batch, against those of one sample after the other."""
+"""Gradients for each sample of a batch, compared with a loop over the samples."""
 from __future__ import annotations
 
 import pytest

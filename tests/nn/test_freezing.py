@@ -1,4 +1,4 @@
-"""Parts of a model that do not train: frozen parameters, detached inputs, statistics that stand still, half precision."""
+"""Training a part of a model: frozen parameters, detached inputs, fixed statistics, half precision."""
 from __future__ import annotations
 
 import pytest
@@ -13,7 +13,7 @@ def _net(t):
 
 
 def _train(t, net, steps=4, parameters=None, kind="SGD", forward=None):
-    """A few steps: losses, gradients at the end, states."""
+    """Take a few steps; return losses, final gradients and states."""
     parameters = [p for p in net.parameters() if p.requires_grad] if parameters is None else parameters
     options = {"lr": 0.05, "weight_decay": 0.01, **({"momentum": 0.9} if kind == "SGD" else {})}
     optimizer = getattr(t.optim, kind)(parameters, **options)
@@ -47,7 +47,7 @@ def test_frozen_layers(kind, frozen, both):
 
 
 def test_frozen_parameters_in_the_optimizer(both):
-    """Parameters without a gradient stay as they are, weight decay or not."""
+    """Parameters without a gradient do not change, also with weight decay."""
 
     def body(t):
         net = _net(t)
@@ -81,7 +81,7 @@ def test_thawed_later(both):
 
 
 def test_frozen_again(both):
-    """A gradient from before stays, and the optimizer goes on with it until it is cleared."""
+    """An earlier gradient remains, and the optimizer uses it until it is cleared."""
 
     def body(t):
         net = t.nn.Linear(2, 2)
@@ -125,7 +125,7 @@ def test_detached_features(how, both):
 @pytest.mark.parametrize("layers", [[1], [4], [1, 4]])
 @pytest.mark.parametrize("affine", [True, False])
 def test_batch_norm_in_eval(layers, affine, both):
-    """Running statistics stand still; weight and bias train unless they are frozen too."""
+    """Running statistics do not change; weight and bias train unless they are frozen too."""
 
     def body(t):
         net = _net(t)
@@ -145,7 +145,7 @@ def test_batch_norm_in_eval(layers, affine, both):
 
 
 def test_train_that_keeps_eval(both):
-    """The usual override of ``train`` that keeps the batch norms in eval."""
+    """The usual override of ``train`` that keeps batch norms in eval mode."""
 
     def body(t):
         class Frozen(t.nn.Module):
@@ -170,7 +170,7 @@ def test_train_that_keeps_eval(both):
 
 
 def _half(t, net, kind):
-    """A net in 16 bits whose batch norms stay in float32."""
+    """Return a network of 16-bit floats whose batch norms stay in float32."""
     net.to(kind)
     for module in net.modules():
         if isinstance(module, t.nn.BatchNorm2d):
@@ -197,7 +197,7 @@ def test_half_with_batch_norm_in_float32(name, training, both):
 
 
 def test_master_weights(both):
-    """Training with float16 weights and a float32 copy that the optimizer moves."""
+    """Training with float16 weights and a float32 copy that the optimizer updates."""
 
     def body(t):
         net = _half(t, _net(t), t.float16)
@@ -232,7 +232,7 @@ def test_buffers_and_casts(both):
 
 
 def test_gan(both):
-    """Two nets, each frozen while the other trains."""
+    """Two networks, each frozen while the other trains."""
 
     def body(t):
         t.manual_seed(0)

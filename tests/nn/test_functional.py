@@ -1,4 +1,4 @@
-"""torch.nn.functional beyond what the layers show: dtypes, strides, empty input, in-place forms, options."""
+"""torch.nn.functional beyond the tests of layers: dtypes, strides, empty input, in-place forms, options."""
 from __future__ import annotations
 
 import numpy as np
@@ -168,7 +168,7 @@ def test_distances_of_no_numbers(with_gradients, p):
     with_gradients(lambda torch, x: torch.nn.functional.pdist(x, p), rows)
     with_gradients(lambda torch, x: torch.nn.functional.normalize(x, p), rows)
     with_gradients(lambda torch, x, y: torch.nn.functional.pairwise_distance(x, y, p), rows[:2], other)
-    first = slice(1, None) if p == float("inf") else slice(None)  # torch's greatest difference passes over NaN
+    first = slice(1, None) if p == float("inf") else slice(None)  # torch's largest difference ignores NaN
     with_gradients(lambda torch, x, y: torch.cdist(x, y, p), rows[first], other)
 
 

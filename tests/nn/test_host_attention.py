@@ -1,4 +1,4 @@
-"""Attention in one node beside torch: values, gradients, layouts, what is hidden, and derivatives of the gradient."""
+"""Attention as one autograd node, compared with torch: values, gradients, layouts, masks, and second derivatives."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ SIZES = {"small": (2, 3, 5, 7, 4), "groups": (3, 2, 130, 129, 16), "chunks": (1,
 
 
 def inputs(torch: Any, layout: str, mask: str, size: str, dtype: str) -> tuple[list[Any], list[Any], Any, Any]:
-    """Leaves, what attention takes of them, the mask, and a gradient."""
+    """Return leaves, query, key and value made of them, the mask, and a gradient."""
     random = np.random.RandomState(0)
     batch, heads, length, keys, width = SIZES[size]
 
@@ -54,7 +54,7 @@ def test_values_and_gradients(both: Any, layout: str, mask: str, size: str, dtyp
         out = torch.nn.functional.scaled_dot_product_attention(*given, attn_mask=bias, is_causal=mask == "causal", scale=0.4)
         return out, type(out.grad_fn).__name__, out._base is None, torch.autograd.grad(out, leaves, g)
 
-    # A layout is compared where sizes of one do not make it ambiguous.
+    # A layout is compared unless dimensions of length 1 make it ambiguous.
     both(program, strides=size != "one", rtol=1e-4 if dtype == "float32" else 1e-10, atol=2e-5 if dtype == "float32" else 1e-11)
 
 

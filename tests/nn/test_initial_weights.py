@@ -1,4 +1,4 @@
-"""Every module that draws at construction starts from torch's weights, bit for bit."""
+"""Every module that initializes weights randomly has torch's weights, bit for bit."""
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,4 @@
-"""Layers against torch: constructor, repr, state_dict, drawn numbers, results and gradients, training and evaluation."""
+"""Layers compared with torch: constructor, repr, state_dict, initial weights, results and gradients, training and evaluation."""
 from __future__ import annotations
 
 from typing import Any
@@ -264,7 +264,7 @@ def test_modules_go_with_other_metaclasses(both: Any) -> None:
 
 
 def test_every_name_of_a_class_can_be_looked_up() -> None:
-    """Packages that copy documentation walk over dir() of their modules' classes."""
+    """Packages that copy documentation iterate over dir() of their modules' classes."""
     for name in dir(mstorch.nn.Linear):
         if not name.startswith("_"):
             getattr(mstorch.nn.Linear, name)

@@ -1,4 +1,4 @@
-"""A module as Python's own tools see it: dir, hasattr, inspect, vars, copies, pickles and truth, beside torch's."""
+"""Modules seen by Python's own tools, compared with torch: dir, hasattr, inspect, vars, copies, pickles and truth value."""
 from __future__ import annotations
 
 import copy
@@ -31,7 +31,7 @@ OF_CELL = sorted(
 
 
 def _public(names: Any) -> list[str]:
-    """Names for everybody; ``npu``, which torch_npu adds to torch's, aside."""
+    """Return the public names, without ``npu``, which torch_npu adds to torch's."""
     return sorted(name for name in names if not name.startswith("_") and name != "npu")
 
 
@@ -40,7 +40,7 @@ def test_names(name: str) -> None:
     theirs, ours = MADE[name](torch.nn), MADE[name](mstorch.nn)
     assert not [one for one in OF_CELL if hasattr(ours, one) or getattr(ours, one, None) is not None]
     assert _public(dir(ours)) == _public(dir(theirs))
-    assert {one for one in dir(torch.nn.Module()) if not one.startswith("___")} <= set(dir(ours))  # three: torch's compiler writes them there
+    assert {one for one in dir(torch.nn.Module()) if not one.startswith("___")} <= set(dir(ours))  # three: torch's compiler adds them
     assert not {one for one in dir(ours) if one.startswith("__")} - {one for one in dir(theirs) if one.startswith("__")}
     assert _public(key for key, _ in inspect.getmembers(ours)) == _public(key for key, _ in inspect.getmembers(theirs))
     assert list(vars(ours)) == [key for key in vars(theirs) if key not in PRIVATE_OF_LAYERS.get(name, ())]

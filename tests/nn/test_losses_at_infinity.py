@@ -1,4 +1,4 @@
-"""Losses driven to infinity and samplers read at NaN and infinite places: values and gradients are torch's."""
+"""Losses at infinity and samplers at NaN and infinite positions: values and gradients are torch's."""
 import itertools
 import warnings
 
@@ -8,7 +8,7 @@ import torch as real_torch
 
 import mstorch
 
-# Thousands of losses, one by one; and where a device's kernels go at infinity nobody saw.
+# Thousands of losses, one by one; the behaviour of a real device's kernels at infinity is unknown.
 pytestmark = [pytest.mark.sweep, pytest.mark.on_the_cpu]
 INF, NAN = float("inf"), float("nan")
 NUMBERS = (-INF, -1e38, -1.0, -0.0, 0.0, 1e-45, 0.5, 1.0, 1e38, INF, NAN)
@@ -18,7 +18,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def _found(library, function, values):
-    """The result and the gradients of all floating arguments, or the kind of error."""
+    """Return the result and the gradients of all floating arguments, or the class of the error."""
     given = [library.tensor(value, requires_grad=np.asarray(value).dtype.kind == "f") for value in values]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -133,7 +133,7 @@ VOLUME = np.random.default_rng(2).standard_normal((1, 2, 3, 4, 5)).astype("float
 @pytest.mark.parametrize("padding", ("zeros", "border", "reflection"))
 @pytest.mark.parametrize("mode", ("bilinear", "nearest", "bicubic"))
 def test_samplers(mode, padding, corners):
-    """The gradients of a bilinear image at NaN end the process in torch, where it clips: there the values alone are compared."""
+    """The gradients of bilinear sampling with clipping at NaN crash torch: only values are compared there."""
 
     def sampled(t, x, at):
         return t.nn.functional.grid_sample(x, at, mode, padding, corners)

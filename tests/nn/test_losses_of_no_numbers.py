@@ -1,4 +1,4 @@
-"""Losses whose inputs, targets or weights are NaN or infinite, and their gradients."""
+"""Losses with NaN or infinite inputs, targets or weights, and their gradients."""
 from __future__ import annotations
 
 import itertools
@@ -141,7 +141,7 @@ def test_ctc_loss_of_impossible_labels(both, zero_infinity):
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weights", ["", "weight", "pos_weight", "both"])
 def test_small_slopes_of_logits(both, weights, reduction, dtype):
-    """Far from the target the slope is that of the sigmoid, however small; first and second gradients."""
+    """Far from the target the gradient is that of the sigmoid, however small; first and second derivatives."""
 
     def body(torch):
         kind = getattr(torch, dtype)
@@ -183,7 +183,7 @@ def test_weights_of_logits_have_no_gradient(both, name):
 
 KINDS = ["float32", "float64", "bfloat16", "int64", "bool"]
 OF_TWO = ["mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss", "soft_margin_loss", "kl_div"]
-REFUSED_TWICE = ("huber_loss", "bool", "int64")  # torch names the other one of two reasons
+REFUSED_TWICE = ("huber_loss", "bool", "int64")  # two errors; torch raises the other one first
 
 
 @pytest.mark.parametrize("name, first, second", sorted({*itertools.product(OF_TWO, KINDS, KINDS)} - {REFUSED_TWICE}))

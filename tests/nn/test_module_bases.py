@@ -1,4 +1,4 @@
-"""The classes that a layer is derived from: programs ask ``isinstance(layer, nn.Conv2d)``, tools also for torch's private bases."""
+"""Base classes of layers: programs use ``isinstance(layer, nn.Conv2d)``, tools also torch's private bases."""
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,4 @@
-"""Hooks of all modules, and what hooks may return."""
+"""Global module hooks, and the values that hooks may return."""
 from __future__ import annotations
 
 import warnings

@@ -1,4 +1,4 @@
-"""A Module is a Cell, and the user does not notice: Cell's names are free, its class mixes with others."""
+"""A Module is a Cell without visible effects: names of Cell's attributes are free, and the class can be combined with others."""
 
 from __future__ import annotations
 

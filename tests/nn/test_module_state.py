@@ -21,7 +21,7 @@ def module_of(torch):
 
 @pytest.fixture
 def switches():
-    """The switches of both libraries, set back at the end."""
+    """Restore the switches of both libraries at the end."""
     yield
     for library in (real_torch, mstorch):
         library.__future__.set_swap_module_params_on_conversion(False)
@@ -68,7 +68,7 @@ def test_keys_and_values_that_do_not_fit(both, more):
 
 def test_loading_leaves_no_cycles(both):
     gc.collect()
-    gc.freeze()  # what other tests left need not be looked through ten times
+    gc.freeze()  # the search must not go ten times through objects of other tests
 
     def collected(module, values):
         gc.collect()

@@ -1,4 +1,4 @@
-"""A subclass may name its methods as it does with torch: none of them is taken by mstorch."""
+"""A subclass may name its methods as with torch: mstorch uses none of these names."""
 
 from operator import attrgetter
 from typing import Any
@@ -93,7 +93,7 @@ _BASES = (
 @pytest.mark.parametrize("path", _BASES)
 def test_no_name_that_torch_leaves_free(path: str) -> None:
     theirs, ours = attrgetter(path)(torch), attrgetter(path)(mstorch)
-    found = set(dir(ours)) - set(dir(theirs)) - _OF_MINDSPORE - {"npu", "is_npu"}  # torch_npu gives these, on a device
+    found = set(dir(ours)) - set(dir(theirs)) - _OF_MINDSPORE - {"npu", "is_npu"}  # torch_npu defines these on a device
     assert not [name for name in found if not name.startswith(("_mstorch_", "_ms_", "__"))]
 
 

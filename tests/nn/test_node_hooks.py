@@ -57,7 +57,7 @@ def test_one_kind_a_module(both, first):
 def test_of_all_modules(both):
     def body(torch):
         seen = []
-        if hasattr(torch.nn.modules.module, "_global_is_full_backward_hook"):  # torch remembers what hooks other tests had
+        if hasattr(torch.nn.modules.module, "_global_is_full_backward_hook"):  # torch remembers hooks of other tests
             torch.nn.modules.module._global_is_full_backward_hook = None
         handle = torch.nn.modules.module.register_module_backward_hook(lambda m, given, made: seen.append((type(m).__name__, made[0].clone())))
         try:

@@ -1,4 +1,4 @@
-"""Strides of the convolutions of lines (N, C, L), whatever the strides of their dimensions of length 1."""
+"""Strides of 1-d convolutions (N, C, L), whatever the strides of dimensions of length 1."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""torch.nn.parallel's files: functions that programs import from where torch keeps them."""
+"""Files of torch.nn.parallel: functions that programs import from the files in which torch defines them."""
 from __future__ import annotations
 
 import importlib
@@ -19,7 +19,7 @@ def test_the_first_tensor_of_inputs(both):
 
 
 def test_networks_and_inputs_of_the_one_device():
-    """torch does this with an accelerator only."""
+    """torch supports this with an accelerator only."""
     net, x = mstorch.nn.Flatten(0), mstorch.arange(6.0).reshape(2, 3)
     copies, apply = _part(mstorch, "replicate"), _part(mstorch, "parallel_apply")
     assert copies.replicate(net, [0]) == [net] and mstorch.nn.parallel.replicate is copies.replicate

@@ -13,7 +13,7 @@ from tests.against_torch import both
 
 
 class Named(mstorch.nn.Module):
-    """A module whose class says how it is made again."""
+    """A module whose class defines how it is reconstructed."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Named(mstorch.nn.Module):
 
 
 class WithArguments(mstorch.nn.Module):
-    """A module that is made anew with arguments of its class."""
+    """A module that is reconstructed with constructor arguments."""
 
     def __new__(cls, size: int = 0) -> Any:
         made = super().__new__(cls)

@@ -1,4 +1,5 @@
-"""Programs that put functions of their own into ``torch.nn.functional`` (counters of operations, quantizers): layers call those, as torch's do."""
+"""Programs that replace functions in ``torch.nn.functional`` (counters of operations, quantizers): layers call the replacements, as torch's
+do."""
 from __future__ import annotations
 
 import functools
@@ -61,6 +62,6 @@ def test_layers_call_what_stands_there(both: Any, name: str) -> None:
         with warnings.catch_warnings(), _counted(torch, seen):
             warnings.simplefilter("ignore")
             layer(*inputs)
-        return seen[0]  # what that one calls is its own
+        return seen[0]  # functions that this one calls are not replaced
 
     both(body)

@@ -1,4 +1,4 @@
-"""The list of weights that a recurrent layer computes with: set, replaced, converted and copied as in torch."""
+"""The weight list of a recurrent layer: set, replaced, converted and copied as in torch."""
 from __future__ import annotations
 
 import copy
@@ -14,7 +14,7 @@ def test_weights_that_are_set_are_computed_with(both):
         found.append(layer(x)[0])
         found.extend(torch.autograd.grad(found[-1].sum(), [layer.weight_ih_l0, layer.bias_hh_l1_reverse]))
         layer.weight_hh_l0 = torch.nn.Parameter(torch.zeros(16, 4))
-        found.append(layer(x)[0])  # a parameter that is replaced ends it
+        found.append(layer(x)[0])  # replacing a parameter ends it
         layer._flat_weights = [weight * 0 for weight in layer._flat_weights]
         layer.double()
         return *found, layer(x.double())[0]
@@ -34,7 +34,7 @@ def test_copies_compute_with_their_parameters(both):
 
 
 def test_weights_that_are_computed_are_read_as_often(both):
-    """A spectral norm makes a step each time that it is read, a parametrization that draws moves the generator on."""
+    """Each read of a spectral norm takes a step, and of a random parametrization advances the generator: the number of reads is torch's."""
 
     def body(torch):
         class Dropped(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""Layers that have nothing to do: whether the result shares the input's memory, as torch's does, or is a copy."""
+"""Layers that change nothing: the result shares the input's memory, or is a copy, as in torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

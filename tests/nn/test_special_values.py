@@ -1,4 +1,4 @@
-"""NaN and infinities in layers without weights of their own: they go where they go in torch, and no further."""
+"""NaN and infinities in layers without weights: the result is NaN or infinite at the same places as in torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Default grid_sample")
 
 
 def spoilt(shape, *values, seed=0):
-    """Random numbers, some of them replaced by the values."""
+    """Return random numbers, some of them replaced by the values."""
     chance = np.random.RandomState(seed)
     found = chance.uniform(-2, 2, shape).astype(np.float32)
     places = chance.choice(found.size, min(len(values), found.size), replace=False)

@@ -1,4 +1,4 @@
-"""`unpad_sequence` and `unpack_sequence` against torch: what they copy, what they turn, what they refuse."""
+"""`unpad_sequence` and `unpack_sequence` compared with torch: copies, transposes, errors."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Parametrizations and the older normalisation hooks, held against torch."""
+"""Parametrizations and the older normalization hooks, compared with torch."""
 from __future__ import annotations
 
 import copy
@@ -17,7 +17,7 @@ Both = Callable[..., Any]
 
 
 def trained(torch: Any, module: Any, *shape: int, steps: int = 3) -> list[Any]:
-    """Outputs and state of a few training steps."""
+    """Return outputs and state of a few training steps."""
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
     x = torch.tensor(np.random.RandomState(0).randn(*shape).astype(np.float32))
     losses = []

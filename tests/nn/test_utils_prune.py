@@ -1,4 +1,4 @@
-"""Pruning, fusion, stateless calls and other utilities of torch.nn.utils, held against torch."""
+"""Pruning, fusion, stateless calls and other utilities of torch.nn.utils, compared with torch."""
 from __future__ import annotations
 
 import copy
@@ -140,7 +140,7 @@ def test_memory_format(both: Both) -> None:
 
 
 class TestStateless:
-    """torch.nn.utils.stateless.functional_call, which torch.func's shares its rules with."""
+    """Tests of torch.nn.utils.stateless.functional_call, which has the same rules as torch.func's."""
 
     @staticmethod
     def net(torch: Any, tied: bool = False) -> Any:

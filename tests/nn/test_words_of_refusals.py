@@ -1,4 +1,4 @@
-"""Errors of layers for operands of different dtypes or of shapes that do not match, and warnings of calls."""
+"""Errors of layers for operands of different dtypes or of mismatched shapes, and warnings of calls."""
 from __future__ import annotations
 
 import warnings
@@ -31,7 +31,7 @@ def test_dtypes(both: Any, name: str, first: str, second: str) -> None:
         x, w = (lambda shape, kind=kind: torch.ones(shape, dtype=getattr(torch, kind)) for kind in (first, second))
         return CALLS[name](torch.nn.functional, x, w) if name in CALLS else eval(name, {"torch": torch, "x": x, "w": w})
 
-    by_processor = first == "bfloat16" and ("conv" in name or name in ("in groups", "transposed"))  # on some torch has a kernel for it
+    by_processor = first == "bfloat16" and ("conv" in name or name in ("in groups", "transposed"))  # where torch has a kernel for it
     both(body, message="" if by_processor else None)
 
 
@@ -78,7 +78,7 @@ def test_what_is_said(both: Any, name: str) -> None:
 
 
 def test_a_state_that_says_nothing(both: Any) -> None:
-    """It leaves a module as it is."""
+    """A state without parameters and submodules leaves those of the module unchanged."""
 
     def body(torch: Any) -> Any:
         layer = torch.nn.Sequential(torch.nn.Linear(1, 2))

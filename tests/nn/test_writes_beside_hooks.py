@@ -22,7 +22,7 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def results(torch: Any, module: Any, hook: str, inputs: tuple[Any, ...], write: Callable[[Any, Any], Any]) -> Any:
-    """The outputs, what they say of themselves, and the gradients after a write to the first of them."""
+    """Return the outputs, their attributes, and the gradients after a write to the first output."""
     getattr(module, hook)(lambda *args: None)
     outputs = module(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -86,7 +86,7 @@ DROPOUTS = ("dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "d
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("training", [True, False])
 def test_dropout_in_place(both: Any, name: str, p: float, training: bool) -> None:
-    """In-place dropout that drops nothing is no write: neither to a leaf nor to a tensor that backward needs."""
+    """In-place dropout that drops nothing does not count as a write, neither to a leaf nor to a tensor that backward needs."""
 
     def body(torch: Any) -> Any:
         drop = getattr(torch.nn.functional, name)

@@ -85,13 +85,13 @@ GROUPS = {group: {**made, **FURTHER[group]} for group, made in networks.GROUPS.i
 
 
 def chosen(words: list[str]) -> list[tuple[str, str]]:
-    """Pairs of a group and a network that the words name; all without any."""
+    """Return pairs of a group and a network that the words name; all without words."""
     pairs = [(group, name) for group, made in GROUPS.items() for name in made]
     return [pair for pair in pairs if not words or pair[0] in words or pair[1] in words]
 
 
 def made(group: str, name: str) -> tuple[Any, Call, Call]:
-    """A network in evaluation, and two calls of it."""
+    """Return a network in evaluation mode, and two calls of it."""
     import torch
 
     torch.manual_seed(0)
@@ -100,7 +100,7 @@ def made(group: str, name: str) -> tuple[Any, Call, Call]:
 
 
 def by_torch(group: str, name: str, folder: Path) -> str:
-    """Write what torch computes, and the arrays of the call."""
+    """Write torch's results, and the arrays of the call."""
     import torch
 
     network, example, other = made(group, name)
@@ -130,7 +130,7 @@ def by_mstorch(group: str, name: str, folder: Path) -> str:
 
 
 def by_onnxruntime(group: str, name: str, folder: Path) -> str:
-    """Compute the file, and compare."""
+    """Run the file, and compare."""
     runtime = importlib.import_module("onnxruntime")
 
     def compute() -> str:
@@ -165,7 +165,7 @@ def differs(found: list[Any], wanted: list[Any]) -> str:
 
 
 def stage(library: str, words: list[str], folder: Path) -> None:
-    """One process: all networks by one of the three, each told in a line."""
+    """Run all networks in one of the three processes, and report each in a line."""
     if library == "mstorch":
         import mstorch
 
@@ -191,7 +191,7 @@ def run(words: list[str], paths: list[str]) -> dict[tuple[str, str], str]:
 
 
 def main() -> int:
-    """Print a line for each network and the count; the number of those that fail."""
+    """Print a line for each network and the count; return the number of those that fail."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--path", action="append", default=[], help="a folder of installed packages")

@@ -1,4 +1,4 @@
-"""Models in ONNX, run by onnxruntime: their results are the models', for other sizes too."""
+"""Models in ONNX, run by onnxruntime: their results equal the models', also for other sizes."""
 from __future__ import annotations
 
 import io
@@ -18,7 +18,7 @@ pytest.importorskip("onnxruntime")
 
 
 def exported(model: Any, args: tuple[Any, ...], other: tuple[Any, ...] | None = None, axes: Any = None, opset: int = 17) -> Any:
-    """Export, check the file, and compare with the model on the arguments and on others."""
+    """Export a model, check the file, and compare with the model on the arguments and on others."""
     program = torch.onnx.export(
         model, args, opset_version=opset, dynamic_axes={"x": axes} if axes else None, input_names=["x"] if axes else None
     )

@@ -1,4 +1,4 @@
-"""Each scheduler against torch's: learning rates, momenta and states are equal bit for bit over 50 steps."""
+"""Each scheduler compared with torch's: learning rates, momenta and states are equal bit for bit over 50 steps."""
 
 import copy
 import math
@@ -386,7 +386,7 @@ def test_optimizers_are_freed():
 
 @pytest.mark.parametrize("name", ["sequential", "chained"])
 def test_names_of_states_have_an_order(both, name):
-    """States of schedulers of schedulers come last."""
+    """The states of inner schedulers come last."""
 
     def body(torch):
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1)

@@ -1,4 +1,4 @@
-"""The base class against torch's: groups, hooks, state dicts, zero_grad, repr, errors."""
+"""The base class compared with torch's: groups, hooks, state dicts, zero_grad, repr, errors."""
 
 import pytest
 import torch as reference
@@ -9,7 +9,7 @@ LIBRARIES = (mstorch, reference)
 
 
 def _both(body):
-    """Run one body with both libraries; the results, or the errors' types and messages, are equal."""
+    """Run one body with both libraries; assert that the results, or the errors' classes and messages, are equal."""
     outcomes = []
     for torch in LIBRARIES:
         try:

@@ -1,4 +1,4 @@
-"""Each optimiser against torch's: parameters, state and options after some steps, and the errors of bad options."""
+"""Each optimizer compared with torch's: parameters, state and options after some steps, and the errors of invalid options."""
 
 import copy
 import os
@@ -341,7 +341,7 @@ def _long_parameters(torch, shared):
     params = [torch.nn.Parameter(torch.from_numpy(rng.standard_normal(shape).astype(np.float32))) for shape in LONG_SHAPES]
     for param in params:
         param.grad = torch.from_numpy(rng.standard_normal(tuple(param.shape)).astype(np.float32))
-    if shared:  # one memory in two places, and a gradient that another parameter is
+    if shared:  # one memory in two places, and another parameter as the gradient
         again = torch.nn.Parameter(params[2].detach())
         again.grad = params[2].grad * 2
         last = torch.nn.Parameter(torch.zeros_like(params[0]))
@@ -446,7 +446,7 @@ def test_gradients_of_another_shape(name, shape):
     ],
 )
 def test_order_of_the_state(name, options):
-    """Checkpoints keep the order of the entries."""
+    """Checkpoints preserve the order of the entries."""
 
     def orders(torch):
         x = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3) / 7 - 0.3)

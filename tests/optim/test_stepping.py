@@ -1,4 +1,4 @@
-"""Members of an optimizer's class other than its steps: bases, signatures, `_init_group`, and overridden methods."""
+"""Members of an optimizer's class except for its steps: bases, signatures, `_init_group`, and overridden methods."""
 from __future__ import annotations
 
 import importlib
@@ -14,7 +14,7 @@ LIBRARIES = (mstorch, reference)
 
 
 def _made(torch, name, dtype="float32", **options):
-    """An optimiser with gradients of two of its three parameters."""
+    """Return an optimizer with gradients for two of its three parameters."""
     params = [torch.ones(2, 3, dtype=getattr(torch, dtype)).requires_grad_() for _ in range(3)]
     for param in params[1:]:
         param.grad = torch.full_like(param, 0.5)
@@ -32,7 +32,7 @@ def test_bases_and_signatures(name):
 
 
 def test_subclasses_of_optimizer():
-    """Programs find optimisers by name among them."""
+    """Programs search these by name."""
     listed = [
         sorted(cls.__name__ for cls in torch.optim.Optimizer.__subclasses__() if cls.__module__.startswith(f"{torch.__name__}.optim"))
         for torch in LIBRARIES
@@ -113,7 +113,7 @@ def test_overridden_methods_are_called(both):
     ("Adagrad", {"weight_decay": 0.1}), ("Adam", {}), ("Adafactor", {}), ("Muon", {}),
 ], ids=str)  # fmt: skip
 def test_sparse_gradients(both, name, options):
-    """They are refused, in torch's words, before anything has moved, or taken."""
+    """They raise torch's error before any parameter changes, or are supported."""
 
     def body(torch):
         optimizer = _made(torch, name, **options)
@@ -129,7 +129,7 @@ def test_sparse_gradients(both, name, options):
 
 
 def test_state_of_ones_own_is_no_start(both):
-    """Muon starts its buffer beside entries that a program has put into the state."""
+    """Muon initializes its buffer although a program has added entries to the state."""
 
     def body(torch):
         optimizer = _made(torch, "Muon")
@@ -167,7 +167,7 @@ def test_first_sum_is_the_default(both):
 @pytest.mark.parametrize("default", ["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_checkpoints_of_old_versions(both, name, default):
-    """Options that were not there yet get their defaults, counters that were numbers become tensors."""
+    """Missing options get their defaults, and step counters that were numbers become tensors."""
     old = {"foreach", "differentiable", "capturable", "fused", "amsgrad", "decoupled_weight_decay", "centered"}
     old |= {"maximize"} if name != "Adafactor" else set()
 
@@ -240,7 +240,7 @@ def test_a_state_with_entries_has_begun(both, name, kept):
 @pytest.mark.parametrize("leaf", [True, False])
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_differentiable_descent(both, options, leaf, steps):
-    """A leaf cannot be written to while gradients are recorded; a result of other operations can, and has the history."""
+    """A leaf cannot be written to while gradients are recorded; a non-leaf can, and gets the history."""
 
     def body(torch):
         start = torch.arange(3.0, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Steps of optimizers with gradients that are NaN or infinite: which parameters they reach, and that they reach no others."""
+"""Optimizer steps with NaN or infinite gradients: only the same parameters as in torch are affected."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Averaged models against torch's."""
+"""Averaged models compared with torch's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Jobs of packages alone and in company: ``python -m tests.packages.company SITE_PACKAGES [package…]``, with MSTORCH_PACKAGES_PYTHON or this Python.
+"""Jobs of packages alone and among others: ``python -m tests.packages.company SITE_PACKAGES [package…]``, with MSTORCH_PACKAGES_PYTHON or
+this Python.
 
 Alone: a folder of links to the package, to what its metadata asks for, and to what its jobs import. In company: the whole folder. An
 import that succeeds only where something else is installed, or that takes another way there, shows as a difference between the two.
@@ -35,7 +36,7 @@ def _key(name: str) -> str:
 
 
 def _asked(found: Distribution) -> Iterator[str]:
-    """The distributions that one asks for, without extras."""
+    """Return the distributions that one requires, without extras."""
     for text in found.requires or ():
         try:
             asked = Requirement(text)
@@ -46,12 +47,12 @@ def _asked(found: Distribution) -> Iterator[str]:
 
 
 def _modules(found: dict[str, Distribution]) -> dict[str, str]:
-    """The distribution of each module at the top."""
+    """Return the distribution of each top-level module."""
     return {str(file).split("/")[0].removesuffix(".py"): name for name, one in found.items() for file in one.files or ()}
 
 
 def wanted(package: str, found: dict[str, Distribution]) -> list[str]:
-    """The distributions that a package's jobs need: its own, what it asks for, and what the jobs import beside it."""
+    """Return the distributions that a package's jobs need: its own, its requirements, and other imports of the jobs."""
     tree = ast.parse((record.FOLDER / "jobs" / f"{package}.py").read_text())
     imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -67,7 +68,7 @@ def wanted(package: str, found: dict[str, Distribution]) -> list[str]:
 
 
 def link(site: Path, names: list[str], found: dict[str, Distribution], folder: Path) -> None:
-    """Links to the files of distributions: to a folder as a whole, unless others have files there, too."""
+    """Link the files of distributions: a folder as a whole, unless other distributions have files in it, too."""
     owners: dict[str, set[str]] = {}
     for name, one in found.items():
         for file in one.files or ():
@@ -104,7 +105,7 @@ def run(package: str, job: str, folder: Path) -> list[str]:
 
 
 def main(site: str, *chosen: str) -> int:
-    """Run the jobs both ways; what differs, and how many do not."""
+    """Run the jobs both ways; print differences, and return the number of jobs that differ."""
     found = {_key(one.metadata["Name"]): one for one in distributions(path=[site]) if one.metadata["Name"]}
     jobs = equal_alone = equal_in_company = 0
     for package in chosen or record.packages():

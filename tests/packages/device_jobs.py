@@ -112,7 +112,7 @@ def accelerate_training(place: str) -> Any:
                 schedule.step()
                 optimizer.zero_grad()
             found.append(accelerator.gather(loss.detach().reshape(1)).tolist())
-    folder = broadcast_object_list([os.path.abspath("state")])[0]  # of several processes, the first one's
+    folder = broadcast_object_list([os.path.abspath("state")])[0]  # of several processes, only the first one prints
     accelerator.save_state(folder)
     accelerator.wait_for_everyone()
     accelerator.load_state(folder)
@@ -145,7 +145,7 @@ def trl_sft(place: str) -> Any:
     from peft import LoraConfig
     from trl import SFTConfig, SFTTrainer
 
-    datasets.arrow_dataset.generate_fingerprint = lambda rows: "rows"  # which some releases of dill make fail, with torch too
+    datasets.arrow_dataset.generate_fingerprint = lambda rows: "rows"  # which some releases of dill break, with torch too
     rows = datasets.Dataset.from_list([{"input_ids": [(j * (i + 3)) % 60 + 3 for j in range(6)]} for i in range(8)])
     found = []
     for adapters in (None, LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")):
@@ -170,8 +170,7 @@ def _tokens() -> Any:
 
 
 def _diffusers_alone() -> None:
-    """Hide packages that diffusers would import if installed and that no job needs: xformers is for GPUs, torchsde needs further packages.
-    """
+    """Hide packages that diffusers would import and that no job needs: xformers is for GPUs, torchsde needs further packages."""
     import diffusers.utils.import_utils as found
 
     found._xformers_available = found._torchsde_available = False
@@ -209,7 +208,7 @@ def diffusers_text_to_image(place: str) -> Any:
     from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
     from transformers import CLIPTextConfig, CLIPTextModel
 
-    if place == "cpu":  # as diffusers asks NPUs: by the approximation
+    if place == "cpu":  # as diffusers requests it on NPUs: the approximation
         activations.GEGLU.gelu = lambda self, gate: F.gelu(gate, approximate="tanh")
     torch.manual_seed(0)
     unet = UNet2DConditionModel(
@@ -256,7 +255,7 @@ def lightning_fit(place: str) -> Any:
             return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)]
 
     class Npus(lightning.pytorch.accelerators.Accelerator):
-        """As packages beside lightning register one."""
+        """An accelerator as other packages register one with lightning."""
 
         def setup_device(self, device: Any) -> None:
             torch.npu.set_device(device)

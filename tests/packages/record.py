@@ -1,4 +1,4 @@
-"""Write what real torch gives: ``python tests/packages/record.py [package…]``, where torch and the packages are installed."""
+"""Record real torch's results: ``python tests/packages/record.py [package…]``, where torch and the packages are installed."""
 from __future__ import annotations
 
 import ast
@@ -11,18 +11,18 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def names(package: str) -> list[str]:
-    """The jobs of a package, from its text: what it imports need not be there."""
+    """Return the jobs of a package, from its text: its imports need not be installed."""
     tree = ast.parse((FOLDER / "jobs" / f"{package}.py").read_text())
     return [node.name.removeprefix("job_") for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("job_")]
 
 
 def packages() -> list[str]:
-    """The packages that there are jobs for."""
+    """Return the packages that have jobs."""
     return sorted(path.stem for path in (FOLDER / "jobs").glob("[a-z]*.py"))
 
 
 def report(command: list[str], package: str, job: str, timeout: float) -> tuple[object, str]:
-    """A job's report, or None, and the end of what it wrote."""
+    """Return a job's report, or None, and the end of its output."""
     done = subprocess.run(
         [*command, str(FOLDER / "run.py"), package, job], capture_output=True, text=True, timeout=timeout, cwd=FOLDER.parents[1]
     )

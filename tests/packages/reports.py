@@ -7,7 +7,7 @@ from typing import Any
 
 
 def told(value: Any) -> Any:
-    """A result as JSON holds it: of a tensor its shape, dtype, sum, sum of magnitudes and a few elements."""
+    """Return a result for JSON: for a tensor its shape, dtype, sum, sum of magnitudes and a few elements."""
     if hasattr(value, "detach") and hasattr(value, "dtype"):
         tensor = value.detach()
         flat = tensor.reshape(-1)
@@ -28,7 +28,7 @@ def told(value: Any) -> Any:
 
 
 def bits(tensor: Any) -> str:
-    """A tensor's values to the last bit, for random numbers."""
+    """Return a tensor's values to the last bit, for random numbers."""
     return hashlib.sha256(tensor.detach().cpu().contiguous().numpy().tobytes()).hexdigest()[:16]
 
 
@@ -37,7 +37,7 @@ def differences(want: Any, got: Any, what: str = "result", tolerance: float = 1e
     if isinstance(want, dict) and isinstance(got, dict):
         if want.keys() != got.keys():
             return [f"{what}: keys {sorted(want)} expected, {sorted(got)} given"]
-        # A sum's error grows with what was added up.
+        # A sum's error grows with the summands.
         scale = want["abs"] if "abs" in want and isinstance(want["abs"], float) else 0.0
         found = []
         for key in want:

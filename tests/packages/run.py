@@ -14,13 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def jobs(package: str) -> dict[str, object]:
-    """The jobs of a package by name."""
+    """Return the jobs of a package by name."""
     module = importlib.import_module(f"tests.packages.jobs.{package}")
     return {name.removeprefix("job_"): value for name, value in vars(module).items() if name.startswith("job_")}
 
 
 def _declare_torchvision(torch: object) -> None:
-    """Let torchvision be imported with a torch that its compiled part was not built for: it wants to know these operators."""
+    """Declare the operators that torchvision requires, so that it can be imported with a torch that its compiled part was not built for."""
     library = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[attr-defined]
     for name in ("nms", "qnms"):
         with contextlib.suppress(RuntimeError):
@@ -33,7 +33,7 @@ _kept: list[object] = []
 
 def main(package: str, name: str | None = None) -> None:
     """Run the job, in an empty folder, with fixed seeds."""
-    sys.path[0] = str(ROOT)  # in the place of this folder
+    sys.path[0] = str(ROOT)  # in place of this folder
     warnings.simplefilter("ignore")
     for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "WANDB_DISABLED", "TOKENIZERS_PARALLELISM"):
         os.environ.setdefault(variable, "false" if variable.startswith("TOK") else "1")

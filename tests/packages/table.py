@@ -23,7 +23,7 @@ def distribution_name(package: str) -> str:
 
 
 def rows(site: str) -> str:
-    """The table, a line each package."""
+    """Return the table, a line per package."""
     versions = {re.sub("[-_.]+", "-", found.metadata["Name"]).lower(): found.version for found in distributions(path=[site])}
     lines = []
     for package in record.packages():
@@ -34,7 +34,7 @@ def rows(site: str) -> str:
 
 
 def main(site: str) -> None:
-    """Put the table in the place of the one before."""
+    """Replace the table."""
     page = PAGE.read_text()
     before, _, rest = page.partition(HEAD)
     after = rest[re.search(r"^(?!\|)", rest, re.MULTILINE).start() :]  # type: ignore[union-attr]

@@ -32,7 +32,7 @@ def _jobs(place: str, *command: str, **variables: str) -> dict[str, Any]:
 
 
 def apart(want: Any, got: Any) -> float:
-    """The greatest difference of two results, in parts of the numbers above 1; infinite where they are otherwise unlike."""
+    """Return the largest difference of two results, relative for numbers above 1; infinite if they differ otherwise."""
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
         return max((apart(want[key], got[key]) for key in want), default=0.0)
     if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):

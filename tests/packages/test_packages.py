@@ -1,4 +1,4 @@
-"""Packages that people use beside torch do their jobs with mstorch, with real torch's numbers (recorded by record.py).
+"""Jobs of packages that people use with torch return real torch's numbers with mstorch (recorded by record.py).
 
 ``pytest tests/packages`` runs all, in the Python that MSTORCH_PACKAGES_PYTHON names or in this one; a plain ``pytest`` runs a sample. A
 package that is not installed there is left out.

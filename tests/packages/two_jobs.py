@@ -30,7 +30,7 @@ def _arguments(kind: Any, place: str, **options: Any) -> Any:
 
 
 def classification(place: str) -> Any:
-    """Sentences to classes by the Trainer, with evaluation and checkpoints."""
+    """Classify sentences with the Trainer, with evaluation and checkpoints."""
     from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed
 
     set_seed(3)
@@ -50,7 +50,8 @@ def classification(place: str) -> Any:
 
 
 def language_model(place: str) -> Any:
-    """A loop by hand with accelerate: gradients of two batches, a schedule, clipped norms, evaluation over both processes."""
+    """Train with accelerate in a hand-written loop: gradient accumulation over two batches, a schedule, clipping, evaluation on both
+    processes."""
     from accelerate import Accelerator
     from transformers import GPT2Config, GPT2LMHeadModel, get_scheduler, set_seed
 
@@ -83,7 +84,7 @@ def language_model(place: str) -> Any:
 
 
 def translation(place: str) -> Any:
-    """Sequences to sequences, and what the trained model generates."""
+    """Train a sequence-to-sequence model, and return what it generates."""
     from transformers import (
         Seq2SeqTrainer,
         Seq2SeqTrainingArguments,

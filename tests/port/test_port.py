@@ -1,4 +1,4 @@
-"""``python -m mstorch port``: the diff, what it leaves alone, and that what it writes runs."""
+"""``python -m mstorch port``: the diff, the code that it does not change, and runs of the result."""
 from __future__ import annotations
 
 import ast
@@ -41,7 +41,7 @@ LINES = {
 @pytest.mark.parametrize("line", LINES)
 def test_lines(line: str) -> None:
     assert edited(line.encode(), ast.parse(line), "npu").decode() == LINES[line]
-    assert edited(LINES[line].encode(), ast.parse(LINES[line]), "npu").decode() == LINES[line]  # a second time changes nothing
+    assert edited(LINES[line].encode(), ast.parse(LINES[line]), "npu").decode() == LINES[line]  # a second run changes nothing
 
 
 def test_cuda_is_left_for_gpus() -> None:
@@ -105,7 +105,7 @@ def test_what_is_written_runs_with_a_device_and_without(device: str, tmp_path: P
 
 @pytest.mark.slow
 def test_what_is_written_runs_without_the_hook(tmp_path: Path) -> None:
-    """The GPT of the examples gives the same losses, ported, as where ``import torch`` gets mstorch."""
+    """The GPT example gives the same losses ported, and unported where ``import torch`` imports mstorch."""
     for name in ("train.py", "gpt.py"):
         (tmp_path / name).write_text((ROOT / "examples" / "models" / name).read_text())
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "3"}

@@ -1,4 +1,4 @@
-"""``python -m mstorch profile``: its parts make up the time that passed, its advice names the slow line."""
+"""``python -m mstorch profile``: the parts add up to the elapsed time, and the advice names the slow line."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 
-# Scripts of which one line, marked "# slow", costs most, and words of the reason that is to be given; "device" for those of the stand-in.
+# Scripts in which the line marked "# slow" costs most, and words of the expected reason; "device" for those of the stand-in device.
 SLOW = {
     "a loop over elements": ("x = torch.randn(3000)\ntotal = torch.zeros(())\nfor i in range(3000):\n    total = total + x[i] * 2  # slow\n", "one call over all", ""),
     "double precision": ("x = torch.randn(700, 700, dtype=torch.float64)\nfor _ in range(10):\n    y = x @ x  # slow\nz = torch.relu(y)\n", "float64", ""),

@@ -1,4 +1,4 @@
-"""``python -m mstorch scan``: a planted project, of which all that is planted is found and nothing else; verdicts; outputs."""
+"""``python -m mstorch scan``: it finds all that is planted in a project and nothing else; verdicts; outputs."""
 from __future__ import annotations
 
 import importlib.util
@@ -14,7 +14,7 @@ from mstorch._scan.verdict import verdict_on
 
 ROOT = Path(__file__).parents[2]
 
-# Lines with something planted end in "# NAME", "# METHOD", "# FORM", "# LEFT"; the others are to give nothing.
+# Lines with something planted end in "# NAME", "# METHOD", "# FORM", "# LEFT"; the others must not be reported.
 NAMES = """\
 from __future__ import annotations
 import torch
@@ -186,7 +186,7 @@ PLANTED = {"NAME": (findings.NAME, NAMES, 20), "METHOD": (findings.METHOD, METHO
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with all that is planted."""
+    """Create a project with all that is planted."""
     for word, (_, text, _) in PLANTED.items():
         (tmp_path / f"{word.lower()}.py").write_text(text)
     (tmp_path / "own.py").write_text(OWN)
@@ -274,7 +274,7 @@ def test_verdicts(name: str, tmp_path: Path) -> None:
 
 
 def test_a_package_that_torch_asks_for_too_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """tensorboard, where it is not installed, is no name that mstorch lacks."""
+    """tensorboard, if it is not installed, is not reported as a name that mstorch lacks."""
     if importlib.util.find_spec("tensorboard") is not None:
         pytest.skip("tensorboard is installed")
     (tmp_path / "a.py").write_text("import torch\nfrom torch.utils.tensorboard import SummaryWriter\nwriter = SummaryWriter()\n")

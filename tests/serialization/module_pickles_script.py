@@ -1,4 +1,4 @@
-"""Modules of every layer as a process's torch pickles and copies them, in every protocol; what another process has of them.
+"""Modules of every layer, pickled and copied by a process's torch in every protocol, and compared with another process's.
 
     python module_pickles_script.py write ARGUMENTS FILE    # by whichever torch this process has
     python module_pickles_script.py read ARGUMENTS FILE     # prints what is not as this process's own
@@ -18,7 +18,7 @@ PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
 
 def _back(value: Any) -> Any:
-    """Arguments as they were: tensors, dtypes and modules stand for themselves by their values and names."""
+    """Return the arguments: tensors, dtypes and modules are encoded by their values and names."""
     if isinstance(value, dict):
         return {key: _back(item) for key, item in value.items()}
     if isinstance(value, tuple) and value[:1] == ("a tensor",):
@@ -29,7 +29,7 @@ def _back(value: Any) -> Any:
 
 
 def modules(arguments: dict[tuple[str, str], tuple[Any, Any]]) -> dict[str, Any]:
-    """A module of each layer, by name."""
+    """Return a module of each layer, by name."""
     nn = torch.nn
     made = {}
     for (home, name), (given, options) in arguments.items():
@@ -49,7 +49,7 @@ def modules(arguments: dict[tuple[str, str], tuple[Any, Any]]) -> dict[str, Any]
 
 
 def protocols(name: str) -> range:
-    """The protocols that torch pickles a module in: its packed weights end its process in the first two."""
+    """Return the protocols in which torch pickles a module: its packed weights crash in the first two."""
     return PROTOCOLS[2:] if name.startswith("quantized ") else PROTOCOLS
 
 
@@ -60,7 +60,7 @@ def seen(module: Any) -> Any:
 
 
 def copied(module: Any, protocols: range) -> list[Any]:
-    """Copies and their keys, and what ``__reduce__`` says."""
+    """Return copies and their keys, and the result of ``__reduce__``."""
     ways = [module.__reduce__(), *(module.__reduce_ex__(protocol) for protocol in PROTOCOLS)]
     return [
         seen(copy.copy(module)), seen(copy.deepcopy(module)), *(seen(pickle.loads(pickle.dumps(module, protocol))) for protocol in protocols),
@@ -69,7 +69,7 @@ def copied(module: Any, protocols: range) -> list[Any]:
 
 
 def write(arguments: str, path: str) -> None:
-    """All modules: pickled in each protocol, and what is to be seen of them and of their copies."""
+    """Write all modules, pickled in each protocol, and the visible state of them and of their copies."""
     with open(arguments, "rb") as file:
         made = modules(pickle.load(file))
     found = {

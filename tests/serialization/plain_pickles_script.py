@@ -1,4 +1,4 @@
-"""Objects of torch that programs pickle plainly (caches of data sets, queues), and what is to be seen of them.
+"""Objects of torch that programs pickle without torch.save (caches of data sets, queues), and their visible state.
 
     python plain_pickles_script.py write FILE        # by whichever torch this process has
     python plain_pickles_script.py read FILE         # prints what is not as it was written
@@ -47,7 +47,7 @@ def _tensors() -> dict[str, Any]:
 
 
 def objects() -> dict[str, Any]:
-    """By name."""
+    """Return objects by name."""
     torch.manual_seed(0)
     pairs = torch.utils.data.TensorDataset(torch.rand(4, 2), torch.arange(4))
     return {
@@ -86,7 +86,7 @@ def seen(value: Any) -> Any:
 
 
 def write(path: str) -> None:
-    """Pickle each object, with what is to be seen of it, in two protocols."""
+    """Pickle each object, with its visible state, in two protocols."""
     made = {name: ([pickle.dumps(value, protocol) for protocol in (2, 4)], seen(value)) for name, value in objects().items()}
     with open(path, "wb") as file:
         pickle.dump(made, file)

@@ -1,4 +1,4 @@
-"""Run by test_safetensors.py, by Python and by ``python -m mstorch``: everything of safetensors.torch; prints what it finds."""
+"""Run by test_safetensors.py, by Python and by ``python -m mstorch``: uses everything of safetensors.torch, and prints results."""
 
 import json
 import os
@@ -19,17 +19,17 @@ class Tied(torch.nn.Module):
 
 
 def error_of(function, *args):
-    """The type and the first line of an error."""
+    """Return the class and the first line of an error."""
     try:
         function(*args)
     except (RuntimeError, ValueError, TypeError) as error:
-        first, _, _ = str(error).strip().splitlines()[0].partition(": [")  # a set in any order follows
+        first, _, _ = str(error).strip().splitlines()[0].partition(": [")  # a set follows, in any order
         return f"{type(error).__name__}: {first}"
     return None
 
 
 def main(folder, other):
-    """``folder`` is written to; ``other`` holds what the other library wrote, or is empty."""
+    """Write to ``folder``; read ``other``, which holds the other library's files, or is empty."""
     names = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "uint16", "complex64"]
     tensors = {name: torch.arange(6).reshape(2, 3).to(getattr(torch, name)) for name in names}
     tensors |= {"0-d": torch.tensor(5), "empty": torch.empty(0, 3)}

@@ -15,7 +15,7 @@ DTYPES = ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64"
 
 
 def theirs(name, shape, seed=0):
-    """A tensor of real torch with values that every dtype holds exactly."""
+    """Return a tensor of real torch with values that every dtype holds exactly."""
     whole = torch.from_numpy(np.random.default_rng(seed).integers(0, 100, shape))
     kind = getattr(torch, name)
     if kind.is_complex:
@@ -24,19 +24,19 @@ def theirs(name, shape, seed=0):
 
 
 def bits(tensor):
-    """A real torch tensor's values as a NumPy array; bfloat16 as float32."""
+    """Return a real torch tensor's values as a NumPy array; bfloat16 as float32."""
     tensor = tensor.detach()
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor.resolve_conj().resolve_neg()).numpy()
 
 
 def values(tensor):
-    """The same of one of ours."""
+    """Return the same for a tensor of mstorch."""
     tensor = tensor.detach()
     return np.asarray((tensor.float() if tensor.dtype.name == "bfloat16" else tensor.resolve_conj().resolve_neg()).numpy())
 
 
 def assert_same(ours, real):
-    """Both trees are the same, in types, values, dtypes and strides."""
+    """Assert that both trees are equal in types, values, dtypes and strides."""
     if isinstance(real, torch.Tensor):
         assert isinstance(ours, ms.Tensor), type(ours)
         assert type(ours).__name__ == type(real).__name__
@@ -94,7 +94,7 @@ def record(data, name):
 
 
 def archive_with(pickle_bytes, storages=(), **records):
-    """A well-formed archive around a pickle of the test's own."""
+    """Return a well-formed archive around a given pickle."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("archive/data.pkl", pickle_bytes)
@@ -115,7 +115,7 @@ def number(value):
 
 
 def tensor_pickle(count=100, offset=0, size=(100,), stride=(1,), key="0", kind="torch\nFloatStorage", location="cpu"):
-    """The pickle of one tensor, with any numbers."""
+    """Return the pickle of one tensor, with any numbers."""
     storage = b"(" + text("storage") + b"c" + kind.encode() + b"\n" + text(key) + text(location) + number(count) + b"tQ"
     shape = b"(" + b"".join(map(number, size)) + b"t(" + b"".join(map(number, stride)) + b"t"
     hooks = b"\x89ccollections\nOrderedDict\n)R"

@@ -1,4 +1,4 @@
-"""A path that is saved to holds a whole file at every moment: the old one or the new one."""
+"""At every moment a path that is saved to holds a complete file: the old one or the new one."""
 
 import errno
 import os
@@ -74,7 +74,7 @@ def test_long_and_odd_names(tmp_path, monkeypatch):
 
 
 class FullDisk:
-    """Writes fail once a number of bytes is through."""
+    """A file whose writes fail after a number of bytes."""
 
     def __init__(self, room):
         self.room = room

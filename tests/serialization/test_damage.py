@@ -1,4 +1,4 @@
-"""Truncated, changed and wrong files: a clear error, or the right values, never anything else."""
+"""Truncated, changed and foreign files: a clear error, or the right values, never anything else."""
 
 import io
 import pickle
@@ -24,7 +24,7 @@ def same(ours):
 
 
 def ends_well(data, **options):
-    """Load, and tell whether there was an error; anything but an error of the list or the right values fails."""
+    """Load, and return whether there was an error. Fail unless the error is in the list, or the values are right."""
     try:
         ours = our_load(data, **options)
     except ERRORS as error:

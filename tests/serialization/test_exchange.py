@@ -1,4 +1,4 @@
-"""Files of torch's that we load byte for byte, and files of ours that torch loads: each case both ways."""
+"""Files of torch that mstorch loads, and files of mstorch that torch loads: each case both ways."""
 
 import collections
 import pathlib
@@ -12,7 +12,7 @@ from tests.serialization.serialization_files import DTYPES, assert_same
 
 
 class Settings:
-    """A class of the user's own, which weights_only loads only if it is allowed."""
+    """A user's class, which weights_only loads only if it is allowed."""
 
     def __init__(self, rate, weight):
         self.rate, self.weight = rate, weight
@@ -70,7 +70,7 @@ def nested(torch):
 
 
 LEGACY = {"_use_new_zipfile_serialization": False}
-# Name: what is saved, options of save, options of load, whether through a path.
+# Name: the saved object, options of save, options of load, whether through a path.
 CASES = {f"dtype {name}": (lambda torch, name=name: values_of(torch, name), {}, {}, False) for name in DTYPES}
 CASES |= {
     f"legacy {name}": (lambda torch, name=name: values_of(torch, name), LEGACY, {}, False)
@@ -110,7 +110,7 @@ CASES |= {
 
 
 def memory(tensor):
-    """The bytes of a tensor's whole storage."""
+    """Return the bytes of a tensor's whole storage."""
     storage = tensor.untyped_storage()
     return bytes(storage.tolist()) if storage.nbytes() else b""
 
@@ -189,7 +189,7 @@ def test_a_class_that_is_not_allowed(tmp_path):
 
 
 def test_training_goes_on_from_the_other_librarys_checkpoint(tmp_path):
-    """Two steps in one library, two more in the other: the weights are those of four steps in torch."""
+    """Two steps in one library, two more in the other: the weights equal those of four steps in torch."""
 
     def steps(torch, net, optimizer, count):
         for _ in range(count):

@@ -42,7 +42,7 @@ def test_sources_and_targets(tmp_path):
         assert_same(serialization.load(file), torch.load(pathlib.Path(tmp_path / "c.pt")))
 
     class OnlyRead:
-        """A file with no more methods than torch asks for."""
+        """A file with only the methods that torch needs."""
 
         def __init__(self, data):
             inner = io.BytesIO(data)

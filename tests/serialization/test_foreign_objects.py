@@ -1,4 +1,4 @@
-"""The contents of an untrusted file are shown briefly, and nothing in it runs."""
+"""Contents of an untrusted file are shown briefly, and no code in it runs."""
 from __future__ import annotations
 
 import pickle
@@ -12,7 +12,7 @@ from mstorch.distributed import checkpoint
 
 
 class Runs:
-    """Leaves a mark when it is unpickled."""
+    """An object that leaves a trace when it is unpickled."""
 
     ran = False
 
@@ -39,7 +39,7 @@ def test_a_text_of_lists_in_lists_is_short():
 
 @pytest.mark.parametrize("code", [b"R", b"\x81", b"Q"])
 def test_files_that_call_lists_in_lists(code, tmp_path):
-    """REDUCE, NEWOBJ and a persistent id of a list of 2 ** 100 lists."""
+    """REDUCE, NEWOBJ and a persistent id with a list of 2 ** 100 nested lists."""
     nested = b"]" + b"".join(b"q%c]h%ch%cee".replace(b"]h", b"](h").replace(b"ee", b"e") % (n, n, n) for n in range(100))
     data = b"\x80\x02" + nested + (b")" if code != b"Q" else b"") + code + b"."
     (tmp_path / "f").write_bytes(data)

@@ -28,7 +28,7 @@ from tests.serialization.serialization_files import (
 
 
 class Calls:
-    """Pickles as a call of ``function`` with ``arguments``."""
+    """An object that is pickled as a call of ``function`` with ``arguments``."""
 
     def __init__(self, function, *arguments):
         self.function, self.arguments = function, arguments
@@ -232,7 +232,7 @@ def test_whatever_torch_refuses_we_refuse():
             continue
         try:
             real = torch_load(file)
-            # Classes and functions have each library's own address.
+            # The addresses of classes and functions differ between the libraries.
             assert "<" in repr(real) or repr(real) == repr(mine)
         except (pickle.UnpicklingError, RuntimeError, TypeError, IndexError) as error:
             pytest.fail(f"{data} gives {mine!r}, torch says {error!r}")
@@ -242,7 +242,7 @@ def test_whatever_torch_refuses_we_refuse():
 def test_allowed_functions_cannot_be_misused():
     rebuild = b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\n("
     tensor = tensor_pickle()
-    # A function that is allowed, but makes no tensor.
+    # A function that is allowed, but creates no tensor.
     refused(rebuild + b"ccollections\nCounter\nctorch\nTensor\n)}tR.", "which makes no tensors", error=RuntimeError)
     arguments = tensor[tensor.index(b"_v2\n") + 4 : -2]
     for name in ("__class__", "__dict__", "_ms_storage", "_ms_offset", "_ms_stride", "_ms_array", "_ms_dtype", "data", "shape", "_ms_auto",
@@ -275,7 +275,7 @@ class Dictionary(dict):
 
 
 def test_safe_globals():
-    serialization.clear_safe_globals()  # those of torch.distributed.tensor, where another test imported it
+    serialization.clear_safe_globals()  # those of torch.distributed.tensor, if another test imported it
     plain, slotted = Plain(), Slotted()
     slotted.a = 5
     for obj in (plain, Stateful(), slotted, collections.defaultdict(list, a=[1])):
@@ -354,7 +354,7 @@ def test_a_well_formed_tensor_of_the_same_kind_loads():
 
 
 def test_small_files_cannot_cost_much():
-    begin = time.thread_time()  # of the processor: a busy machine takes longer
+    begin = time.thread_time()  # CPU time: a busy machine takes longer
     double = b"\x80\x02K\x01" + b"2\x86" * 60
     for data in (double + b"}q\x00K\x01s.", b"\x80\x02}" + double[2:] + b"K\x01s.", b"\x80\x02" + b"(" * 200_000,
                  b"\x80\x02}" + b")" + b"\x85" * 300_000 + b"K\x01s.",
@@ -376,7 +376,7 @@ def _watch(event, arguments):
 
 
 def test_changed_pickles_with_right_checksums():
-    """The reader itself is fuzzed: no checksum stops these, and no event of Python's audit may come of them."""
+    """The reader itself is fuzzed: these checksums are right, and no audit event of Python may occur."""
     global _events
     base = torch.arange(20.0)
     real = {"a": base, "b": base[3:].requires_grad_(), "p": torch.nn.Parameter(torch.ones(2)), "u": base.to(torch.uint16),

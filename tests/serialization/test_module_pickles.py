@@ -1,4 +1,4 @@
-"""Every layer: copies, ``__reduce__`` and pickles of every protocol, beside torch's, and from either library to the other."""
+"""Every layer: copies, ``__reduce__`` and pickles of every protocol, compared with torch's, and exchanged between the libraries."""
 from __future__ import annotations
 
 import os
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def _plain(value: Any) -> Any:
-    """An argument that any torch can be given: see ``module_pickles_script``."""
+    """Return an argument that either torch accepts: see ``module_pickles_script``."""
     if isinstance(value, torch.Tensor):
         return "a tensor", value.tolist()
     if isinstance(value, torch.dtype):

@@ -1,4 +1,4 @@
-"""The names under which files know our classes are torch's."""
+"""Files name mstorch's classes by torch's names."""
 
 import io
 import pickle
@@ -33,7 +33,7 @@ def test_a_class_gets_torchs_name_wherever_it_lies(name):
 
 def test_names_of_other_things():
     def function():
-        """Stands for a public function that lies in a private module."""
+        """Stands for a public function that is defined in a private module."""
 
     function.__module__, function.__qualname__ = "mstorch._ops.elementwise.elementwise", "relu"
     assert names.torch_name(function) == ("torch", "relu")
@@ -100,7 +100,7 @@ def test_the_dtypes_of_files():
 
 
 def test_a_whole_module_names_nothing_of_dill(monkeypatch):
-    """MindSpore imports dill, which enters itself into Python's table of what pickles are made with."""
+    """MindSpore imports dill, which registers itself in Python's pickle table."""
 
     def intruder(pickler, obj):
         raise AssertionError("dill is asked")

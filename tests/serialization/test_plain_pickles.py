@@ -28,7 +28,7 @@ def test_pickles_of_torch_are_read(tmp_path: Path) -> None:
 
 
 def test_torch_reads_ours(tmp_path: Path) -> None:
-    """Without mstorch in the process: no name of its stands in the files."""
+    """The process has no mstorch: files contain none of its names."""
     path = tmp_path / "pickles"
     _under_mstorch("write", str(path))
     assert b"mstorch" not in path.read_bytes()

@@ -1,4 +1,4 @@
-"""Archives by their records, and tensors that keep their elements elsewhere."""
+"""Archives by their records, and tensors that store their elements elsewhere."""
 from __future__ import annotations
 
 import copy

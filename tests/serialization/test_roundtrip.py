@@ -36,7 +36,7 @@ SHAPES = [(), (1,), (7,), (3, 4), (0,), (0, 3), (2, 1, 3)]
 
 
 def both_ways(real, **options):
-    """torch → ours → torch, comparing at each step; returns what we loaded."""
+    """Convert torch → mstorch → torch by files, comparing at each step; return mstorch's object."""
     ours = our_load(torch_bytes(real), **options)
     assert_same(ours, real)
     again = our_bytes(ours)
@@ -68,7 +68,7 @@ def test_sharing_is_kept():
     assert values(ours["whole"])[1].tolist() == [-1.0] * 4
     assert values(ours["turned"])[:, 1].tolist() == [-1.0] * 4
     assert values(ours["other"])[4] == 4
-    # The first mention may be a view.
+    # The first occurrence may be a view.
     ours = our_load(torch_bytes([base[1], base]))
     ours[1].copy_(ms.from_numpy(np.zeros((3, 4), np.float32)))
     assert values(ours[0]).tolist() == [0.0] * 4
@@ -99,7 +99,7 @@ def test_one_storage_under_two_dtypes_is_refused():
 
 
 class Holder:
-    """A class of the user's own that holds tensors."""
+    """A user's class that holds tensors."""
 
     def __init__(self, tensor):
         self.tensor = tensor

@@ -1,4 +1,4 @@
-"""Storages in files, copies and pickles: they stay the memory of the tensors beside them."""
+"""Storages in files, copies and pickles: they still share the memory of the tensors with them."""
 from __future__ import annotations
 
 import copy

@@ -10,7 +10,7 @@ INDICES = {
 
 
 def parts(value: Any) -> Any:
-    """A sparse tensor as a dict of its parts; anything else as it is, lists item by item."""
+    """Return a sparse tensor as a dict of its parts, lists item by item, and anything else unchanged."""
     if isinstance(value, (list, tuple)):
         return [parts(item) for item in value]
     layout = str(getattr(value, "layout", "torch.strided"))
@@ -24,7 +24,7 @@ def parts(value: Any) -> Any:
 
 
 class Samples:
-    """Sparse and dense tensors of one library: ``s`` COO in order, ``u`` with a place twice, ``h`` with dense rows, ``c`` CSR."""
+    """Sparse and dense tensors of one library: ``s`` coalesced COO, ``u`` with a duplicate index, ``h`` with dense rows, ``c`` CSR."""
 
     def __init__(self, torch: Any, requires_grad: bool = False) -> None:
         self.i = torch.tensor([[0, 1, 1], [2, 0, 2]])

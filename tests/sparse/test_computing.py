@@ -1,4 +1,4 @@
-"""Sums, products, elementwise operations, softmax of sparse tensors and their gradients, against torch."""
+"""Sums, products, elementwise operations, softmax of sparse tensors and their gradients, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -112,7 +112,7 @@ def test_results(both: Callable[..., Any], name: str) -> None:
 def test_unary(both: Callable[..., Any], name: str) -> None:
     def body(torch: Any) -> Any:
         x = Samples(torch)
-        compressed = x.s if name in ("square", "nan_to_num") else x.c  # torch has no CSR kernels of these
+        compressed = x.s if name in ("square", "nan_to_num") else x.c  # torch has no CSR kernels for these
         return parts([getattr(torch, name)(x.s), getattr(x.u, name)(), getattr(compressed, name)()])
 
     both(body, strides=False)
@@ -123,7 +123,7 @@ def test_errors(both: Callable[..., Any], name: str) -> None:
     both(lambda torch: ERRORS[name](torch, Samples(torch)), message=OTHER_WORDS.get(name))
 
 
-# Functions that torch differentiates too, for a COO leaf in order, one with a place twice, a CSR leaf.
+# Functions that torch differentiates too, for a coalesced COO leaf, one with a duplicate index, a CSR leaf.
 GRADIENTS = {
     "to_dense": lambda t, s, d: s.to_dense(),
     "sparse.mm": lambda t, s, d: t.sparse.mm(s, d),

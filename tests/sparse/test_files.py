@@ -34,7 +34,7 @@ def test_files_go_both_ways(writer: Any, reader: Any, weights_only: bool) -> Non
 
 
 class _Made:
-    """An object that a file makes by calling a function of torch."""
+    """An object that a file constructs by calling a function of torch."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.made = function, arguments

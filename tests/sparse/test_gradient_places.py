@@ -12,7 +12,7 @@ SEEDS = ("sum", "to_dense", "sparse.sum", "coo", "csr", "dense")
 
 
 def parts(value: Any) -> Any:
-    """Layout, places and values."""
+    """Return layout, indices and values."""
     if value is None:
         return None
     layout = str(value.layout)
@@ -24,7 +24,7 @@ def parts(value: Any) -> Any:
 
 
 class Leaves:
-    """Leaves of different places: ``a`` and ``b`` in order, ``u`` and ``v`` not, with a place twice; CSR ones; a dense one."""
+    """Leaves with different indices: ``a`` and ``b`` sorted, ``u`` and ``v`` unsorted with a duplicate index; CSR ones; a dense one."""
 
     def __init__(self, torch: Any, dtype: str = "float32") -> None:
         def coo(rows: Any, columns: Any, values: Any, coalesced: bool = True) -> Any:

@@ -1,4 +1,4 @@
-"""Gradients that autograd.grad is asked for at sparse tensors, from sparse results."""
+"""Gradients of sparse tensors from autograd.grad, for sparse results."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""torch.sparse.FloatTensor and its kin."""
+"""torch.sparse.FloatTensor and the other legacy tensor types."""
 from __future__ import annotations
 
 import pytest

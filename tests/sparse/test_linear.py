@@ -1,4 +1,4 @@
-"""Linear layers and products of sparse tensors beside torch's, and methods that are called by the class."""
+"""Linear layers and products of sparse tensors compared with torch's, and methods that are called on the class."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def test_gradients(layout: str) -> None:
 
 @pytest.mark.parametrize("pair", [("coo", "coo"), ("csr", "csr"), ("csr", "csc"), ("csc", "csr"), ("csc", "csc")], ids="-".join)
 def test_layouts_of_products(pair: tuple[str, str]) -> None:
-    """Without ``sparse.mm`` by a CSC matrix: torch 2.13 refuses it or returns a matrix without values."""
+    """``sparse.mm`` with a CSC matrix is left out: torch 2.13 refuses it or returns a matrix without values."""
 
     def body(torch: Any) -> Any:
         left, right = (LAYOUTS[name](torch.rand(3, 3) * (torch.rand(3, 3) > 0.3)) for name in pair)

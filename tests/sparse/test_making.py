@@ -1,4 +1,4 @@
-"""Sparse tensors: making, parts, layouts, text, errors, against torch."""
+"""Creation of sparse tensors, their parts, layouts, text, and errors, compared with torch."""
 from __future__ import annotations
 
 import copy

@@ -1,4 +1,4 @@
-"""Sparse tensors of the meta device, which have no specified elements, and what is made without any."""
+"""Sparse tensors on the meta device, which have no specified elements, and functions that create them."""
 from __future__ import annotations
 
 from typing import Any
@@ -57,7 +57,7 @@ def test_sums(both: Any, layout: str) -> None:
 
 @pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc"])
 def test_matrices_of_a_batch(both: Any, layout: str) -> None:
-    """A batch's dimension can be selected, and a compressed tensor gets no further one."""
+    """A batch dimension can be selected, and a compressed tensor gets no additional one."""
 
     def body(torch: Any, use: str) -> Any:
         x = torch.arange(24.0).view(2, 3, 4).to_sparse(layout=getattr(torch, layout))

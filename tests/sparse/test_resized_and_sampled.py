@@ -1,4 +1,4 @@
-"""Sparse tensors that are resized or filled in place, products at sampled places, and their gradients."""
+"""Sparse tensors that are resized or filled in place, sampled products, and their gradients."""
 from __future__ import annotations
 
 import pytest

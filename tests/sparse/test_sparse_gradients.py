@@ -1,4 +1,4 @@
-"""Sparse gradients of embeddings, and the optimizers that take them, against torch."""
+"""Sparse gradients of embeddings, and the optimizers that support them, compared with torch."""
 from __future__ import annotations
 
 import warnings

@@ -1,4 +1,4 @@
-"""Dimensions of sparse tensors exchanged: which can be, what comes of the parts, and what is refused."""
+"""Transposes of sparse tensors: supported dimensions, the parts of results, and errors."""
 from __future__ import annotations
 
 import itertools

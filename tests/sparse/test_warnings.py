@@ -1,4 +1,4 @@
-"""torch's warnings about sparse tensors that appear once in a process: each case in a process of its own."""
+"""torch's warnings about sparse tensors, which appear once in a process: each case in a process of its own."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Graphs through which backward may run twice, as in torch: those whose nodes saved nothing."""
+"""Graphs that support a second backward, as in torch, because their nodes saved nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Counts of writes, expanded gradients, refusals of overlap, and which results are views, as torch has them."""
+"""Version counters, expanded gradients, errors for overlap, and which results are views, as in torch."""
 from __future__ import annotations
 
 import copy

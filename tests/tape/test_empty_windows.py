@@ -1,4 +1,4 @@
-"""Gradients of empty windows, and of single numbers, beside torch."""
+"""Gradients of empty slices, and of single numbers, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Gradients of tensors with one element or none, of flat operations, and of what is gone through twice."""
+"""Gradients of tensors with one element or none, of operations on flattened tensors, and of graphs that are used twice."""
 from __future__ import annotations
 
 import os

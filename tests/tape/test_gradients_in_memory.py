@@ -1,4 +1,4 @@
-"""The memory of gradients: their strides, and the tensors with which they share it."""
+"""Memory of gradients: their strides, and the tensors that share it."""
 from __future__ import annotations
 
 import os
@@ -41,7 +41,7 @@ OF_VIEWS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("name", OF_VIEWS)
 @pytest.mark.parametrize("order", [1, 2])
 def test_recorded_gradients_have_the_order_of_values(both: Both, name: str, order: int) -> None:
-    """First and second gradients that are recorded, and how the leaf keeps them."""
+    """First and second gradients that are recorded, and the strides of the leaf's ``grad``."""
 
     def body(torch: Any) -> Any:
         x = _leaf(torch)
@@ -163,7 +163,8 @@ LOSSES = {
 @pytest.mark.parametrize("way", LOSSES)
 @pytest.mark.parametrize("laid", LAID)
 def test_where_leaves_of_any_order_keep_their_gradients(both: Both, laid: str, way: str) -> None:
-    """A leaf whose places do not each stand once gets rows; of two gradients the first gives the order of their sum."""
+    """A leaf whose elements overlap or have gaps gets a row-major gradient; of two gradients the first determines the strides of the sum.
+    """
 
     def body(torch: Any) -> Any:
         torch.manual_seed(0)

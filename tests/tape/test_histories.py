@@ -17,7 +17,7 @@ Both = Callable[..., Any]
 
 
 def third(torch: Any, build: Callable[[Any], Any], at: list[float]) -> list[Any]:
-    """The first three derivatives of a function of one vector."""
+    """Return the first three derivatives of a function of one vector."""
     leaf = torch.tensor(at, requires_grad=True)
     found, y = [], build(leaf)
     for _ in range(3):
@@ -419,7 +419,7 @@ def test_a_leaf_that_is_a_view(both: Both, write: str) -> None:
     [
         ("torch.ones(2, 3)", "x.t()", "x.detach().mul_(2)"),
         ("torch.ones(2, 3)", "x.diagonal(1)", "torch.cumsum(x, 0, out=x)"),
-        ("torch.ones(3).reshape(3)", "x.view(3)", "x.mul_(2)"),  # the leaf is a view of what requires no gradient
+        ("torch.ones(3).reshape(3)", "x.view(3)", "x.mul_(2)"),  # the leaf is a view of a tensor that requires no gradient
         ("torch.ones(4)[1:]", "x[:2]", "x.detach().zero_()"),
         ("torch.ones(4)[1:]", "x[:2]", "None"),
     ],
@@ -482,7 +482,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_was_there_before_gets_zeros(both, name):
-    """A write of everything is a node of its own: the old values have a gradient, of zeros, and the new ones theirs."""
+    """A write of all elements has its own node: the old values get a gradient of zeros, the new ones the whole gradient."""
 
     def body(torch):
         a, b = torch.ones(3, 3).requires_grad_(), torch.ones(3, 3).requires_grad_()

@@ -1,4 +1,4 @@
-"""Modes after a backward whose hooks left them on, or that an exception ended at any of its bytecodes."""
+"""Modes after a backward whose hooks left them on, or that was interrupted at any bytecode."""
 from __future__ import annotations
 
 import sys
@@ -21,7 +21,7 @@ def _context(name: str) -> Any:
 
 @pytest.mark.parametrize("name", ENTERED)
 def test_what_an_unpack_hook_enters_ends_with_backward(name):
-    """As in torch, which is not asked here: contexts that are never left would stay on in it for the tests that follow."""
+    """As in torch, which is not run here: in torch, contexts that are never left would remain active in later tests."""
     entered = []
 
     def unpack(x):
@@ -44,7 +44,7 @@ def _state() -> tuple[Any, ...]:
 
 
 def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__code__, engine._walk.__code__)) -> bool:
-    """Call the function with an interrupt at a bytecode of these functions; whether there were so many bytecodes."""
+    """Call the function with an interrupt at a bytecode of these functions; return whether there were so many bytecodes."""
     left = [place]
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
@@ -60,7 +60,7 @@ def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__
         return trace
 
     before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # Python 3.12 tells of bytecodes where a frame asked for them before
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 reports bytecodes where a frame requested them before
     sys.settrace(trace)
     try:
         function()

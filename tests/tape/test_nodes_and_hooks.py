@@ -1,4 +1,4 @@
-"""Nodes, hooks, edges and refusals of autograd as users meet them, beside torch."""
+"""Nodes, hooks, edges and errors of autograd as users see them, compared with torch."""
 from __future__ import annotations
 
 import threading

@@ -1,4 +1,4 @@
-"""Tensors with a history that get another shape or dtype: gradients fit what was recorded, or torch's error says that they cannot."""
+"""Tensors with a history whose shape or dtype changes: gradients have the recorded shape, or torch's error is raised."""
 from __future__ import annotations
 
 import warnings
@@ -55,7 +55,7 @@ def test_truth_values_put_into_it(both, name, shape):
 @pytest.mark.parametrize("new", [(4, 3, 1), (2, 5), (3, 4), (2, 3), (4, 3), (2, 4, 3), (3, 1, 3)])
 @pytest.mark.parametrize("viewed", [False, True])
 def test_leaves_of_another_shape(both, viewed, new, old):
-    """A gradient is copied into the layout that the leaf has now, unless it lies so already."""
+    """A gradient is copied into the leaf's current layout, unless it already has it."""
     if len(new) < len(old):
         pytest.skip("torch reads beyond the strides of a leaf of fewer dimensions")
 
@@ -73,7 +73,7 @@ def test_leaves_of_another_shape(both, viewed, new, old):
 @pytest.mark.parametrize("shape", [(5,), (3,), (2, 5), (1,)])
 @pytest.mark.parametrize("graph", ["none", "kept", "used"])
 def test_leaves_of_another_dtype(both, graph, shape, dtype):
-    """A graph that was made before ends at the leaf as it was; what is made from then on ends at the leaf as it is."""
+    """An older graph ends at the leaf's old dtype; a new graph ends at the current one."""
 
     def body(torch):
         x = torch.full((5,), 1.0, dtype=torch.float64).requires_grad_()
@@ -89,7 +89,7 @@ def test_leaves_of_another_dtype(both, graph, shape, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("asked", ["hook", "hook before", "retain_grad", "grad"])
 def test_what_hooks_see(both, asked, dtype, shape):
-    """The gradient as it was fitted."""
+    """Hooks receive the gradient after its conversion."""
 
     def body(torch):
         seen = []
@@ -118,7 +118,7 @@ def test_what_hooks_see(both, asked, dtype, shape):
     "n.__exit__(None, None, None); y.sum().backward()",
 ])  # fmt: skip
 def test_what_was_saved_no_longer_fits(both, program):
-    """A RuntimeError, whichever kernel finds out; nothing reaches the leaves that backward had not come to."""
+    """A RuntimeError, whichever kernel detects it; leaves that backward had not reached get no gradient."""
 
     def body(torch):
         x, w = torch.ones(3, 2, requires_grad=True), torch.ones(3, 2, requires_grad=True)
@@ -134,7 +134,7 @@ def test_what_was_saved_no_longer_fits(both, program):
 @pytest.mark.parametrize("layer", ["F.linear(x, w)", "F.linear(x, w, b)", "F.linear(x[0], w)", "F.linear(x[None], w, b)"])
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_layer_keeps_the_weight_that_it_was_computed_with(both, layer, how, twice):
-    """torch saves a view of the weight, which shows the memory of before."""
+    """torch saves a view of the weight, which shows the old memory."""
 
     def body(torch):
         x, w = torch.arange(4.0).reshape(2, 2).requires_grad_(), (torch.arange(4.0) + 1).reshape(2, 2).requires_grad_()

@@ -1,4 +1,4 @@
-"""Gradients returned by hooks must have the type and size of the original ones."""
+"""Gradients returned by hooks must have the class and size of the original ones."""
 from __future__ import annotations
 
 import pytest

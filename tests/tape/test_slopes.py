@@ -1,4 +1,4 @@
-"""First and second gradients beside torch, where functions have corners, poles and limits."""
+"""First and second gradients at kinks, poles and limits of functions, compared with torch."""
 from __future__ import annotations
 
 import math
@@ -108,12 +108,12 @@ def _same(function: Any, arrays: list[np.ndarray], twice: bool) -> None:
     for number, (a, b) in enumerate(zip(got, want)):
         if a is None or b is None:
             rest = b if a is None else a
-            assert rest is None or not rest.any(), number  # torch has zeros here and there where nothing is recorded
+            assert rest is None or not rest.any(), number  # torch has zeros at some places if the gradient is not recorded
         else:
             np.testing.assert_allclose(a, b, rtol=2e-7, atol=1e-9, err_msg=str(number))
 
 
-# torch passes NaN on in its vectors, and not in what is left over.
+# torch propagates NaN in its vectorized code, and not in the scalar remainder
 _SIGNS_OF_NAN = {"hardtanh", "relu6", "softshrink", "hardshrink", "hardswish", "elu", "selu", "celu"}
 
 
@@ -164,7 +164,8 @@ def test_max_pool_of_the_lowest_value_takes_no_padding() -> None:
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("which", ["x.max()", "x.min()", "x.amax(1)", "x.amin((0, 1), keepdim=True)"])
 def test_equal_elements_share_a_slope(both, which, kind, factor):
-    """Shared among them after it was scaled; what is not the largest gets zeros, of infinite slopes as well."""
+    """The gradient is scaled, then shared among equal elements; elements that are not the largest get zeros, also for infinite gradients.
+    """
 
     def body(torch):
         x = torch.tensor([[1.0, 3, 3], [3, 1, 0.3]], dtype=getattr(torch, kind)).requires_grad_()

@@ -1,11 +1,11 @@
-"""Slopes of activations and of functions of one number at NaN, infinity and zeros."""
+"""Gradients of activations and of functions of one number at NaN, infinity and zeros."""
 from __future__ import annotations
 
 import itertools
 
 import pytest
 
-# A torch kernel takes 64 elements at a time, and those that are left one by one, where it may treat NaN otherwise.
+# A torch kernel processes 64 elements at a time, and the remaining ones singly, where NaN may be treated differently.
 BLOCK = 64
 PLACES = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 3.0, -3.0, 100.0]
 ACTIVATIONS = {

@@ -57,7 +57,7 @@ THEN = {
 @pytest.mark.parametrize("then", THEN)
 @pytest.mark.parametrize("first", FIRST)
 def test_writes_to_a_view_made_before(both, first, then):
-    """torch takes such a view for a leaf until somebody asks for its history."""
+    """torch treats such a view as a leaf until its history is read."""
 
     def body(torch):
         base = torch.ones(3)

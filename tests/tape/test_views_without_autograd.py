@@ -1,4 +1,4 @@
-"""Writes of what has a history to views that were made without autograd, or are one of several outputs: refused where torch does."""
+"""Tensors with a history written to views that were made without autograd, or that are one of several outputs: refused as in torch."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-# To a view t of three numbers, of v (three numbers) and s (one), both followed, at positions i; n is the library.
+# To a view t of three numbers, of v (three numbers) and s (one), both with a history, at positions i; n is the library.
 WRITES: dict[str, Callable[..., Any]] = {
     "add_": lambda n, t, v, s, i: t.add_(s), "copy_": lambda n, t, v, s, i: t.copy_(v), "fill_": lambda n, t, v, s, i: t.fill_(s),
     "int": lambda n, t, v, s, i: t.__setitem__(1, s), "slice": lambda n, t, v, s, i: t.__setitem__(slice(0, 2), s),

@@ -1,4 +1,4 @@
-"""Functions with several ways: the home of an operand chooses, and every kind of home computes."""
+"""Functions with an implementation per kind of memory: the operand's memory selects it, and every kind works."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,9 +31,9 @@ def _of_second(label: str, x: Any) -> str:
 def test_the_home_of_an_operand_chooses() -> None:
     x = mstorch.ones(2, device="cpu")
     assert _answer(x) == "host" and _answer(mstorch.ones(2, device="meta")) == "absent" and _answer(np.ones(2)) == "array"
-    assert _answer(mstorch.ones((), device="cpu")) == "itself"  # whose way gave None
+    assert _answer(mstorch.ones((), device="cpu")) == "itself"  # whose implementation returned None
     assert _answer(x.to_mindspore()) == "raw"
-    there = mstorch.ones(2)  # on the stand-in device, where tests run on one
+    there = mstorch.ones(2)  # on the stand-in device, if the tests run on one
     assert _answer(there) == ("host" if there.device.type == "cpu" else "device")
     with NativeBlock():
         assert _answer(x) == "captured" and home(x).has_elements

@@ -1,4 +1,4 @@
-"""Nodes that compute in one piece: what is saved, hooks, and derivatives of the gradient where inputs depend on each other."""
+"""Operations that are one node: saved tensors, hooks, and second derivatives if inputs depend on each other."""
 from __future__ import annotations
 
 import warnings

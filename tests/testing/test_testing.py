@@ -1,4 +1,4 @@
-"""torch.testing beside torch: the sentences of assert_close, the numbers of make_tensor."""
+"""torch.testing compared with torch: messages of assert_close, numbers of make_tensor."""
 from __future__ import annotations
 
 from typing import Any
@@ -100,7 +100,7 @@ def test_make_tensor(both: Any, made: tuple[Any, dict[str, Any]]) -> None:
                          ids=lambda options: "-".join(options) or "none")
 @pytest.mark.parametrize("pair", PAIRS)
 def test_pairs(both: Any, pair: str, options: dict[str, Any]) -> None:
-    """Comparisons that packages build of torch's pairs, with one of their own among them."""
+    """Comparisons that packages build of torch's pairs, including a custom pair."""
 
     def body(torch: Any) -> Any:
         from importlib import import_module
@@ -128,7 +128,7 @@ def test_pairs(both: Any, pair: str, options: dict[str, Any]) -> None:
         kinds, found = (inner.NonePair, inner.BooleanPair, inner.NumberPair, Text, inner.TensorLikePair), []
         for types in (kinds, (*kinds[:-1], Rough), (inner.ObjectPair,)):
             if types[0] is inner.ObjectPair and "sparse" in pair:
-                continue  # ``==`` of sparse tensors is refused by each in words of its own
+                continue  # for ``==`` of sparse tensors each library raises its own error
             try:
                 found.append([str(meta.to_error()) for meta in inner.not_close_error_metas(actual, expected, pair_types=types, **options)])
             except (TypeError, ValueError, AssertionError) as error:

@@ -20,18 +20,18 @@ follow_imports = skip
 
 
 def renamed(source: str) -> str:
-    """A program of torch's as one of mstorch's."""
+    """Return a program for torch as one for mstorch."""
     source = re.sub(r"^import torch$", "import mstorch as torch", source, flags=re.M)
     return re.sub(r"^(import|from) torch\b", r"\1 mstorch", source, flags=re.M)
 
 
 def revealed(source: str, folder: pathlib.Path, library: str) -> dict[int, list[str]]:
-    """Return what mypy --strict reveals in each line, without the modules of the types."""
+    """Return the types that mypy --strict reveals in each line, without module names."""
     path = folder / f"with_{library}.py"
     path.write_text(renamed(source) if library == "mstorch" else source)
     settings = folder / "mypy.ini"
     settings.write_text(SETTINGS)
-    cache = ROOT / ".mypy_cache" / f"of_{library}"  # of all tests: what has not changed is read once
+    cache = ROOT / ".mypy_cache" / f"of_{library}"  # shared by all tests: unchanged files are read once
     command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(cache), str(path)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, env={"MYPYPATH": str(ROOT), "PATH": ""}, check=False
@@ -46,6 +46,6 @@ def revealed(source: str, folder: pathlib.Path, library: str) -> dict[int, list[
 
 
 def plain(said: str) -> str:
-    """Without modules, and without the tuple that a named one is."""
+    """Return the types without modules, and without the tuple that a named tuple is."""
     said = re.sub(r"\b(?:\w+\.)+(?=\w)", "", said.removeprefix("Revealed type is ").strip('"'))
     return re.sub(r"tuple\[Tensor(?:, Tensor)*, fallback=(\w+)\]", r"\1", said)

@@ -1,4 +1,4 @@
-"""Ordinary code whose types tests/types/test_programs.py asks a type checker for, once with torch and once with mstorch."""
+"""Ordinary code whose types tests/types/test_programs.py compares, checked with torch and with mstorch."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Layers, optimizers and data sets: what a type checker knows of their attributes and methods is what torch's annotations say."""
+"""Layers, optimizers and data sets: a type checker sees the types of attributes and methods that torch's annotations declare."""
 from __future__ import annotations
 
 import inspect
@@ -35,7 +35,7 @@ PLACES = ("nn", "optim", "optim.lr_scheduler", "utils.data", "autograd", "amp")
 
 
 def members() -> dict[str, list[str]]:
-    """The public members of each public class but for tensors: what is annotated, and methods."""
+    """Return the public members of each public class except tensors: annotated attributes, and methods."""
     found = {}
     for place in PLACES:
         theirs: Any = torch

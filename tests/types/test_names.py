@@ -1,4 +1,4 @@
-"""Names of torch's rooms that are here: type checkers that take no names on trust (mypy --strict) find them, and no others."""
+"""Public names of each namespace: mypy --strict finds those that mstorch has, and no others."""
 from __future__ import annotations
 
 import importlib

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.sweep
 pytest.importorskip("mypy")
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
-# Lines whose type torch's own annotations leave open: the line's code → the types revealed by mstorch's.
+# Lines whose types torch's own annotations leave open: the line's code → the types that mypy reveals with mstorch.
 MORE = {
     "first, *rest = x.split(2)": [],  # an untyped method in torch
     "reveal_type(first)": ["Tensor"],

@@ -1,4 +1,4 @@
-"""The stubs are what tools.public_types writes, and name what the package has."""
+"""The stubs equal the output of tools.public_types, and declare names that the package has."""
 from __future__ import annotations
 
 import ast

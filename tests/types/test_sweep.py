@@ -1,4 +1,4 @@
-"""Every public function and method: what it gives, and the names of its parameters, are those of torch's stubs."""
+"""Every public function and method has the result types and the parameter names of torch's stubs."""
 from __future__ import annotations
 
 import inspect
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sweep
 pytest.importorskip("mypy")
 
 PLACES = ("torch", "torch.nn.functional", "torch.Tensor", "torch.nn.init")
-# Results that are not those of torch's stubs, and why.
+# Results whose types differ from torch's stubs, and why.
 RESULTS = {
     "torch.compile": "other names of type variables", "torch.vmap": "other names of type variables",
     "torch.Tensor.storage_offset": "never symbolic",
@@ -25,7 +25,7 @@ RESULTS = {
         ("torch.split_copy", "torch.split_with_sizes_copy", "torch.unbind_copy"), "torch's stub has the form with out= alone, and None of it"
     ),
 }  # fmt: skip
-# Parameters of torch's stubs that are not here, and why.
+# Parameters of torch's stubs that mstorch lacks, and why.
 NAMES = {
     **dict.fromkeys(
         ("torch.range", "torch.Tensor.add", "torch.Tensor.floor_divide", "torch.Tensor.mul", "torch.Tensor.sub",
@@ -40,7 +40,7 @@ NAMES = {
     **dict.fromkeys(("torch.split_copy", "torch.split_with_sizes_copy", "torch.unbind_copy"), "out="),
     "torch.Tensor.new": "old forms, of which a constructor's arguments here take any",
 }  # fmt: skip
-# Parameters that take less than torch's stubs say, and why.
+# Parameters that accept fewer types than in torch's stubs, and why.
 TAKES = {
     **dict.fromkeys(
         ("torch.add: alpha", "torch.sub: alpha", *(f"torch.Tensor.{name}: alpha" for name in ("add", "add_", "sub", "sub_")),
@@ -90,7 +90,7 @@ def known(said: str) -> Known | None:
 
 
 def names_of(place: str) -> list[str]:
-    """The functions of a place that torch has too."""
+    """Return the functions of a namespace that torch has too."""
     theirs: Any = torch
     ours: Any = mstorch
     for part in place.split(".")[1:]:
@@ -105,7 +105,7 @@ def names_of(place: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Known | None, Known]]:
-    """Each name that torch's stubs have: what is revealed here, and what there."""
+    """Return, for each name in torch's stubs, the types that are revealed for mstorch and for torch."""
     folder = tmp_path_factory.mktemp("sweep")
     every = [f"{place}.{name}" for place in PLACES for name in names_of(place)]
     head = ["import torch", "import torch.nn.functional", "import torch.nn.init"]
@@ -125,7 +125,7 @@ def test_results(swept: dict[str, tuple[Known | None, Known]]) -> None:
 def test_names_of_parameters(swept: dict[str, tuple[Known | None, Known]]) -> None:
     lacking = {
         name for name, (here, there) in swept.items()
-        if here is not None and there.takes.keys() - here.takes.keys() - {"names"}  # dimensions have no names here
+        if here is not None and there.takes.keys() - here.takes.keys() - {"names"}  # there are no named dimensions here
     }
     assert lacking == set(NAMES)
 

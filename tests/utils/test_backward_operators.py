@@ -1,4 +1,4 @@
-"""Operators of torch.ops.aten that compute the gradient of another: their values are torch's."""
+"""Operators of torch.ops.aten that compute gradients of other operators: their values are torch's."""
 from __future__ import annotations
 
 from typing import Any

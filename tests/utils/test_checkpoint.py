@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint against torch, and against itself without checkpoints."""
+"""torch.utils.checkpoint compared with torch, and with results without checkpoints."""
 from __future__ import annotations
 
 import contextlib
@@ -174,7 +174,7 @@ def test_running_statistics_move_with_each_computation(both, layer, reentrant, e
 
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_backward_within_the_function(both, early_stop):
-    """Part of what the function saves is needed before it has saved all of it."""
+    """A part of the saved tensors is needed before the function has saved all."""
 
     def body(torch):
         checkpoint = torch.utils.checkpoint
@@ -276,7 +276,7 @@ def test_warnings():
 
 
 def test_activations_are_freed():
-    """Between forward and backward nothing is kept but the arguments."""
+    """Between forward and backward only the arguments are kept."""
     import gc
     import weakref
 

@@ -1,4 +1,5 @@
-"""torch.utils.checkpoint where functions call backward themselves, in each other, and where saved tensors are asked for outside of backward."""
+"""torch.utils.checkpoint with functions that call backward themselves, nested checkpoints, and saved tensors that are read outside of
+backward."""
 from __future__ import annotations
 
 import importlib

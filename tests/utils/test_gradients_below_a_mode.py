@@ -25,7 +25,7 @@ LEFT_OUT = {
 
 
 class Passing(TorchDispatchMode):
-    """A mode that passes every call on."""
+    """A mode that calls every operator unchanged."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -63,7 +63,7 @@ def test_gradients(name: str, info: Any) -> None:
     for sample in list(info.sample_inputs("cpu", real_torch.float32, requires_grad=True))[:3]:
         try:
             want = _gradients(function, sample, contextlib.nullcontext())
-        except (NotImplementedError, RuntimeError):  # held against torch by the database's own test
+        except (NotImplementedError, RuntimeError):  # the database's own test compares it with torch
             continue
         if want is None:
             continue

@@ -1,4 +1,4 @@
-"""Modes and tensors that see calls below autograd: the operators' names, arguments and order are torch's."""
+"""``__torch_dispatch__`` modes and tensors: the operators' names, arguments and order are torch's."""
 from __future__ import annotations
 
 import importlib
@@ -41,7 +41,7 @@ def _inputs(torch, shapes):
     return [(torch.rand(shape) + 0.1).requires_grad_() for shape in shapes]
 
 
-# Calls of autograd itself: it saves detached results, and copies gradients that are referenced elsewhere.
+# Autograd's own calls: it saves detached results, and copies gradients that are referenced elsewhere.
 _OWN = re.compile(r"aten\.(detach\.default|new_empty_strided|ones\.default|ones_like|copy_\.default\((T\([^)]*\)), \2\))")
 
 
@@ -176,7 +176,7 @@ def test_modes_nest_and_are_off_inside_of_themselves():
 
 
 def _scaled(torch):
-    """A class of tensors that hold a quarter of their values."""
+    """Return a class of tensors that hold a quarter of their values."""
     tree_map = importlib.import_module(f"{torch.__name__}.utils._pytree").tree_map
 
     class Scaled(torch.Tensor):
@@ -306,7 +306,7 @@ def test_data_has_a_version_of_its_own(both):
 
 
 def test_detach_in_place_is_seen_by_no_one(both):
-    """It cuts off the tensor itself: a class or mode below autograd is not asked, and the tensor says so of itself."""
+    """``detach_`` changes the tensor itself: neither class nor mode is called, and the tensor's own attributes change."""
 
     def body(torch):
         seen = []
@@ -341,7 +341,8 @@ x.addmm_(torch.ones(2, 2), torch.ones(2, 3)) | x.tril_() | x.cumsum_(0) | x.sub_
 
 @pytest.mark.parametrize("write", [write.strip() for write in WRITES.replace("\n", " ").split("|")])
 def test_writes_give_the_tensor_itself(both, write):
-    """A handler may give another tensor for an in-place operation: who wrote gets the tensor that was written to. Conversions make another."""
+    """If a handler returns another tensor for an in-place operation, the caller gets the tensor that was written to. Conversions return the
+    other one."""
 
     def body(torch):
         seen = []

@@ -1,4 +1,4 @@
-"""torch.utils._pytree against torch's own."""
+"""torch.utils._pytree compared with torch's own."""
 from __future__ import annotations
 
 import dataclasses

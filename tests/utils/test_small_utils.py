@@ -1,4 +1,4 @@
-"""Names of torch's drawers: stacks as text, devices of functions, calls as text, modules as functions."""
+"""Small private utilities of torch: stacks as text, devices of functions, calls as text, modules as functions."""
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,4 @@
-"""Operators on a wrapper subclass that sees calls below autograd: they run, with torch's numbers; out=, pickles, copies."""
+"""Operators on a wrapper subclass with ``__torch_dispatch__``: torch's numbers, out=, pickles, copies."""
 from __future__ import annotations
 
 import copy
@@ -23,7 +23,7 @@ def test_operators(name: str) -> None:
     hold(name, OPERATORS[name], REASONS)
 
 
-# Functions that are decomposed for the class, whose parts compute something of what the whole refuses.
+# Functions that are decomposed for the class, and whose parts accept arguments that the function itself refuses.
 DECOMPOSED = """
     narrow chunk unsafe_chunk slice flatten unflatten movedim split broadcast_to select transpose softmax var nn.functional.group_norm
     nn.functional.rms_norm nn.functional.layer_norm nn.functional.pad.circular nn.functional.pad.constant nn.functional.avg_pool2d
@@ -76,7 +76,7 @@ def test_parts_of_results() -> None:
 
 
 class Pair(mstorch.Tensor):
-    """A wrapper that can be pickled: its class is a module's."""
+    """A wrapper class at module level, so that it can be pickled."""
 
     @staticmethod
     def __new__(cls: Any, inner: Any) -> Any:

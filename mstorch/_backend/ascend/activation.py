@@ -9,7 +9,7 @@ from ._primitives import enter_all, run
 
 
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
-    """Compute Elu; Selu and Celu are a multiple of Elu of a multiple."""
+    """Compute Elu; Selu and Celu are Elu with scaled input and scaled result."""
     x = x if input_scale == 1 else run("Mul", x, constant(input_scale, x))
     found = run("EluExt", x, at=(float(alpha * input_scale),))
     return found if scale == input_scale else run("Mul", found, constant(scale / input_scale, found))

@@ -82,7 +82,7 @@ def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, igno
 
 
 def _elu_grad(g: Raw, x: Raw, alpha: float, scale: float, inner: float) -> Raw:
-    """Return the gradient of Elu; that of Selu and Celu is Elu's of a multiple."""
+    """Return the gradient of Elu, or of Selu and Celu, which are Elu with scaled input and scaled result."""
     g = g if scale == 1 else run("Mul", g, constant(scale, g))
     return run("EluGradExt", g, x if inner == 1 else run("Mul", x, constant(inner, x)), float(alpha * inner), False)
 

@@ -33,7 +33,7 @@ def _conv_grad(
 
 
 def _conv_all(g: Raw, x: Raw, w: Raw, *rest: Any) -> tuple[Raw, Raw, Raw]:
-    """Return the gradients for input, weight and bias that the last argument marks with 1. Of a bias the kernel needs the shape alone."""
+    """Return the gradients for input, weight and bias that the last argument marks with 1. The kernel needs only the shape of a bias."""
     bias = run("AsStrided", g, (g.shape[1],), (g.stride()[1],), g.storage_offset()) if rest[-1][2] else None
     found = run("ConvolutionGrad", g, x, w, bias, *rest)
     return found[0], found[1], found[2]

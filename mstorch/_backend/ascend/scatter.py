@@ -76,7 +76,7 @@ def _scatter_reduce(x: Raw, source: Raw, dim: int, index: Raw, how: str, include
         return run("Reshape", _scatter_reduce(x, source, 0, index, how, include_self), ())
     if how == "amax":
         return _largest(x, source, dim, index, include_self)
-    if how == "amin":  # of negated values; of integers by their complements, of which each has one
+    if how == "amin":  # the maximum of negated values, or of the bitwise complements of integers
         turn = "neg" if NAME_OF[x.dtype] in FLOATS else "bitwise_not"
         return _row(turn, _largest(_row(turn, x), _row(turn, source), dim, index, include_self))
     if not include_self:

@@ -29,7 +29,8 @@ def _scores(q: Array, k: Array, hidden: Array | None, scale: float, causal: bool
 
 
 def attention(q: Array, k: Array, v: Array, hidden: Array | None, scale: float, causal: bool) -> Arrays:
-    """Return attention of a query (B, N, L, E) to keys and values (B, M, S, E), and the maximum and the sum of each row, (B, N, L, 8)."""
+    """Return attention of a query (B, N, L, E) to keys and values (B, M, S, E), and the maximum and the sum of each row, (B, N, L, 8).
+    ``hidden`` is the mask."""
     with quiet():
         scores = _scores(q, k, hidden, scale, causal)
         top = scores.max(-1, keepdims=True)

@@ -201,7 +201,7 @@ def numpy_conv_grad(
     g: Array, x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes, groups: int,
     wanted: Sizes,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """Return the gradients of a convolution for input, weight and bias; in the place of those that are not ``wanted`` something empty."""
+    """Return the gradients of a convolution for input, weight and bias; those that are not ``wanted`` are empty arrays."""
     geometry = stride, padding, dilation, groups
     first, second = (x, g) if transposed else (g, x)
     by_x = by_w = g[:0]

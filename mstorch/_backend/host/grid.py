@@ -45,7 +45,8 @@ def _taps(x: Array, n: int, mode: str, padding: str, corners: bool) -> tuple[lis
 
 
 def _read(x: Array, taps: tuple[Tap, ...]) -> tuple[Array, Array, tuple[Array, ...]]:
-    """Return the elements (N, C, …) that one tap of each dimension reads, with 0 outside; where they are inside; and their places."""
+    """Return the elements (N, C, …) that one tap of each dimension reads, with 0 outside; a mask of the positions inside; and the
+    positions."""
     sizes = x.shape[2:]
     inside: Any = True
     for (place, _, _), n in zip(taps, sizes):

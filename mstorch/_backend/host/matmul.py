@@ -75,8 +75,8 @@ def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
 
 
 def _place(time: float, first: float, last: float, size: int) -> int:
-    """Return the number of a product's ``size`` rows that are computed by ``time``, if the product runs from time ``first`` to time
-    ``last``. It is a multiple of ``_UNIT``, or ``size``."""
+    """Return how many of a product's ``size`` rows are done at ``time`` if it is computed from time ``first`` to time ``last``: a multiple
+    of ``_UNIT``, or all."""
     if time >= last:
         return size
     return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))

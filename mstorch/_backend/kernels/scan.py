@@ -26,7 +26,7 @@ _clse = ops.CumulativeLogsumexp()
 
 
 def _widened(raw: Raw, function: Any, *args: Any) -> Raw:
-    """Compute in float64: torch accumulates float32 in double (a sum of 100,000 would have an error of 5e-4 otherwise)."""
+    """Compute in float64, because torch accumulates float32 in double precision (a sum of 100,000 numbers would have an error of 5e-4)."""
     return cast(function(cast(raw, "float64"), *args), "float32")
 
 

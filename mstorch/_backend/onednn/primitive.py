@@ -198,6 +198,6 @@ def none() -> Any:
 
 
 def expect(fits: bool, otherwise: str = "a tensor that backward needs was given another shape or dtype since it was saved") -> None:
-    """Raise RuntimeError for arrays of a wrong size, beyond which a kernel would read."""
+    """Raise RuntimeError unless ``fits``: the kernel would read beyond the end of an array of a wrong size."""
     if not fits:
         raise RuntimeError(otherwise)

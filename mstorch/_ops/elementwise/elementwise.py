@@ -464,7 +464,7 @@ def reciprocal(input: TensorBase, *, out: TensorBase | None = None) -> TensorBas
 
 
 def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..., Any] = mul) -> TensorBase:
-    """Return a tensor times (or divided by) a number, as a linear map of which backward needs no saved tensor."""
+    """Return a tensor times (or divided by) a number, as a linear map, for which backward needs no saved tensor."""
     real = isinstance(number, (int, float)) and input._ms_dtype.is_floating_point
     if not real or not in_arrays(input) or not recording((input,)):
         return operation(input, number)

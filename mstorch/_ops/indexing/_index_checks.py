@@ -51,7 +51,7 @@ def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
 
 
 def not_numbers(items: Array) -> Exception:
-    """Return torch's error for a list in a key that holds something else than numbers."""
+    """Return torch's error for a list in a key that holds something other than numbers."""
     wrong = next(item for item in items.reshape(-1) if not is_number(item))
     if isinstance(wrong, str):
         return TypeError("new(): invalid data type 'str'")

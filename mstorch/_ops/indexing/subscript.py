@@ -425,7 +425,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     if is_number(value):
         write_array(current, number_as(value, current), label="FillBackward3")
         return
-    number = isinstance(value, TensorBase) and not value._ms_shape and current._ms_shape  # to torch
+    number = isinstance(value, TensorBase) and not value._ms_shape and current._ms_shape  # torch treats it as a number
     if isinstance(value, TensorBase) and value._ms_storage is current._ms_storage:
         if value._ms_shape != current._ms_shape:
             value = without_leading_ones(value)

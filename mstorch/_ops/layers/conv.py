@@ -115,7 +115,7 @@ def _check(
 
 
 def _old_name(tensor: TensorBase) -> str:
-    """Return the name of a tensor's type as torch's convolutions spell it."""
+    """Return the name of a tensor's type as torch's convolutions spell it: ``torch.FloatTensor``, ``CPUBFloat16Type``."""
     kind, word = tensor._ms_dtype, type_word(tensor._ms_dtype)
     return f"CPU{word}Type" if kind.is_complex or kind.name == "bfloat16" else f"torch.{word}Tensor"
 

@@ -304,7 +304,7 @@ def _cholesky_backward(gradients: Tensors, outputs: Tensors, inputs: Tensors, up
     inner = (inner + tril(inner, -1).mH) * 0.5  # the diagonal keeps its imaginary part, as in torch
     found = triangular(factor.mH, inner, True)
     found = triangular(factor.mH, found.mH, True)
-    return (found if upper else found.mH,)  # of the upper factor's input the adjoint was taken
+    return (found if upper else found.mH,)  # an upper factor was computed from the adjoint
 
 
 def cholesky_factor(A: TensorBase, upper: bool) -> tuple[Any, Any]:
@@ -382,7 +382,7 @@ def _qr_backward(gradients: Sequence[TensorBase | None], outputs: Sequence[Tenso
     if gr is None:
         found = _qr_square(q, first, gq, None)
         return (_joined(found, zeros_like(rest), -1),)
-    part = q @ rest @ gr[..., rows:].mH  # the input's own columns there, of which nothing is kept, are q @ rest
+    part = q @ rest @ gr[..., rows:].mH  # q @ rest equals the input's remaining columns, which are not saved
     found = _qr_square(q, first, part if gq is None else gq + part, gr[..., :rows])
     return (_joined(found, q @ gr[..., rows:], -1),)
 

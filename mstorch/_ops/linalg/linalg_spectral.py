@@ -76,9 +76,8 @@ _BY_PARTS = 26  # rows from which LAPACK's syevd divides a matrix: the eigenvect
 
 
 def _refuse_divergence(A: TensorBase, UPLO: str, values_only: bool) -> None:
-    """Raise torch's error for the first matrix with a NaN in its triangle, for which LAPACK's iteration does not converge (but where the
-    NaN's row and column are zero outside the diagonal).
-    """
+    """Raise torch's error for the first matrix with a NaN in its triangle, for which LAPACK's iteration does not converge (except where the
+    NaN's row and column are zero outside the diagonal)."""
     size = A._ms_shape[-1]
     values = None if size < 3 or (size >= _BY_PARTS and not values_only) else values_if_any(A)
     if values is None:

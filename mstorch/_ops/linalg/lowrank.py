@@ -83,7 +83,7 @@ def _eigen_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gw is not None:
         found = vectors @ diag_embed(gw) @ vectors.mT
     if gv is not None:
-        # (λ - A)⁺ of each eigenvalue takes what leaves the eigenvector to where the matrix must change.
+        # The gradient of an eigenvector uses the pseudo-inverse (λ - A)⁺ for its eigenvalue λ.
         w, v = eigh(inputs[0])
         gaps = views.unsqueeze(values, -2) - views.unsqueeze(w, -1)
         near = gaps.abs() < 1e-6 * w.abs().amax(-1, keepdim=True).unsqueeze(-1)

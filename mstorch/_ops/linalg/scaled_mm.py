@@ -122,7 +122,7 @@ def _check_recipes(
 
 
 def _check_shapes(a: tuple[int, ...], b: tuple[int, ...], scale_a: TensorBase, scale_b: TensorBase, by_rows: bool) -> None:
-    """Raise torch's error if a scale has another shape than its recipe says."""
+    """Raise torch's error if the shape of a scale differs from that of its recipe."""
     if not by_rows:
         for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
             if math.prod(scale._ms_shape) != 1:

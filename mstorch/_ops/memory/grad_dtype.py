@@ -32,7 +32,7 @@ class _Converts(Accumulate):
             gradients[0] = bare_of(found, isinstance(gradients[0], TensorBase))
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Accumulate the gradient into the leaf's."""
+        """Accumulate the gradient into the leaf's ``grad``."""
         found = list(gradients)
         self.fit(found)
         put_gradient(self, found[0], recorded)

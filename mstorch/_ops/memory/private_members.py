@@ -52,7 +52,7 @@ vars(_to_mkldnn)["_unbuilt"] = "torch.Tensor.to_mkldnn"
 
 
 def _no_cuda_array(self: Any) -> NoReturn:
-    """Raise AttributeError: the memory is not CUDA's."""
+    """Raise AttributeError: the tensor is not on a CUDA device."""
     raise AttributeError(
         f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use tensor.cuda() to copy "
         "tensor to device memory."

@@ -1,4 +1,4 @@
-"""Methods of Tensor whose parameters have other names or another order than the function's."""
+"""Methods of Tensor whose parameters differ from the function's in name or order."""
 from __future__ import annotations
 
 from collections.abc import Sequence

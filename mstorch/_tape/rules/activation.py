@@ -83,7 +83,7 @@ chained("gelu_tanh", 0, lambda g, x: _gelu_tanh_slope(g, x, "tanh"), "GeluBackwa
 _above = v.in_one_kernel("threshold_grad", lambda g, x, bound: v.where(v.at_most(x, bound), 0, g))
 
 
-@v.ways(raw=lambda g, x, low, high: _above(_above(g, x, low), v.neg(x), -high))  # Ascend's own gradient takes the ends for inside
+@v.ways(raw=lambda g, x, low, high: _above(_above(g, x, low), v.neg(x), -high))  # Ascend's own gradient treats the bounds as inside
 def _hardtanh_slope(g: Operand, x: Operand, low: float, high: float) -> Any:
     return v.where(v.either(v.at_most(x, low), v.at_most(v.neg(x), -high)), 0, g)
 
@@ -194,7 +194,7 @@ _hardsigmoid = v.Primitive("hardsigmoid")
 
 
 def _hardswish_slope_on_device(g: Any, x: Any) -> Any:
-    """Return the gradient by seven kernels: outside of (-3, 3) the slope is hardsigmoid's value. Ascend's own gradient takes the ends for
+    """Return the gradient by seven kernels: outside of (-3, 3) the slope is hardsigmoid's value. Ascend's own gradient treats -3 and 3 as
     inside."""
     inside = v.less_than(v.abs_(x), 3)
     return v.mul(g, v.where(inside, v.plus(v.times(x, 1 / 3), 0.5), _hardsigmoid(x)))

@@ -162,7 +162,7 @@ def _batch_norm_slope(node: Applied, g: TensorBase, eps: float) -> tuple[TensorB
 
 
 def _batch_norm_composed(node: Applied, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
-    """Return the gradient of batch norm by single operations, which are differentiable again."""
+    """Return the gradients of batch norm, computed with operations that can be differentiated again."""
     shape, x, weight = node.shapes[0], node.kept(g, 0), node.kept(g, 1)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
     count = 1

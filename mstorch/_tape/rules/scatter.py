@@ -88,7 +88,7 @@ _reduced = Primitive("scatter_reduce")
 
 
 def _as_number(condition: Any, like: Any) -> Any:
-    """Return 1 where a device's condition is True and 0 elsewhere, as a constant beside ``like``."""
+    """Return 1 where a device's condition is True and 0 elsewhere, as a constant on the device of ``like``."""
     return v.like(cast(condition, v.dtype_name(like)), like)
 
 

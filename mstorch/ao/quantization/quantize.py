@@ -67,7 +67,7 @@ def get_default_custom_config_dict() -> dict[str, Any]:
 
 
 def _built(kind: type, *args: Any) -> type[Any]:
-    """Return ``kind(*args)``, which raises NotImplementedError, if the class is not implemented; else the class."""
+    """Return the class. If it is not implemented, call it with the arguments, which raises NotImplementedError."""
     return kind(*args) if isinstance(kind, UnbuiltClass) else kind
 
 

@@ -55,7 +55,7 @@ def _detached_or_full(value: Any, options: StateDictOptions) -> Any:
 
 
 def _on_rank_0_if_full(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """Return the state dict; {} on other ranks than 0 if full states are offloaded to the CPU, as in torch."""
+    """Return the state dict; {} on ranks other than 0 if full states are offloaded to the CPU, as in torch."""
     if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank():
         return {}
     return found

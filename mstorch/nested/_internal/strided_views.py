@@ -169,7 +169,7 @@ def _no_slice(input: Any, dim: int, key: slice) -> Any:
 
 @form("narrow")
 def narrow(public: Function, input: Any, dim: int, start: int, length: int) -> Tensor:
-    """Return a view of ``length`` components from ``start`` on. Raise RuntimeError for another dimension than 0."""
+    """Return a view of ``length`` components from ``start`` on. Raise RuntimeError for a dimension other than 0."""
     if wrap_dim(dim, input.dim()) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     count = len(input._sizes)
@@ -233,7 +233,8 @@ def split_with_sizes(public: Function, input: Any, split_sizes: Any, dim: int = 
 
 @form("cat")
 def cat(public: Function, tensors: Sequence[Any], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Concatenate the lists of components, or each component with the corresponding components of the other tensors."""
+    """Concatenate the lists of components along dimension 0; along another dimension, concatenate each component with the corresponding
+    components of the other tensors."""
     first = next(nested_among(tensors))
     place = wrap_dim(dim, first.dim())
     for tensor in tensors:

@@ -18,7 +18,7 @@ def _checked(p: float) -> None:
 
 
 def _done(function: Callable[..., Any], input: Tensor, inplace: bool, p: float, training: bool) -> Any:
-    """Return ``function(input, …)``, stored in ``input`` with ``inplace``; what drops nothing writes nothing, also to a leaf."""
+    """Return ``function(input, …)``, stored in ``input`` with ``inplace``; if no element is dropped, write nothing (a leaf is allowed)."""
     if not inplace:
         return function(input, p, training)
     return in_place(input, function, p, training) if _drops_elements(input, p, training) else input

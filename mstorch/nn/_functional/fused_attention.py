@@ -87,7 +87,7 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
 
 
 def filled_rows(mask: Any) -> Tensor | None:
-    """Return, as a column, which rows of a mask let a key through: have an element that is True, or not -inf. None if all are known to."""
+    """Return, as a column, which rows of a mask have an unmasked key: an element that is True, or not -inf. None if all rows have one."""
     if not is_known(mask):
         return any_of(mask, -1, True) if mask._ms_dtype is bool_ else ne(amax(mask.detach(), -1, True), float("-inf"))
     array = array_of(mask)

@@ -45,7 +45,7 @@ class CausalBias(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
-        """Give attention the mask's values, so that its result is no mask; other functions give masks."""
+        """Give attention the mask's values, so that its result is not a mask; other functions return masks."""
         kwargs = kwargs or {}
         if func is not torch.nn.functional.scaled_dot_product_attention:
             return super().__torch_function__(func, types, args, kwargs)

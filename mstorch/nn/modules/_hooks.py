@@ -294,7 +294,7 @@ def _aliased(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
     nested = nested_in(tensors)  # hooks of nested tensors receive nested gradients
     node.reached = (lambda given: kept(reached(list(map(like_nested, tensors, given))))) if nested else reached
     node.likes = [(tensor._ms_shape, tensor._ms_dtype, tensor.device) if tensor.layout is strided else None for tensor in kept(tensors)]
-    # As what a Function returns as it is: views, to which nobody may write.
+    # Views that refuse in-place writes, like the inputs that an autograd Function returns.
     made = [made_by(tensor, node, number, False, tensor.layout is strided, len(tensors)) for number, tensor in enumerate(kept(tensors))]
     return list(map(like_nested, tensors, made)) if nested else made
 
@@ -310,7 +310,7 @@ class _Reaching(Node):
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Sequence[Tensor | Array], recorded: bool) -> Any:
-        """Run the hooks and return the gradients, or what the hooks replaced them by. A hook gets None for an unused output, whose gradient
+        """Run the hooks and return the gradients, or the hooks' replacements. A hook gets None for an unused output, whose gradient
         is zeros.
         """
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]

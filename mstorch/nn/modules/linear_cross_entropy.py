@@ -15,7 +15,7 @@ from .loss import _WeightedLoss
 class LinearCrossEntropyLoss(_WeightedLoss):
     """Cross entropy of a linear layer's output and target classes or probabilities.
 
-    ``linear.weight`` is (num_classes * prod(out_features), in_features). Raises RuntimeError for a ``weight`` of another size than
+    ``linear.weight`` is (num_classes * prod(out_features), in_features). Raises RuntimeError for a ``weight`` of a size other than
     num_classes and for ``label_smoothing`` outside [0, 1].
     """
 

@@ -346,7 +346,7 @@ class RNN(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor] | tuple[Tensor, Tensor]:
-        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
+        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); also batch first, unbatched, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
@@ -370,7 +370,7 @@ class LSTM(RNNBase):
     ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """Apply the layer: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, unbatched, or packed."""
+        """Apply the layer: (L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; or batch first, unbatched, packed."""
         states = hx if hx is None or isinstance(hx, tuple) else (hx[0], hx[1])
         if states is not None and len(states) > 2:
             raise RuntimeError("lstm expects two hidden states")
@@ -392,7 +392,7 @@ class GRU(RNNBase):
     def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor] | tuple[Tensor, Tensor]:
-        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, unbatched, or packed."""
+        """Apply the layer: (L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); also batch first, unbatched or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 

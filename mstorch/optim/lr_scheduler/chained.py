@@ -41,7 +41,7 @@ class _Composite(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the attributes that ``state_dict`` returned, also in the schedulers."""
+        """Restore the attributes, and those of the schedulers, from a dict that ``state_dict`` returned."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for i, state in enumerate(state_dict["_schedulers"]):
             self._schedulers[i].load_state_dict(state)
@@ -50,7 +50,7 @@ class _Composite(LRScheduler):
 class SequentialLR(_Composite):
     """Runs one scheduler after another; scheduler i + 1 takes over at epoch ``milestones[i]``.
 
-    Raises ValueError unless there is one milestone less than schedulers, all of the same optimizer.
+    Raises ValueError unless there is one milestone fewer than schedulers, all of the same optimizer.
     """
 
     def __init__(

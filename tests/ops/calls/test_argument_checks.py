@@ -1,4 +1,4 @@
-"""Arguments that torch refuses, and those of odd dtypes and shapes that it takes."""
+"""Arguments that torch refuses, and unusual dtypes and shapes that it accepts."""
 from __future__ import annotations
 
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from tests.against_torch import of_cpu_build
 
-# A build of torch for GPUs takes it, and makes every tensor there from then on.
+# A torch built for GPUs accepts it, and creates every tensor there from then on.
 ON_GPUS = pytest.param("set_default_tensor_type(torch.cuda.FloatTensor)", marks=of_cpu_build)
 REDUCTIONS = [
     "prod(torch.tensor([[1.0, 0], [1, 1]]), 1, dtype=torch.bool)", "prod(torch.tensor([1, 2]), dtype=torch.bool)",

@@ -1,4 +1,4 @@
-"""Calls as people write them: sizes by keyword, tensors as lengths, Python's types as dtypes, NumPy's names, old orders."""
+"""Forms of calls: sizes by keyword, tensors as lengths, Python types as dtypes, NumPy's names, old argument orders."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Warnings beside torch: which there are, how often, and that they name the user's line."""
+"""Warnings compared with torch: their texts, how often they come, and the user's line."""
 from __future__ import annotations
 
 import warnings
@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 def _given(torch: Any, name: str, always: bool) -> list[list[tuple[str, str, bool]]]:
-    with warnings.catch_warnings():  # what is told once in a process, whatever is asked for, may have been told in another test
+    with warnings.catch_warnings():  # warnings that come once per process may have come in another test
         warnings.simplefilter("ignore")
         CALLS[name](torch)
     torch.set_warn_always(always)
@@ -53,7 +53,7 @@ def _given(torch: Any, name: str, always: bool) -> list[list[tuple[str, str, boo
 
 @pytest.mark.parametrize("name", CALLS)
 def test_warnings(both: Callable[..., Any], name: str) -> None:
-    """Each time, if asked for; otherwise as often as torch says so (the first time may have been in another test)."""
+    """Every time, under ``set_warn_always``; otherwise as often as in torch (the first time may have been in another test)."""
     both(lambda torch: [[(kind, text) for kind, text, _ in given] for given in _given(torch, name, True)])
     both(lambda torch: [[(kind, text) for kind, text, _ in given] for given in _given(torch, name, False)][1])
     assert all(here for given in _given(mstorch, name, True) for _, _, here in given)

@@ -1,4 +1,4 @@
-"""Each fourth operator of torch's database with arguments that nobody should give; ``python -m tests.hostile_arguments`` takes all."""
+"""Every fourth operator of torch's database with invalid arguments; ``python -m tests.hostile_arguments`` runs all."""
 from __future__ import annotations
 
 import warnings
@@ -29,7 +29,7 @@ def test_errors_are_not_another_librarys(part: int) -> None:
 
 
 def test_what_is_told_of_them() -> None:
-    """An error that arises in another library's code is a RuntimeError, as torch's are."""
+    """An error that arises in another library's code becomes a RuntimeError, like torch's."""
     import numpy as np
 
     from mstorch._core.refusals import from_below

@@ -118,7 +118,7 @@ def test_convolution_of_many_images(both: Both, stride: int) -> None:
 
 
 def test_sums_of_many_numbers_keep_their_digits():
-    """Along outer dimensions, too, and of long vectors: what torch's sums in blocks are right to."""
+    """Sums along outer dimensions, and of long vectors, are as accurate as torch's blockwise sums."""
     x = np.random.default_rng(0).random((1 << 20, 3), np.float32)
     wide = x.astype(np.float64)
     t = mstorch.tensor(x)

@@ -1,4 +1,4 @@
-"""Common mistakes, one a line in ``mistakes.txt``: the type and the sentence of the error are torch's."""
+"""Common mistakes, one per line in ``mistakes.txt``: the class and the sentence of the error are torch's."""
 from __future__ import annotations
 
 import importlib
@@ -37,7 +37,7 @@ def _outcome(torch, call):
 
 @pytest.fixture(autouse=True)
 def _checked_arguments():
-    """torch's own test helpers, which other tests import, turn the checks of distributions off."""
+    """Enable the validation of distributions: torch's own test helpers, which other tests import, turn it off."""
     of = real_torch.distributions.Distribution
     before = of._validate_args
     of.set_default_validate_args(True)

@@ -1,4 +1,4 @@
-"""Results say which of torch's nodes made them, as ``print(loss)`` shows."""
+"""Results have torch's ``grad_fn``, as ``print(loss)`` shows."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ WRITES = {
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("tracked", [False, True])
 def test_types_of_nodes_have_their_names(both: Both, name: str, tracked: bool) -> None:
-    """``type(grad_fn)`` too; and all of a history."""
+    """``type(grad_fn)`` has this name too, and so have the other nodes of the graph."""
 
     def body(torch: Any) -> Any:
         t = torch.arange(12.0, requires_grad=True).reshape(3, 4) * 0.25

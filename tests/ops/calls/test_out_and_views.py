@@ -1,4 +1,4 @@
-"""Operands that are empty, ``out=`` that overlaps, views that get other memory, writes that break off."""
+"""Empty operands, overlapping ``out=``, views whose storage is replaced, writes that are interrupted."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -134,7 +134,7 @@ BROKEN_OFF: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
 def test_masked_scatter_of_too_few_elements_writes_nothing(name: str) -> None:
-    """Torch, which raises the same, has written some by then."""
+    """torch, which raises the same error, has written some elements by then."""
     for torch in (real_torch, mstorch):
         t = torch.arange(6.0).reshape(2, 3)
         with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
@@ -248,7 +248,7 @@ TWICE: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", TWICE)
 def test_sums_into_a_tensor_keep_positions_for_their_sources(both: Both, name: str) -> None:
-    """A second backward through the graph raises where something was kept."""
+    """A second backward through the graph raises if something was saved."""
 
     def body(torch: Any) -> Any:
         x = torch.ones(3, 4, requires_grad=True)
@@ -419,7 +419,7 @@ def test_set_to_a_view_of_itself(both: Both, name: str, grad: bool) -> None:
 @pytest.mark.parametrize("name", ["arange", "eye", "linspace", "zeros", "empty", "full", "exp"])
 @pytest.mark.parametrize("grad", [False, True])
 def test_out_that_is_a_view_nobody_may_ask(both: Both, grad: bool, name: str) -> None:
-    """A view made without autograd, written since."""
+    """``out`` is a view that was made without autograd and written to since."""
     given = {"arange": (4,), "eye": (2, 2), "linspace": (0, 1, 4), "zeros": (4,), "empty": (4,), "full": ((4,), 1.0)}
 
     def body(torch: Any) -> Any:

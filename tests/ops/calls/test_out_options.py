@@ -1,4 +1,4 @@
-"""Factories refuse a dtype, a layout or a device that ``out`` does not have, with torch's errors."""
+"""Factories raise torch's errors for a dtype, a layout or a device that differs from that of ``out``."""
 from __future__ import annotations
 
 import pytest

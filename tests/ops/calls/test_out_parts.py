@@ -1,4 +1,4 @@
-"""out= of operations with several results: a tuple of as many tensors, nothing else."""
+"""out= of operations with several results must be a tuple of as many tensors."""
 from __future__ import annotations
 
 import pytest
@@ -19,7 +19,7 @@ def test_one_tensor_is_not_two(both, name):
         out = torch.zeros(2, 2, dtype=torch.int64 if name in ("max", "sort") else torch.float32)
         CALLS[name](torch, torch.tensor([[3.0, 1.0], [2.0, 5.0]]), out)
 
-    # max and sort name their call forms in torch.
+    # In torch's error max and sort name their call forms.
     both(body, message=f"{name}()" if name in ("max", "sort") else "argument 'out' must be tuple of Tensors, not Tensor")
 
 

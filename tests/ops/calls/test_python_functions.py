@@ -1,4 +1,4 @@
-"""Python functions in apply_ and map_, and the arguments of ravel and trace, against torch."""
+"""apply_ and map_ with Python functions, and the arguments of ravel and trace, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

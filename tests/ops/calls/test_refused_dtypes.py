@@ -1,4 +1,4 @@
-"""Functions on operands of each pair of dtypes: what torch's CPU refuses is refused, and what it computes has torch's dtype."""
+"""Functions on operands of each pair of dtypes: mstorch raises where torch's CPU raises, and results have torch's dtype."""
 from __future__ import annotations
 
 import warnings
@@ -107,7 +107,7 @@ x << y
 x.clone().__iand__(y)
 """
 
-# Calls with x alone.
+# Calls with x only.
 LONE = """
 torch.gradient(x)[0]
 torch.bernoulli(x)
@@ -158,12 +158,12 @@ torch.arange(0, 1j, dtype=x.dtype)
 
 
 def outcome(torch: Any, expression: Any, of: Callable[[Any], dict[str, Any]]) -> str:
-    """The kind of error that the expression raises, or the dtype of what it gives."""
+    """Return the class of the error that the expression raises, or the dtype of its result."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             found = eval(expression, {"torch": torch, "F": torch.nn.functional, **of(torch)})
-        except RuntimeError:  # NotImplementedError is one
+        except RuntimeError:  # NotImplementedError is a RuntimeError
             return "RuntimeError"
         except (IndexError, TypeError, ValueError) as error:
             return type(error).__name__
@@ -171,7 +171,7 @@ def outcome(torch: Any, expression: Any, of: Callable[[Any], dict[str, Any]]) ->
 
 
 def differences(expression: str, second: tuple[str, ...]) -> list[str]:
-    """The pairs of dtypes for which the two libraries answer otherwise."""
+    """Return the pairs of dtypes for which the libraries differ."""
     code, found = compile(expression, "expression", "eval"), []
     for one in DTYPES:
         for other in second:

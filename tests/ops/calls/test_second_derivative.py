@@ -1,4 +1,4 @@
-"""Gradients of gradients against torch, alone and where the input is used once more (MindSpore's own lose some)."""
+"""Second derivatives compared with torch, alone and where the input is used again (MindSpore's own drops some)."""
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A tensor that requires grad in a number's place: torch refuses it, or tracks it; its gradient is never lost without a word."""
+"""A tensor that requires grad in place of a number: torch raises, or computes its gradient; the gradient is never lost silently."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -133,7 +133,7 @@ def test_tracked_numbers(both: Any, name: str) -> None:
 
 @pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss"])
 def test_thresholds_of_least_squares(both: Any, driver: str) -> None:
-    """gels has no threshold, whatever ``rcond`` is."""
+    """gels ignores ``rcond``."""
     for rcond in (None, 0.1, 0.5, 0.9):
 
         def body(torch: Any, rcond: Any = rcond) -> Any:

@@ -1,4 +1,4 @@
-"""Calls with too few, too many and wrong arguments: torch's parser speaks first, whatever else is wrong with them."""
+"""Calls with too few, too many and wrong arguments: errors of torch's parser come first, whatever else is wrong."""
 from __future__ import annotations
 
 import pytest
@@ -42,7 +42,7 @@ def test_functions(name):
 
 def _check(call):
     want, got = _outcome(real_torch, call), _outcome(mstorch, call)
-    if want[0] == "TypeError" and got[0] != "no error":  # what is let through without harm is not asked about
+    if want[0] == "TypeError" and got[0] != "no error":  # harmless calls that torch rejects are not compared
         assert got == want, call
 
 
@@ -67,7 +67,7 @@ def test_what_is_given_as_it_stands(both, call):
 
 
 def test_words_for_the_kinds_of_arguments():
-    """Classes that are written in C are named with their module, torch's own among them."""
+    """Classes written in C are named with their module, including torch's own."""
 
     values = (
         "torch.float32", "torch.device('cpu')", "torch.strided", "torch.contiguous_format", "torch.Size([1])", "torch.Generator()",
@@ -79,12 +79,12 @@ def test_words_for_the_kinds_of_arguments():
     assert [_outcome(mstorch, call) for call in calls] == [_outcome(real_torch, call) for call in calls]
 
 
-GIVES_ITS_INPUT = {"alpha_dropout", "feature_alpha_dropout"}  # whatever that is, where it does not train
+GIVES_ITS_INPUT = {"alpha_dropout", "feature_alpha_dropout"}  # whatever torch returns where it does not train
 
 
 @pytest.mark.parametrize("room", [room for room in HANDED_ON if HANDED_ON[room]])
 def test_what_is_written_in_python_hands_its_arguments_on(room: str) -> None:
-    """The compiled function behind it speaks of a text in the place of a tensor."""
+    """The error for a string in place of a tensor comes from the compiled function that the Python function calls."""
     seen = 0
     for name in HANDED_ON[room].keys() - GIVES_ITS_INPUT:
         for given in ("'a'", "'a', 'a'", "'a', 'a', 'a'"):

@@ -14,7 +14,7 @@ PAIRS = np.array(np.meshgrid(EDGES, EDGES)).reshape(2, -1).astype(np.float32)
 
 
 def operand(torch: Any, dtype: str, shift: int = 0) -> Any:
-    """Twelve small values of a dtype as a 3 x 4 tensor; ``shift`` gives others."""
+    """Return twelve small values of a dtype as a 3 x 4 tensor; ``shift`` returns others."""
     if dtype == "bool":
         values: Any = [(i + shift) % 3 > 0 for i in range(12)]
     elif dtype.startswith("complex"):
@@ -29,7 +29,7 @@ def operand(torch: Any, dtype: str, shift: int = 0) -> Any:
 
 
 def layouts(torch: Any, dtype: str = "float32", shift: int = 0) -> list[Any]:
-    """The same values contiguous, transposed, sliced, broadcast, 0-d and empty."""
+    """Return the same values contiguous, transposed, sliced, broadcast, 0-d and empty."""
     base = operand(torch, dtype, shift)
     wide = torch.stack([base, base], -1) if hasattr(torch, "stack") else base
     return [base, base.t(), wide[..., 0], base[:, 1:3], base[0].expand(3, 4), base[1, 2], base[:0], base[:, ::2]]

@@ -1,4 +1,5 @@
-"""bfloat16 has torch's bits: conversions, arithmetic and functions of every number; products and layers are as exact as torch's.
+"""bfloat16 has torch's bits: conversions, arithmetic and functions of every number; products and layers are as accurate as torch's. The
+tests check that native kernels run, not only the detour through single precision.
 
 What computes it natively is watched, so that these tests are not of the way through single precision alone.
 """
@@ -27,12 +28,12 @@ SIZES = (1, 31, 511, 512, 600, 4097, 5000, (1 << 16) + 3, (1 << 18) + 77)
 
 
 def of_bits(torch, bits: np.ndarray):
-    """A tensor of bfloat16 with these bits."""
+    """Return a bfloat16 tensor with these bits."""
     return torch.from_numpy(bits.view(np.int16).copy()).view(torch.bfloat16)
 
 
 def bits_of(tensor) -> np.ndarray:
-    """The bits of a tensor of half precision."""
+    """Return the bits of a half-precision tensor."""
     return tensor.detach().contiguous().view(mstorch.int16 if isinstance(tensor, mstorch.Tensor) else real_torch.int16).numpy().view(np.uint16)
 
 
@@ -52,7 +53,7 @@ def drawn(seed: int, *shape: int) -> np.ndarray:
 
 
 def any_bits(seed: int, size: int) -> np.ndarray:
-    """Numbers of all sizes, zeros, infinities and what is no number among them."""
+    """Return numbers of all sizes, with zeros, infinities and NaN."""
     return np.random.RandomState(seed).randint(0, 1 << 16, size).astype(np.uint16)
 
 
@@ -61,8 +62,8 @@ def test_conversions(size):
     bits = any_bits(0, size)
     np.testing.assert_array_equal(of_bits(mstorch, bits).float().numpy(), single(bits))
     wide = np.random.RandomState(1).randint(0, 1 << 32, size, np.int64).astype(np.uint32)
-    wide[::3] &= np.uint32(0x80FFFFFF)  # with many that have no exponent of their own, or nearly none
-    wide[1::5] = wide[1::5] & np.uint32(0xFFFF0000) | np.uint32(0x8000)  # halfway between two
+    wide[::3] &= np.uint32(0x80FFFFFF)  # with many denormal or nearly denormal numbers
+    wide[1::5] = wide[1::5] & np.uint32(0xFFFF0000) | np.uint32(0x8000)  # halfway between two numbers
     values = wide.view(np.float32)
     assert not differing(*(bits_of(torch.from_numpy(values.copy()).bfloat16()) for torch in BOTH))
 
@@ -108,7 +109,7 @@ ARITHMETIC = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambd
 @pytest.mark.parametrize("op", ARITHMETIC)
 def test_arithmetic(op, size):
     first, second = any_bits(2, size), any_bits(3, size)
-    tiny, zeros = first & np.uint16(0x83FF), np.where(second & 1, 0, second).astype(np.uint16)  # products of the one are below 1.2e-38
+    tiny, zeros = first & np.uint16(0x83FF), np.where(second & 1, 0, second).astype(np.uint16)  # products of one are below 1.2e-38
     ones = (EVERY[:size] | np.uint16(0x3F00)) & np.uint16(0x3FFF)
     for a, b in ((first, second), (tiny, second), (first, zeros), (ones[: len(second)], second[: len(ones)])):
         assert not differing(*(bits_of(ARITHMETIC[op](of_bits(torch, a), of_bits(torch, b))) for torch in BOTH))
@@ -144,7 +145,7 @@ def function(torch, name):
 def test_functions_of_every_number(name):
     largest = 30 if library.FOUND_HALVES else 4
     moderate = EVERY[(np.abs(single(EVERY)) < largest) & (np.abs(single(EVERY)) > 1e-3)]
-    every = EVERY if library.FOUND_HALVES else moderate  # beyond, NumPy's approximations are as they are in single precision
+    every = EVERY if library.FOUND_HALVES else moderate  # beyond, NumPy's approximations have the error of single precision
     for bits in (every, moderate, moderate[: 1 << 10], moderate[5:600]):
         found = []
         for torch in BOTH:
@@ -207,7 +208,7 @@ def computed(torch, name, kind):
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_are_as_exact_as_torchs(name, count, monkeypatch):
-    """Results and gradients are no further from double precision's than torch's: of what is rounded once, half a unit."""
+    """Results and gradients are as close to double precision's as torch's; results that are rounded once, within half a unit."""
     monkeypatch.setattr(threads, "count", count)
     exact, theirs, ours = computed(real_torch, name, real_torch.float64), computed(real_torch, name, real_torch.bfloat16), computed(mstorch, name, mstorch.bfloat16)
     for want, given, got in zip(exact, theirs, ours):
@@ -245,7 +246,7 @@ def test_gradients_are_added_up_in_bfloat16(both):
 
 
 def used(monkeypatch, module, name):
-    """A list that grows with each call of a function."""
+    """Return a list that grows with each call of a function."""
     calls, function = [], getattr(module, name)
 
     def told(*args):
@@ -287,13 +288,13 @@ def test_conversions_are_the_librarys(monkeypatch):
     x.t().float()
     assert len(calls) == 2
     x[:5, :5].contiguous().float()
-    assert len(calls) == 2  # of few elements they are NumPy's
+    assert len(calls) == 2  # NumPy computes short arrays
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"MSTORCH_ONEDNN": "0"}, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}])
 def test_without_the_instructions(variables):
-    """The same where the library has nothing for bfloat16: by way of single precision."""
+    """The results are the same where oneDNN has no bfloat16 kernels, by way of single precision."""
     chosen = "test_conversions or test_arithmetic or test_functions or test_layers_are_as or test_gradients or test_every"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k", f"({chosen}) and not -2"]
     run = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)

@@ -96,5 +96,5 @@ KINDS = {"bool": lambda torch: torch.tensor([True, False]), "int": lambda torch:
 @pytest.mark.parametrize("other", KINDS)
 @pytest.mark.parametrize("name", ["gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "hypot", "nextafter", "floor_divide", "pow", "fmod"])
 def test_dtypes_that_kernels_lack(both, name, other):
-    """Shapes that do not fit are told first."""
+    """Errors for shapes that do not match come first."""
     both(lambda torch: getattr(torch, name)(torch.tensor([True, True]), KINDS[other](torch)))

@@ -75,7 +75,7 @@ def test_logic(both, dtype):
 @pytest.mark.parametrize("op", ["isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int64", "bool"])
 def test_classification(both, op, dtype):
-    # The sign of a NaN that a conversion makes is left to the processor.
+    # The sign of a NaN from a conversion depends on the processor.
     edges = EDGES if dtype == "float32" or op != "signbit" else [value for value in EDGES if value == value]
     both(
         lambda torch: getattr(torch, op)(
@@ -268,7 +268,7 @@ def test_fillers_beyond_the_dtype(both, kind, value):
 @pytest.mark.parametrize("size", [0, 2])
 @pytest.mark.parametrize("bounds", ["numbers", "low", "high", "tensors", "low tensor", "high tensor", "integers"])
 def test_bounds_of_truth_values(both, bounds, size, name):
-    """Numbers are refused, and tensors at both ends; a tensor at one end is not."""
+    """Python numbers are refused, and so are tensors for both bounds; one tensor is accepted."""
 
     def body(torch):
         x = torch.zeros(size, 2, dtype=torch.bool)
@@ -279,7 +279,7 @@ def test_bounds_of_truth_values(both, bounds, size, name):
         if name in ("clamp_min", "clamp_max") and len(given) > 1:
             return None
         if (name, bounds) == ("clamp_", "integers"):
-            return None  # refused in words of its own
+            return None  # refused with a different message
         return getattr(x, name)(*given)
 
     both(body)

@@ -160,7 +160,7 @@ def test_errors(both, body):
 
 @pytest.mark.parametrize("dtype", ["complex64", "int64", "uint8"])
 def test_shrinking_functions(dtype, both):
-    """Activations that torch composes take what their parts take."""
+    """Activations that torch composes accept the dtypes of their parts."""
 
     def body(torch):
         x = torch.tensor([2, 0, 1]).to(getattr(torch, dtype)) * (1 if dtype != "complex64" else 1 - 2j)
@@ -170,7 +170,7 @@ def test_shrinking_functions(dtype, both):
 
 
 def test_masked_variance(both):
-    """The variance of complex numbers under a mask is a complex number to torch."""
+    """In torch, the variance of complex numbers under a mask is complex."""
 
     def body(torch):
         x = torch.tensor([[1 + 1j, 2, 3j], [0.5j, 1, 2]])
@@ -182,7 +182,7 @@ def test_masked_variance(both):
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_derivatives_of_exponentials(dtype, both):
-    """Gradients and tangents of functions that are not their own conjugates'."""
+    """Gradients and tangents of complex ``logaddexp`` and ``matrix_exp``."""
 
     def body(torch):
         kind = getattr(torch, dtype)

@@ -1,4 +1,4 @@
-"""Numbers at the edges of their dtypes, beside torch's: negative powers of integers, remainders by denormals, sums of small integers."""
+"""Extreme numbers of dtypes, compared with torch: negative powers of integers, remainders by denormals, sums of small integers."""
 from __future__ import annotations
 
 import math
@@ -41,7 +41,7 @@ def test_division_by_denormals(both: Both, kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["bool", "uint8", "int8", "int16", "int32"])
 def test_sums_of_many_small_integers(both: Both, kind: str) -> None:
-    """They are widened a few at a time; the dimensions and the order of memory do not matter."""
+    """Elements are cast block by block; dimensions and memory order do not matter."""
 
     def body(torch: Any) -> Any:
         torch.manual_seed(3)

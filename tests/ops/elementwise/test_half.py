@@ -1,4 +1,4 @@
-"""Rounding in half precision: torch's values, most of them to the last bit."""
+"""Rounding in half precision: torch's values, mostly to the last bit."""
 from __future__ import annotations
 
 import numpy as np
@@ -52,7 +52,7 @@ def test_bilinear_rounds_once(both):
 
 
 def test_gradients(both):
-    """A cast within a layer hides no gradient."""
+    """A cast within a layer does not cut its gradient."""
 
     def body(t):
         x = drawn(t, "bfloat16", 2, 4, 3, 4, 6).requires_grad_()

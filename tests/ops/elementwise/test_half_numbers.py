@@ -1,4 +1,4 @@
-"""Half precision and numbers that it rounds."""
+"""Half precision with Python numbers that it rounds."""
 from __future__ import annotations
 
 import numpy as np
@@ -154,11 +154,12 @@ STEPS = (
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", STEPS)
 def test_where_half_precision_is_rounded(both, kind, name):
-    """All values of a quarter of float16's and of bfloat16's, each step rounded where torch's is: but for a few, to the last bit."""
+    """All values of a quarter of float16's and of bfloat16's, with each step rounded as in torch: equal to the last bit, except for a few.
+    """
 
     def body(torch):
         bits = torch.arange(0x2800, 0x3C00, 5) if kind == "float16" else torch.arange(0x3C00, 0x3F70, 3)
-        bits = bits[: len(bits) // 64 * 64]  # torch's vectors and what is left beside them are rounded at different places
+        bits = bits[: len(bits) // 64 * 64]  # torch's vectorized code and its scalar remainder round differently
         x = bits.to(torch.int16).view(getattr(torch, kind))
         alone = {"log", "log2", "log10", "rsqrt", "sqrt", "logit"} | ({"acosh"} if np.__version__[0] == "2" else set())  # NaN's sign differs
         x = torch.cat([x] if name in alone else [x, -x])
@@ -193,7 +194,7 @@ def test_numbers_that_activations_refuse(both, kind, number):
         both(lambda torch, call=call: call(torch.nn.functional, torch.tensor([0, 1, 3], dtype=getattr(torch, kind))))
 
 
-@pytest.mark.on_the_cpu  # whose slope overflows beyond the threshold; a device's does not
+@pytest.mark.on_the_cpu  # the gradient overflows beyond the threshold; a device's does not
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 def test_softplus_beyond_its_threshold(both, kind):
     def body(torch):

@@ -22,7 +22,7 @@ WIDE = np.concatenate([np.linspace(-88, 88, 4001), np.linspace(-1, 1, 4001), np.
 @pytest.mark.parametrize("op", UNARY)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_accuracy(both, op, dtype):
-    """Within a few units in the last place over the whole range, NaN and infinities included."""
+    """Results are accurate within a few units in the last place over the whole range, also at NaN and infinities."""
     bounds = {"float32": {"rtol": 1e-6, "atol": 1e-7}, "float64": {"rtol": 1e-13, "atol": 1e-15}}.get(
         dtype, tolerance(dtype)
     )
@@ -135,7 +135,7 @@ def test_heaviside_ldexp_frexp(both):
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
 def test_ldexp_moves_exponents(both, kind):
-    """A power of two that the dtype does not hold is no obstacle; of longer integers the lower 32 bits count."""
+    """A power of two may be too large for the dtype; of 64-bit exponents the lower 32 bits count."""
 
     def body(torch):
         x = torch.tensor(

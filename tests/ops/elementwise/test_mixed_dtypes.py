@@ -1,4 +1,4 @@
-"""Layers, losses and products whose tensors are not all of one dtype: refused in torch's words, or computed as there."""
+"""Layers, losses and products with tensors of several dtypes: torch's error, or torch's result."""
 from __future__ import annotations
 
 import pytest

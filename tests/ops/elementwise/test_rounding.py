@@ -14,7 +14,7 @@ EXPRESSIONS = {
     "x.var(-1)": 0.97, "x.std(-1)": 0.97, "x.std(0, correction=0)": 0.97, "torch.nn.functional.softplus(x)": 0.9,
     "torch.nn.functional.elu(x)": 0.93, "x[:, :3].softmax(-1)": 0.85, "x.half().softmax(0)": 0.99, "x.bfloat16().softmax(1)": 0.98,
 }  # fmt: skip
-# torch's own vectors round by the processor: its logarithm otherwise on AMD and without AVX-512, half precision otherwise without it.
+# torch's own vectorized code rounds by processor: its logarithm differs on AMD and without AVX-512, half precision without it.
 _WIDE = real_torch.backends.cpu.get_cpu_capability() == "AVX512"
 if not _WIDE or "AuthenticAMD" in flags():
     EXPRESSIONS |= {"x.abs().log()": 0.9}

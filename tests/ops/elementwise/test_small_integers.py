@@ -1,4 +1,4 @@
-"""Sums inside of operations on small integers, bool too, keep the dtype that torch keeps."""
+"""Sums inside operations on small integers, and on bool, use the dtype that torch uses."""
 from __future__ import annotations
 
 import pytest

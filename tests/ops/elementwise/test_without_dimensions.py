@@ -1,4 +1,4 @@
-"""Operands without dimensions beside others of another dtype: which dtype the result has, and from which values it is computed."""
+"""0-d operands with other dtypes than the tensors: the dtype of the result, and of the computation."""
 from __future__ import annotations
 
 import itertools
@@ -33,7 +33,7 @@ def test_three_operands(both: Both, kinds: tuple[str, ...]) -> None:
         pytest.skip("torch has no complex numbers of half precision there")
     for (name, call), shapes in itertools.product(THREE.items(), itertools.product(SHAPES, SHAPES, SHAPES)):
         if name == "lerp_" and set(kinds) == {"int64"}:
-            continue  # two refusals, and torch's order of them
+            continue  # two errors; torch's order of them
         both(
             lambda torch, call=call, shapes=shapes: call(torch, *(_made(torch, k, s, i) for i, (k, s) in enumerate(zip(kinds, shapes)))),
             rtol=1e-2 if halves else 1e-5, atol=1e-5, message="",
@@ -48,7 +48,7 @@ def test_gradients(both: Both) -> None:
                 leaves = [_made(torch, k, s, i).requires_grad_() for i, (k, s) in enumerate(zip((x, y, z), shapes))]
                 try:
                     result = call(torch, *leaves)
-                except RuntimeError as error:  # ends of two dtypes
+                except RuntimeError as error:  # bounds of two dtypes
                     found.append(type(error).__name__)
                     continue
                 result.sum().backward()
@@ -78,7 +78,7 @@ def test_weights_of_lerp(both: Both, kind: str, weight: str) -> None:
 def test_losses(both: Both, input: str, name: str) -> None:
     for target, reduction, shapes in itertools.product(KINDS, ("mean", "none"), itertools.product(SHAPES, SHAPES)):
         if name == "huber_loss" and ("complex64" in (input, target) or input == "bool"):
-            continue  # two refusals, and torch's order of them
+            continue  # two errors; torch's order of them
 
         def body(torch: Any, target: str = target, reduction: str = reduction, shapes: tuple[Any, Any] = shapes) -> Any:
             loss = getattr(torch.nn.functional, name)

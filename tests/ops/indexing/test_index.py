@@ -1,4 +1,4 @@
-"""Taking and filling by index tensors and masks, against torch."""
+"""Reading and filling by index tensors and masks, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ ALL = {**TAKE, **FILL}
 
 @pytest.mark.parametrize("name", ALL)
 def test_values_and_gradients(both, with_gradients, name):
-    """Values, strides and gradients, of contiguous, transposed and strided tensors."""
+    """Values, strides and gradients for contiguous, transposed and strided tensors."""
     body = ALL[name]
     with_gradients(body, X)
     both(lambda torch: body(torch, torch.tensor(X.T.copy()).t()))
@@ -58,7 +58,7 @@ def test_values_and_gradients(both, with_gradients, name):
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(both, name, dtype):
-    """Every dtype that torch takes."""
+    """Every dtype that torch supports."""
     if dtype == "bool" and ("add" in name or "pairs" in name):
         return
     both(lambda torch: ALL[name](torch, torch.tensor(X).to(getattr(torch, dtype))))
@@ -87,7 +87,7 @@ def test_second_derivative(both, name):
 
 
 def test_nonzero(both):
-    """Positions of what is not zero, in each form, also of nothing."""
+    """Positions of nonzero elements, in each form, also of empty tensors."""
 
     def body(torch):
         x = torch.tensor([[0.0, 1.0], [float("nan"), -0.0]])
@@ -168,7 +168,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
 
 
@@ -190,7 +190,7 @@ def test_linear_checks_its_parameters(both: Callable[..., Any], weight: tuple[in
 
 @pytest.mark.parametrize("kind", ["int8", "float32", "bfloat16", "bool"])
 def test_adding_at_indices_of_many_elements(both, kind):
-    """No table of all positions is made: over two billions of int8 it took 17 GB."""
+    """No table of all positions is created: for over two billion elements of int8 it took 17 GB."""
 
     def body(torch):
         x = torch.ones(3, (1 << 21) + 5, dtype=getattr(torch, kind))
@@ -287,7 +287,7 @@ def test_a_tensor_is_given_its_own_memory(both, write):
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0,), (2, 3)])
 @pytest.mark.parametrize("key", ["i", "(i, slice(None))", "(..., i)", "(i, slice(1, None))", "(slice(None), i)"])
 def test_a_tensor_put_into_itself_at_indices(both, shape, key):
-    """Refused, of nothing as well."""
+    """Such a write is refused, also if it is empty."""
 
     def body(torch):
         x = torch.ones(shape)

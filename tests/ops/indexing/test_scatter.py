@@ -1,4 +1,4 @@
-"""Writing, adding and reducing into indexed positions, against torch."""
+"""Writing, adding and reducing at index tensors, compared with torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -60,7 +60,7 @@ VECTORS = {
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(with_gradients, name):
-    """1-d tensors, in which a position is an element."""
+    """1-d tensors, where a position is an element."""
     with_gradients(VECTORS[name], X[:, 0].copy(), SOURCE[:, 0].copy())
 
 
@@ -91,7 +91,7 @@ def test_bool_and_complex(both, name, dtype):
 
 
 def test_extremes_and_zeros(with_gradients):
-    """Ties share the gradient of an extreme, zeros are handled in a product."""
+    """Equal extremes share the gradient; products support zeros."""
     x = np.array([1.0, 2.0, 0.0, 4.0], np.float32)
     s = np.array([1.0, 2.0, 2.0, 0.0, 0.0, 3.0], np.float32)
     index = np.array([0, 1, 1, 3, 2, 3])
@@ -103,7 +103,7 @@ def test_extremes_and_zeros(with_gradients):
 
 
 def test_nan_wins(both):
-    """NaN is kept by amax and amin, wherever it stands."""
+    """amax and amin return NaN wherever it is."""
 
     def body(torch):
         nan = float("nan")
@@ -162,13 +162,13 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_no_addition_is_lost(dtype: str) -> None:
-    # Additions to few places from many threads: MindSpore's TensorScatterElements drops some, now and then.
+    # Additions to few places from many threads: MindSpore's TensorScatterElements loses some, now and then.
     index = np.random.RandomState(0).randint(0, 7, (1, 1, 2000))
     want = np.bincount(index.reshape(-1), minlength=7).tolist()
     positions = mstorch.tensor(index)
@@ -202,7 +202,7 @@ def _halves(torch, dtype, *shape):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ADDING)
 def test_halves_are_rounded_as_torch_rounds_them(both, name, dtype):
-    """Each sum, or all of them once."""
+    """Each addition is rounded, or the sum is rounded once."""
     both(lambda torch: ADDING[name](_halves(torch, dtype, 5), torch.arange(60) * 7 % 5, _halves(torch, dtype, 60)), rtol=0, atol=0)
 
 
@@ -230,7 +230,7 @@ def test_gradients_of_halves(both, name, dtype):
 @pytest.mark.parametrize("alpha", [1, 2, 0.3, -1, 0])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_halves_added_along_a_dimension(both, dim, alpha, dtype):
-    """The sums of the outer dimensions are rounded once, those of an inner one, and all with a factor, one by one."""
+    """Sums along outer dimensions are rounded once; along an inner dimension, and with a factor, each addition is rounded."""
 
     def body(torch):
         x = _halves(torch, dtype, 3, 4, 2).requires_grad_()

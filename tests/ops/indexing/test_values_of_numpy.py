@@ -1,4 +1,4 @@
-"""NumPy's arrays and numbers, ranges and lists with other things than numbers, in keys and as values that are written."""
+"""NumPy's arrays and numbers, ranges and lists of objects other than numbers, in keys and as written values."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,7 +18,7 @@ WRITTEN = [np.ones(4), np.array(3.0), np.ones(3), np.bool_(True), np.array(["a"]
 @pytest.mark.parametrize("number", range(len(NUMBERS)))
 @pytest.mark.parametrize("around", ["{}", "(slice(None), {})", "(..., {})", "({}, None, {})"])
 def test_in_a_key(both: Any, number: int, around: str) -> None:
-    """An array without dimensions stands for its number, unless it holds a truth value or a byte; a truth value of NumPy's own is a number."""
+    """A 0-d array stands for its number, unless it holds a bool or a byte; a NumPy bool is a number."""
     key = eval(around.replace("{}", "k"), {"k": NUMBERS[number]})
 
     def body(torch: Any) -> Any:
@@ -47,7 +47,7 @@ def test_no_numbers_in_a_list(both: Any, items: list[Any]) -> None:
 @pytest.mark.parametrize("value", WRITTEN, ids=repr)
 @pytest.mark.parametrize("key", ["0", "(0, 0, 0)", "x > 3", "[0, 1]", "...", "(slice(None), 1)"])
 def test_written(both: Any, value: Any, key: str) -> None:
-    """Numbers of NumPy can be written, arrays and truth values cannot."""
+    """NumPy numbers can be written; arrays and bools cannot."""
 
     def body(torch: Any) -> Any:
         x = torch.arange(24.0).reshape(2, 3, 4)

@@ -1,4 +1,4 @@
-"""``t[key] = value``, ``copy_`` and masks where value and place share memory, or do not fit, beside torch."""
+"""``t[key] = value``, ``copy_`` and masks where value and target share memory, or do not match, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ VALUES = [
 
 
 def attempt(torch: Any, shape: tuple[int, ...], statement: str) -> Any:
-    """Return a tensor of consecutive numbers after a statement, or its error."""
+    """Return a tensor of consecutive numbers after a statement, or the error of the statement."""
     tensor = torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
     names = {"torch": torch, "t": tensor}
     try:

@@ -1,4 +1,4 @@
-"""embedding_bag: empty bags, offsets and arguments that do not fit, sparse gradients of empty tables."""
+"""embedding_bag: empty bags, offsets and invalid arguments, sparse gradients of empty tables."""
 from __future__ import annotations
 
 import pytest
@@ -71,7 +71,7 @@ def test_a_nan_at_the_padding(both):
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
 def test_rows_are_scaled_to_the_greatest_norm(both, kind):
-    """In place and outside of autograd: a derivative takes the rows as they are."""
+    """Rows are scaled in place and outside of autograd: a derivative sees the rows as they are then."""
 
     def body(torch):
         forward = torch.autograd.forward_ad

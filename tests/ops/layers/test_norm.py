@@ -1,4 +1,4 @@
-"""Normalisation of small numbers keeps single precision, forwards and backwards."""
+"""Normalization of small numbers is accurate to single precision, forward and backward."""
 from __future__ import annotations
 
 import math
@@ -55,7 +55,7 @@ def test_batch_norm_by_given_statistics(both: Any, shape: tuple[int, ...]) -> No
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_statistics_of_groups(weighted, both):
-    """Their gradients count where both of them are used."""
+    """The gradients of both statistics count if both are used."""
 
     def body(torch):
         x = torch.tensor(np.random.RandomState(0).randn(2, 6, 3)).requires_grad_()
@@ -148,10 +148,10 @@ def _normalized(torch: Any, shape: tuple[int, ...], dtype: str, offset: float, t
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_batch_norm_of_any_shape(shape: tuple[int, ...], dtype: str, offset: str, training: bool) -> None:
-    """Vectors, few and many images take other kernels, and so do those whose mean is far from zero."""
+    """Vectors, few and many images use different kernels, and so do inputs whose mean is far from zero."""
     away = OFFSETS[offset] if dtype != "bfloat16" else min(OFFSETS[offset], 8.0)
     exact = _normalized(real_torch, shape, "float64" if dtype == "float32" else dtype, away, training)
-    double = 1e-11 if mstorch.get_default_device().type == "cpu" else 1e-8  # a device's kernel takes the momentum in single precision
+    double = 1e-11 if mstorch.get_default_device().type == "cpu" else 1e-8  # a device's kernel uses the momentum in single precision
     unit = {"float32": 1e-6 * (1 + away / 2), "float64": double * (1 + away), "bfloat16": 0.02}[dtype]
     for want, got in zip(exact, _normalized(mstorch, shape, dtype, away, training)):
         assert want.shape == got.shape
@@ -161,7 +161,7 @@ def test_batch_norm_of_any_shape(shape: tuple[int, ...], dtype: str, offset: str
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e30])
 @pytest.mark.parametrize("shape", [(64, 128), (2, 3, 4, 4), (4, 8, 40, 40)], ids=str)
 def test_batch_norm_of_no_numbers(shape: tuple[int, ...], value: float) -> None:
-    """Only the channel with the value is lost, as in torch."""
+    """Only the channel with NaN or infinity is affected, as in torch."""
     found = []
     for torch in (real_torch, mstorch):
         x = torch.tensor(np.random.RandomState(1).randn(*shape).astype(np.float32))
@@ -172,7 +172,7 @@ def test_batch_norm_of_no_numbers(shape: tuple[int, ...], value: float) -> None:
 
 
 def test_batch_norm_of_some_channels_far_from_zero() -> None:
-    """They are computed apart."""
+    """Channels far from zero are computed separately."""
     found = []
     for torch, dtype in ((real_torch, "float64"), (mstorch, "float32")):
         generator = np.random.RandomState(2)

@@ -50,10 +50,10 @@ def test_norm(kind, shape, dtype):
         assert str(theirs.dtype) == str(ours.dtype), what
         a, b = values(theirs), values(ours)
         if what in ("result", "the input's gradient"):
-            # float32 sums in another order: some results fall on the other side of a rounding.
+            # float32 sums in another order: some results are rounded to the other neighbour.
             assert np.mean(a != b) <= 0.02, what
         if kind.startswith("layer") and what.endswith("'s"):
-            continue  # torch adds these up in half precision; see below
+            continue  # torch adds these in half precision; see below
         np.testing.assert_allclose(a, b, rtol=1e-2 if what == "the input's gradient" else 2e-3, atol=2e-4, err_msg=what)
 
 
@@ -74,7 +74,7 @@ def test_nodes(kind, label):
 
 def test_elu_at_no_number():
     def body(t):
-        x = t.tensor([float("nan"), -1.0, 2.0, float("inf")] * 16, requires_grad=True)  # torch's loop takes eight at once
+        x = t.tensor([float("nan"), -1.0, 2.0, float("inf")] * 16, requires_grad=True)  # torch's loop processes eight elements at once
         f = t.nn.functional
         return [t.autograd.grad(function(x).sum(), x)[0] for function in (f.elu, f.selu, f.celu, lambda x: f.elu(x, 0.3))]
 

@@ -1,4 +1,4 @@
-"""Pooling: windows of padding alone, integers, sizes that do not fit."""
+"""Pooling: windows of padding only, integers, sizes that do not match."""
 from __future__ import annotations
 
 import numpy as np
@@ -72,7 +72,7 @@ def test_a_single_volume_keeps_its_memory_format(both):
     ("adaptive_max_pool2d", ((3, 4),)), ("adaptive_max_pool1d", (4,)),
 ])  # fmt: skip
 def test_the_last_nan_of_a_window_is_taken(both, name, args, dtype):
-    """The last NaN of a window is its maximum, or else the first of equal numbers; positions and gradients follow."""
+    """The last NaN of a window is its maximum; without NaN the first of equal numbers is. Positions and gradients correspond."""
     values = np.random.RandomState(0).choice([0.0, 1.0, 2.0, np.nan, -np.inf], (2, 3, 8, 9), p=[0.3, 0.3, 0.1, 0.25, 0.05])
     values = values[0] if name.endswith("1d") else values
 

@@ -1,4 +1,4 @@
-"""The memory order of what is pooled of (N, C, L): torch sees images of height 1 in it, whose format the result has."""
+"""Memory order of pooled (N, C, L): torch treats it as images of height 1, whose memory format the result has."""
 from __future__ import annotations
 
 from collections.abc import Callable

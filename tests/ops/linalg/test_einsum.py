@@ -46,7 +46,7 @@ def test_random_equations(both, seed):
             operands = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
             result = torch.einsum(equation, *operands)
             (result * result).sum().backward()
-            shown = result if len(operands) < 3 else result.contiguous()  # intermediate results of several lie in torch's own order
+            shown = result if len(operands) < 3 else result.contiguous()  # intermediate results of several have torch's own memory order
             found.append((equation, shown, result._is_view(), [operand.grad for operand in operands]))
         return found
 

@@ -1,4 +1,4 @@
-"""torch.linalg against torch: values, gradients, errors."""
+"""torch.linalg compared with torch: values, gradients, errors."""
 from __future__ import annotations
 
 import numpy as np
@@ -203,7 +203,7 @@ def test_many_small_matrices(both, dtype):
     array, whole = matrices(40, 3, 5, 4, dtype=dtype), np.random.RandomState(0).randint(-1, 2, (80, 4, 4)).astype(dtype)
     square, right = matrices(40, 4, 4, dtype=dtype), matrices(40, 4, 2, dtype=dtype)
     both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(array)), **LOOSE)
-    both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(whole)), **LOOSE)  # singular ones among them
+    both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(whole)), **LOOSE)  # with singular ones among them
     both(lambda torch: torch.linalg.lu(torch.tensor(array.swapaxes(-1, -2))), **LOOSE)
     for upper, unit in ((True, False), (False, False), (True, True)):
         both(lambda torch: torch.linalg.solve_triangular(*map(torch.tensor, (square, right)), upper=upper, unitriangular=unit), **LOOSE)
@@ -297,7 +297,7 @@ def test_transforms_lie_innermost(both, name, dim):
 @pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
 @pytest.mark.parametrize("tracked", ["A", "B", ""])
 def test_least_squares_as_lapack_leaves_them(shape, driver, tracked, both):
-    """Strides of the solution, and what takes part in autograd."""
+    """Strides of the solution, and which inputs and outputs autograd tracks."""
 
     def body(torch):
         A, B = torch.tensor(matrices(*shape)), torch.tensor(matrices(*shape[:-1], 2))
@@ -319,7 +319,7 @@ def test_norms_of_empty_matrices(shape, ord, keepdim, both):
 
 
 def test_sums_row_by_row(both):
-    """The result of ``baddbmm`` is row-major, whatever its summand is."""
+    """The result of ``baddbmm`` is row-major, whatever its input's strides."""
 
     def body(torch):
         x = torch.arange(12.0).reshape(2, 2, 3)
@@ -372,7 +372,7 @@ def test_factors_of_zero(both, name, alpha, beta, kind):
 @pytest.mark.parametrize("rcond", [None, 0.01, 0.9, 1.0, 2.0, -1.0])
 @pytest.mark.parametrize("matrix", ["full", "deficient", "wide", "zero", "batch"])
 def test_shares_of_singular_values_that_lstsq_takes_for_0(both, driver, rcond, matrix):
-    """A negative share is the machine's precision; gelsd takes one of 1 and more for that, too, and gelsy keeps a column."""
+    """A negative ``rcond`` means the dtype's epsilon; gelsd treats a value of 1 and more so, too, and gelsy keeps a column."""
     if driver in ("gelsy", None) and rcond is not None and not 0 < rcond < 0.9:
         pytest.skip("LAPACK's own rounding, of a matrix without full rank, or with columns left out")
 

@@ -1,4 +1,5 @@
-"""Functions of matrices that are not finite, singular, empty: torch's errors, never NumPy's, and torch's values where it has some."""
+"""Functions of matrices that are not finite, singular, or empty: torch's errors, never NumPy's, and torch's values where it returns some.
+"""
 from __future__ import annotations
 
 import math
@@ -76,7 +77,7 @@ SAME_ERRORS = {
     "tensorinv": lambda torch, A: torch.linalg.tensorinv(A, 1),
     "tensorsolve": lambda torch, A: torch.linalg.tensorsolve(A, torch.ones_like(A)[..., 0]),
 }
-# Asked of mstorch alone: MKL, which torch calls, ends the process, or torch's own assertions speak.
+# Called in mstorch only: torch's MKL crashes, or torch raises an internal assertion.
 ALONE = {
     **_of(*[f"linalg.{name}" for name in "eig eigvals ldl_factor".split()], "svd_lowrank", "pca_lowrank", "lobpcg"),
     **{f"lstsq {d}": lambda torch, A, d=d: torch.linalg.lstsq(A, torch.ones_like(A), driver=d) for d in "gels gelsy gelsd gelss".split()},
@@ -89,7 +90,7 @@ ALONE = {
     "gradient of svdvals": lambda torch, A: torch.autograd.grad(torch.linalg.svdvals(A.requires_grad_()).sum(), A),
     "gradient of eigh": lambda torch, A: torch.autograd.grad(torch.linalg.eigvalsh(A.requires_grad_()).sum(), A),
 }  # fmt: skip
-# LAPACK's libraries stop at other places; torch computes norms by another way.
+# LAPACK libraries stop at other places; torch computes norms in another way.
 OTHERWISE = {
     ("cond 1", "without rows"), ("cond 1", "without columns"), ("cond inf", "without rows"), ("cond inf", "without columns"),
     ("cholesky", "without rows"), ("cholesky", "without columns"),

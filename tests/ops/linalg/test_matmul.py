@@ -1,4 +1,4 @@
-"""Matrix products of all ranks, layouts and dtypes, drawn at random: values, layouts, two gradients, errors."""
+"""Matrix products of all ranks, layouts and dtypes, chosen at random: values, layouts, two gradients, errors."""
 from __future__ import annotations
 
 import random
@@ -117,7 +117,7 @@ def test_batches_of_nothing_in_two_dtypes(both, shape, kinds, tracked):
 
 @pytest.mark.parametrize("other", [2, 2.5, True, 1j, "a", None, [1], object()], ids=lambda other: type(other).__name__)
 def test_the_operator_of_what_is_no_tensor(both, other):
-    """It is not supported, or the other object's."""
+    """The operator raises, or calls the other object's method."""
     both(lambda torch: torch.ones(2) @ other)
     both(lambda torch: other @ torch.ones(2))
 

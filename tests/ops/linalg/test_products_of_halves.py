@@ -1,4 +1,4 @@
-"""Products and reciprocal roots of half precision have torch's bits."""
+"""Half-precision products and reciprocal roots have torch's bits."""
 from __future__ import annotations
 
 from typing import Any

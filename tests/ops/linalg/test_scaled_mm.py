@@ -1,4 +1,4 @@
-"""Products of matrices of eight bits whose scales are described: which recipes the CPU takes, and its words for the others."""
+"""Products of float8 matrices with scaling recipes: those that the CPU supports, and its errors for the others."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ KINDS = ("float8_e4m3fn", "float8_e5m2")
 
 
 def _bytes(library: Any, kind: str, count: int) -> Any:
-    """Numbers of a dtype of eight bits, 16 by 32, the same for both libraries."""
+    """Return numbers of a float8 dtype, 16 by 32, the same for both libraries."""
     numbers = [((7 * place * place + 3 * place + count) % 61 - 30) / 8 for place in range(16 * 32)]
     return library.tensor(numbers).reshape(16, 32).to(getattr(library, kind))
 
@@ -46,7 +46,7 @@ def test_scales_and_recipes(kind: str, recipe: int) -> None:
             return torch._scaled_mm_v2(a, b, [first], [recipe], [], [second], [recipe], [], None, torch.float32)
 
         told = {name: _told(lambda: product(scale, good[1])) for name, scale in scales.items()}
-        if recipe == 1:  # a scale of rows for columns has torch's broadcast fail in words of its kernel
+        if recipe == 1:  # with row scales for columns torch's kernel raises its own broadcast error
             scales.pop("rows")
         return told, {name: _told(lambda: product(good[0], scale)) for name, scale in scales.items()}
 

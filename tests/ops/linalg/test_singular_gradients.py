@@ -1,4 +1,4 @@
-"""Gradients at singular matrices and at equal singular values, which have formulas of their own."""
+"""Gradients at singular matrices and at equal singular values, which have separate formulas."""
 from __future__ import annotations
 
 from typing import Any

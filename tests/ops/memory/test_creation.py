@@ -1,4 +1,4 @@
-"""New tensors against torch: values, dtypes, strides, errors."""
+"""New tensors compared with torch: values, dtypes, strides, errors."""
 from __future__ import annotations
 
 import warnings
@@ -54,7 +54,7 @@ def test_dtypes_of_what_is_made(both, name, dtype):
 
 
 def test_empty(both):
-    """Sizes and strides of what has no defined values."""
+    """Sizes and strides of uninitialized tensors."""
 
     def body(torch):
         made = (torch.empty(2, 3), torch.empty_strided((2, 3), (1, 2)), torch.empty_like(torch.ones(2).int()))
@@ -75,7 +75,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(ERRORS[name])
 
 
@@ -198,7 +198,7 @@ PINNED = {
 
 @pytest.mark.parametrize("name", PINNED)
 def test_pinned_memory(both, name):
-    """Refused without an accelerator."""
+    """Pinning raises without an accelerator."""
     both(lambda torch: PINNED[name](torch, pin_memory=True))
     both(lambda torch: PINNED[name](torch, pin_memory=False).shape if name not in ("meta", "strided") else None)
 
@@ -211,7 +211,7 @@ def test_steps_of_arrays_are_kept(both, array):
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
 def test_rows_of_truth_values(both, steps):
-    """Only the shortest there are."""
+    """Only the shortest rows are tested."""
     both(lambda torch: torch.arange(0, steps, dtype=torch.bool))
     both(lambda torch: torch.arange(0, steps, dtype=torch.complex64))
     both(lambda torch: torch.linspace(0, 1, steps, dtype=torch.bool))
@@ -230,7 +230,7 @@ ARRAYS = {
 @pytest.mark.parametrize("way", ["tensor", "as_tensor", "Tensor", "DoubleTensor", "new_tensor"])
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_in_lists(both, name, way):
-    """Arrays without dimensions are numbers unless they come first; of any array the slowness is told."""
+    """0-d arrays are numbers unless they come first; any array causes torch's warning about slowness."""
 
     def body(torch):
         torch.set_warn_always(True)
@@ -256,7 +256,7 @@ TO_META = {
 
 @pytest.mark.parametrize("name", TO_META)
 def test_copies_to_the_meta_device(both, name):
-    """They are tracked, and their gradients cannot come back."""
+    """Such copies are recorded, and their gradients cannot be copied back."""
 
     def body(torch):
         made = TO_META[name](torch.ones(2, 3, requires_grad=True))

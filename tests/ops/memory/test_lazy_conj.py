@@ -1,4 +1,4 @@
-"""Conjugates and negatives as views: what they share, what keeps them lazy, what resolves them, what is written through them."""
+"""Lazy conjugates and negatives: shared memory, operations that keep or resolve the bits, writes through them."""
 from __future__ import annotations
 
 import copy

@@ -1,4 +1,4 @@
-"""Results of layers that keep the memory format which an input's strides tell."""
+"""Results of layers keep the memory format of the input's strides."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Memory of results, beside torch: strides where they are empty or cut, counts of writes, order of errors, writes onto the same memory."""
+"""Memory of results, compared with torch: strides of empty or sliced ones, version counters, order of errors, overlapping writes."""
 from __future__ import annotations
 
 import warnings

@@ -1,4 +1,4 @@
-"""Strides of results where dimensions have length 1 or 0, tensors are windows, and dtypes are converted on the way."""
+"""Strides of results for dimensions of length 1 or 0, strided views, and casts on the way."""
 
 from __future__ import annotations
 

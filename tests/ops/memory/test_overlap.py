@@ -1,4 +1,4 @@
-"""Writes to memory that is read by the same operation: refused where torch refuses them, and nothing is written."""
+"""Writes to memory that the same operation reads: refused where torch refuses them, and then nothing is written."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -196,7 +196,7 @@ def test_a_mask_takes_numbers_that_fit(both: Callable[..., Any], dtype: str, val
     "..., torch.tensor([True, False, True])", "[0, 1], torch.tensor([True, False, True])", "0, torch.tensor([True, False, True])",
 ])  # fmt: skip
 def test_parts_of_a_tensor_put_into_it_by_a_mask(both, key, value):
-    """Overlap is looked at first, then whether masks fit; a single element goes wherever a mask alone says."""
+    """Overlap is checked first, then the masks' shapes; a single element can be written wherever the key is a mask only."""
 
     def body(torch):
         names = {"torch": torch, "t": torch.zeros(2, 3), "short": torch.tensor([False, True]), "long": torch.tensor([True] * 3)}

@@ -1,4 +1,4 @@
-"""Every function with ``out=`` or an in-place form, of one to three tensors of one size, on memory that it shares with an operand in part.
+"""Every function with ``out=`` or an in-place form, of one to three tensors of one size, on memory that partly overlaps an operand.
 
 torch refuses where it would read what it has written; mstorch refuses the same, with torch's words.
 """
@@ -54,7 +54,7 @@ def _differences(names: list[str]) -> list[str]:
             if wanted and not refused:
                 continue  # an error of another kind
             given = _called(mstorch, name, count, which, kind, dtype)
-            if wanted != given and not (refused and given and not given.startswith(REFUSED)):  # which of two errors comes first is for other tests
+            if wanted != given and not (refused and given and not given.startswith(REFUSED)):  # the order of errors has other tests
                 found.append(f"{name} of {count} ({dtype}), {kind}, operand {which}: {given or 'no error'} instead of {wanted or 'none'}")
     return found
 

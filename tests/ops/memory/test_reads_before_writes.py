@@ -41,13 +41,13 @@ SIZES = [2, 100, 10_922, 10_923, 333_334]
 
 
 def result_of(program: str, size: int, columns: bool) -> np.ndarray | None:
-    """The elements of ``t`` after a program, None where it is refused."""
+    """Return the elements of ``t`` after a program, or None if it raises."""
     memory = (torch.arange(3.0 * size) % 97 + 1) / 16
     t = memory.reshape(3, size).t() if columns else memory.reshape(size, 3)
     before = t.contiguous().numpy().copy()
     try:
         exec(program, {"torch": torch, "t": t})
-    except RuntimeError as error:  # torch's own refusal, where both windows are dense
+    except RuntimeError as error:  # torch's own error if both views are dense
         assert "refer to a single memory location" in str(error)
         np.testing.assert_array_equal(before, t.contiguous().numpy())
         return None

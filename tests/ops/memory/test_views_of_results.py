@@ -1,4 +1,4 @@
-"""Results that are views have torch's base, and operations leave their operands unchanged."""
+"""Results that are views have torch's base, and operations do not change their operands."""
 from __future__ import annotations
 
 from collections.abc import Callable

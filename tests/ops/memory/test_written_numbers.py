@@ -1,4 +1,4 @@
-"""Python numbers that are written into tensors: what a dtype cannot hold is refused, never wrapped."""
+"""Python numbers written into tensors: a number that the dtype cannot hold raises, and is never wrapped."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ NUMBERS = (-1, -1.5, -256, 255.5, 300, 2**40, 1e39, float("nan"), float("inf"), 
 
 
 def _outcome(function: Callable[[], Any]) -> Any:
-    """The values, or the error's class."""
+    """Return the values, or the error's class."""
     try:
         return function()
     except (RuntimeError, TypeError, ValueError) as error:
@@ -43,7 +43,7 @@ def test_numbers_that_do_not_fit(both: Both, dtype: str, name: str) -> None:
         def result(number: Any) -> Any:
             x = torch.zeros(2, dtype=getattr(torch, dtype))
             found = _outcome(lambda: WRITES[name](torch, x, number))
-            # Complex numbers of 16-bit parts are not here.
+            # Complex numbers with 16-bit parts are not tested here.
             return None if str(getattr(found, "dtype", "")).endswith(("complex32", "complex64")) and dtype == "float16" else found
 
         return [result(number) for number in NUMBERS]
@@ -138,7 +138,7 @@ SCALARS = (
 @pytest.mark.parametrize("scalar", SCALARS, ids=lambda value: value.dtype.name)
 @pytest.mark.parametrize("kind", ["uint8", "int64", "float32", "bfloat16", "bool"])
 def test_scalars_of_numpys_beside_tensors(both, kind, scalar):
-    """As operands on either side, fillers and elements: on NumPy 2, MindSpore takes none of them."""
+    """NumPy scalars as operands on either side, fill values and elements: on NumPy 2, MindSpore refuses all of them."""
 
     def body(torch):
         x = torch.tensor([1, 0, 2]).to(getattr(torch, kind))

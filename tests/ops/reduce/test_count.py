@@ -1,4 +1,4 @@
-"""Counting, searching and histograms; norms and contractions, against torch."""
+"""Counting, searching and histograms, norms and contractions, compared with torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -28,7 +28,7 @@ def test_distinct(both, name, dtype):
 
 
 def test_distinct_edges(both):
-    """NaN differs from itself; nothing has nothing."""
+    """NaN differs from itself; the result for an empty tensor is empty."""
     both(lambda torch: torch.unique(torch.tensor([3.0, 1.0, float("nan"), float("nan")]), return_counts=True))
     both(lambda torch: torch.unique(torch.zeros(0), return_inverse=True, return_counts=True))
     both(lambda torch: torch.isin(torch.arange(5), torch.tensor([], dtype=torch.int64)))
@@ -137,13 +137,13 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(F)))
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -1])
 def test_order_of_entries(both, dim):
-    """Distinct entries lie one after the other."""
+    """Memory order of the distinct entries."""
     both(lambda torch: (
         torch.arange(24).reshape(2, 3, 4).unique(dim=dim), torch.arange(24).reshape(2, 3, 4).unique_consecutive(dim=dim),
         torch.ones(2, 3, 4).unique(dim=dim),
@@ -151,7 +151,7 @@ def test_order_of_entries(both, dim):
 
 
 def test_unravel_index(both):
-    """The indices lie side by side."""
+    """Memory order of the indices."""
     both(lambda torch: (
         torch.unravel_index(torch.tensor([[3, 7, 9], [1, 2, 3]]), (3, 4)), torch.unravel_index(torch.tensor(5), (2, 2, 2)),
         torch.unravel_index(torch.tensor([], dtype=torch.int64), (3, 4)),
@@ -161,7 +161,7 @@ def test_unravel_index(both):
 @pytest.mark.parametrize("kind", ["int64", "int32", "uint8", "float16", "float64"])
 @pytest.mark.parametrize("value", [2**40, 2**32 + 3, 257, -1, 3.7, 1e10, -1e30])
 def test_numbers_beyond_the_boundaries_dtype(both, kind, value):
-    """Integers wrap."""
+    """Integers wrap around."""
     both(lambda torch: (
         torch.searchsorted(torch.arange(5).to(getattr(torch, kind)), value), torch.bucketize(value, torch.arange(5).to(getattr(torch, kind))),
     ))  # fmt: skip

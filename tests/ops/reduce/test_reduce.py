@@ -1,4 +1,4 @@
-"""Reductions against torch: values, NaN, dtypes, empty tensors, gradients, errors."""
+"""Reductions compared with torch: values, NaN, dtypes, empty tensors, gradients, errors."""
 from __future__ import annotations
 
 import numpy as np
@@ -41,14 +41,14 @@ def test_values_and_gradients(both, with_gradients, name):
     body = OPS[name]
     with_gradients(body, X)
     both(lambda torch: body(torch, torch.tensor(X.T.copy()).t()))
-    if name != "var_mean":  # torch's running mean turns an infinity into NaN, depending on where it stands
+    if name != "var_mean":  # torch's running mean turns an infinity into NaN, depending on its position
         both(lambda torch: body(torch, torch.tensor(NAN)))
 
 
 @pytest.mark.parametrize("name", OPS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(both, name, dtype):
-    """Every dtype that torch takes, or torch's error."""
+    """Every dtype that torch supports, or torch's error."""
     if dtype == "complex64" and name in ("all", "any", "nanmean"):
         return
     if dtype == "bool" and name in ("argmax", "argmin", "all", "any"):
@@ -61,7 +61,7 @@ def test_dtypes(both, name, dtype):
 
 @pytest.mark.parametrize("name", OPS)
 def test_small(both, name):
-    """0-d tensors, and what can be reduced of empty ones."""
+    """0-d tensors, and reductions that empty tensors support."""
     both(lambda torch: {
         "sum": torch.tensor(2.5).sum(0), "mean": torch.tensor(2.5).mean(0), "prod": torch.tensor(2.5).prod(0),
         "amax": torch.tensor(2.5).amax(0), "max": torch.tensor(2.5).max(0), "argmax": torch.tensor(2.5).argmax(0),
@@ -127,7 +127,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     message = "sum(): argument 'input' (position 1) must be Tensor, not str" if name == "not a tensor" else None
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)), message=message)
 
@@ -163,7 +163,7 @@ def test_gradients_of_products(dim, zeros, kind, both):
 @pytest.mark.parametrize("correction", [0, 1, 4, 7])
 @pytest.mark.parametrize("dim", [None, 0, -1, (0, 2)])
 def test_variance_in_one_piece(both, dim, correction, dtype):
-    """Values, layout and gradients, also where nothing is left of the count."""
+    """Values, layout and gradients, also if the count minus the correction is not positive."""
 
     def body(torch):
         x = (torch.arange(24.0, dtype=getattr(torch, dtype)) * 0.7).sin().reshape(2, 3, 4).requires_grad_()
@@ -211,7 +211,7 @@ def test_several_dimensions_for_one(both, name):
 
 @pytest.mark.parametrize("name", ["var_mean", "std_mean"])
 def test_means_that_run_past_infinity(both, name):
-    """Beside a variance torch carries the mean from one value to the next: what follows an infinite one makes it NaN."""
+    """With a variance torch updates the mean element by element: an element after an infinite one makes it NaN."""
 
     def body(torch):
         found = []

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes, differences and integrals, against torch."""
+"""Running sums, products and extremes, differences and integrals, compared with torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -39,7 +39,7 @@ def test_values_and_gradients(both, with_gradients, name):
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "diff"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(both, name, dtype):
-    """Integers add up in int64; half precision in float32."""
+    """Integers are summed in int64; half precision in float32."""
     if dtype == "complex64" and name in ("cummax", "cummin") or dtype == "bool" and name == "diff":
         return
 
@@ -51,7 +51,7 @@ def test_dtypes(both, name, dtype):
 
 
 def test_precision(both):
-    """A long sum of single precision is as exact as torch's."""
+    """A long sum in single precision is as accurate as torch's."""
     both(lambda torch: torch.full((100000,), 0.1).cumsum(0), rtol=1e-7)
 
 
@@ -102,7 +102,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
 
 
@@ -122,7 +122,7 @@ COMPLEX = [0j, 1 + 2j, -3 + 1j, complex("inf"), complex("-inf"), complex("nan"),
 
 @pytest.mark.parametrize("first", range(len(COMPLEX)))
 def test_logarithms_of_complex_sums(first, both):
-    """Infinite and missing numbers, next to each other."""
+    """Infinite numbers and NaN next to each other."""
 
     def body(torch):
         rows = [[COMPLEX[first], other, COMPLEX[first]] for other in COMPLEX]

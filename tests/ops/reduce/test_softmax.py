@@ -1,4 +1,4 @@
-"""softmax and log_softmax of small arrays and long ones, forward and backward, beside torch."""
+"""softmax and log_softmax of short and long arrays, forward and backward, compared with torch."""
 from __future__ import annotations
 
 from collections.abc import Callable

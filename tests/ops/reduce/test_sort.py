@@ -1,4 +1,4 @@
-"""Sorting, largest elements, medians, modes and quantiles, against torch."""
+"""Sorting, largest elements, medians, modes and quantiles, compared with torch."""
 from __future__ import annotations
 
 import math
@@ -36,7 +36,7 @@ UNIQUE_ONLY = {
 
 
 def flat(found):
-    """Named tuples as plain ones."""
+    """Return named tuples as plain ones."""
     return [tuple(item) if isinstance(item, tuple) else item for item in (found if isinstance(found, tuple) else (found,))]
 
 
@@ -140,7 +140,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
 
 
@@ -153,7 +153,7 @@ CHOSEN = {
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", CHOSEN)
 def test_chosen_values_are_no_views(both, name, turned):
-    """Each has the node of its operation, memory of its own, and a gradient that can be differentiated."""
+    """Each value has its operation's node, its own memory, and a gradient that can be differentiated."""
 
     def body(torch):
         x = (torch.arange(12.0, dtype=torch.float64) * 1.3).sin().reshape(3, 4).requires_grad_()
@@ -208,7 +208,7 @@ def _orders(torch, x, dim):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [4, 16, 17, 40, 130, 700])
 def test_equal_elements(both, dtype, length):
-    """They lie as torch's algorithms leave them."""
+    """Equal elements are in the order of torch's algorithms."""
     values = np.random.RandomState(length).randint(0, 6, (3, length))
     both(lambda torch: _orders(torch, torch.tensor(values).to(getattr(torch, dtype)), 1))
 
@@ -225,7 +225,7 @@ def test_equal_elements_along_dimensions(both, shape, dim):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
 def test_many_equal_elements(both, dtype):
-    """Whole numbers in one long row are sorted stably, upwards."""
+    """Integers in one long row are sorted stably, in ascending order."""
     values = np.random.RandomState(4).randint(0, 100, 40_000)
     both(lambda torch: (
         torch.tensor(values).to(getattr(torch, dtype)).argsort(), torch.tensor(values).to(getattr(torch, dtype)).argsort(descending=True),
@@ -234,7 +234,7 @@ def test_many_equal_elements(both, dtype):
 
 
 def test_equal_random_numbers(both):
-    """Single precision has 2^24 numbers between 0 and 1: 100,000 draws hold some twice, and a permutation made of them depends on it."""
+    """Single precision has 2^24 numbers in [0, 1): 100,000 draws have duplicates, and a permutation made of them depends on their order."""
     def body(torch):
         torch.manual_seed(0)
         return torch.rand(100_000).argsort()
@@ -243,7 +243,7 @@ def test_equal_random_numbers(both):
 
 
 def _killer(count):
-    """Numbers that make partitions about medians of three go deep (M. D. McIlroy, A killer adversary for quicksort, 1999)."""
+    """Return numbers for which median-of-three quicksort recurses deeply (M. D. McIlroy, A killer adversary for quicksort, 1999)."""
     values, state = [count] * count, {"solid": 0, "candidate": 0}
 
     def below(i, j):
@@ -278,7 +278,7 @@ def _killer(count):
 
 @pytest.mark.parametrize("count", [300, 9000])
 def test_deep_partitions(both, monkeypatch, count):
-    """Beyond a depth a heap sorts."""
+    """Below a certain depth heapsort is used."""
     values, deep = _killer(count), []
     sort, select = _order.sort_by_heap, _select.select_by_heap
     monkeypatch.setattr(_order, "sort_by_heap", lambda *args: (deep.append("sort"), sort(*args)))
@@ -330,7 +330,7 @@ def test_how_often_backward_goes(both, name, shape):
 @pytest.mark.parametrize("function", ["quantile", "nanquantile"])
 @pytest.mark.parametrize("q", [[0.5, 1.1], [-0.1, 0.5], [math.nan], [0.0, 1.0], [], 1.1, -1.0])
 def test_quantiles_outside_of_0_and_1(both, function, q):
-    """torch reads a vector of them on the CPU alone."""
+    """torch checks a vector of them on the CPU only."""
     if isinstance(q, list) and not all(0 <= one <= 1 for one in q) and mstorch.get_default_device().type != "cpu":
         pytest.skip("the values of a device are not read")
     both(lambda torch: getattr(torch, function)(torch.arange(4.0), torch.tensor(q) if isinstance(q, list) else q))

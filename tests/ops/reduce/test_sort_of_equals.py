@@ -1,4 +1,4 @@
-"""The order of equal elements in sorts and selections, for long rows, many rows, NaN, and under transformations: against torch."""
+"""The order of equal elements in sorts and selections of long rows, many rows, NaN, and under transforms, compared with torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -14,7 +14,7 @@ def drawn(seed, shape, kinds):
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("shape, kinds", [((20_000,), 2), ((20_000,), 900), ((3, 9000), 1), ((2, 140_000), 50), ((300, 70), 2), ((64, 200), 1)])
 def test_sorts_of_long_and_many_rows(both, dtype, shape, kinds):
-    """Long segments are partitioned one by one, short ones together, those of one value by a table."""
+    """Long segments are partitioned one by one, short ones together, segments of equal elements by a table."""
     values = drawn(0, shape, kinds)
     both(lambda torch: [torch.tensor(values).to(getattr(torch, dtype)).argsort(descending=down) for down in (False, True)])
 
@@ -22,7 +22,7 @@ def test_sorts_of_long_and_many_rows(both, dtype, shape, kinds):
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "float16"])
 @pytest.mark.parametrize("shape, ks", [((7, 900), (1, 3, 14, 15, 300, 900)), ((6000,), (1, 90, 94, 3000)), ((400, 20), (1, 5, 20))])
 def test_selections_of_long_and_many_rows(both, dtype, shape, ks):
-    """A heap finds few of many; a selection the others, in its own order if it is not to sort."""
+    """A heap selects few of many elements; quickselect the others, in its own order if they are not to be sorted."""
     values = drawn(1, shape, 40)
 
     def body(torch):
@@ -43,7 +43,7 @@ def test_unsorted_selections_without_equals(both, seed):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("length", [3, 16, 17, 40, 300, 5000])
 def test_not_a_number_and_zeros(both, dtype, length):
-    """Both zeros are equal, NaN equals NaN and is largest; for the mode NaN compares with nothing."""
+    """Zeros of both signs are equal; NaN equals NaN and is the largest; for the mode NaN equals nothing."""
     values = np.random.RandomState(length).choice([np.nan, 0.0, -0.0, 1.0, np.inf, -np.inf, 2.0], (3, length))
     values[2] = np.nan
 
@@ -67,7 +67,7 @@ def test_medians_of_nothing_but_nan(both, length):
 @pytest.mark.parametrize("count", [32767, 32768])
 @pytest.mark.parametrize("dtype", ["uint16", "uint32", "int16"])
 def test_sorts_by_digits(both, dtype, count):
-    """Vectors of many integers keep the order of equal ones, upwards; torch has no such sort of wide unsigned numbers."""
+    """Long vectors of integers are sorted stably in ascending order; torch has no such sort of wide unsigned integers."""
     values = drawn(2, count, 100)
     for down in (False, True):
         for stable in (False, True):
@@ -132,7 +132,7 @@ def test_compiled(both, down):
 @pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "median", "nanmedian", "mode"])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_gradients(both, name, dim):
-    """They go to the elements that were found."""
+    """Gradients go to the selected elements."""
     values = drawn(8, (50, 40), 3).astype(np.float64)
     if name == "nanmedian":
         values[:, 3] = values[5] = np.nan
@@ -148,7 +148,7 @@ def test_gradients(both, name, dim):
 
 @pytest.mark.parametrize("count", [5, 17, 60])
 def test_packed_sequences_of_equal_lengths(both, count):
-    """They are sorted as ``sort`` does it, down."""
+    """They are sorted in descending order, as by ``sort``."""
     lengths = drawn(9, count, 4) + 1
 
     def body(torch):

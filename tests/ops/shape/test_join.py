@@ -1,4 +1,4 @@
-"""Joining, repeating, reversing and rolling, against torch."""
+"""Joining, repeating, reversing and rolling, compared with torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -51,7 +51,7 @@ OF_ONE = {
 
 @pytest.mark.parametrize("name", OF_TWO)
 def test_two(both, with_gradients, name):
-    """Values, strides and gradients, of contiguous and of transposed tensors."""
+    """Values, strides and gradients of contiguous and of transposed tensors."""
     body = OF_TWO[name]
     with_gradients(body, X, Y.copy())
     if "vectors" not in name:
@@ -68,7 +68,7 @@ def test_one(both, with_gradients, name):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(both, dtype):
-    """Each dtype is moved exactly."""
+    """Every dtype is copied exactly."""
 
     def body(torch):
         x = torch.tensor(X).to(getattr(torch, dtype))
@@ -92,7 +92,7 @@ def test_promotion_and_out(both):
 
 
 def test_channels_last(both):
-    """Channels-last images join to one of the same format."""
+    """Channels-last images are joined in the same memory format."""
     def body(torch):
         x = torch.arange(48.0).reshape(2, 3, 2, 4).to(memory_format=torch.channels_last)
         return torch.cat([x, x], 1), torch.cat([x, x.contiguous()], 1)
@@ -101,7 +101,7 @@ def test_channels_last(both):
 
 
 def test_grid_default_warns_nothing_else(both):
-    """Without ``indexing`` the order is "ij"."""
+    """The default of ``indexing`` is "ij"."""
     both(lambda torch: torch.meshgrid(torch.arange(2), torch.arange(3)))
     both(lambda torch: torch.broadcast_shapes((2, 1), (3,), 1))
 
@@ -134,7 +134,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
 
 

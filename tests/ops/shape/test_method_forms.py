@@ -1,4 +1,4 @@
-"""Methods whose signature is not the function's, functions that torch has removed, those that a CPU lacks."""
+"""Methods whose signature differs from the function's, removed functions of torch, and functions that the CPU lacks."""
 from __future__ import annotations
 
 import inspect

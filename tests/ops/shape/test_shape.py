@@ -1,4 +1,4 @@
-"""Triangles, diagonals, splits, copies of views, in-place changes of a view, against torch."""
+"""Triangles, diagonals, splits, copies of views, in-place changes of a view, compared with torch."""
 from __future__ import annotations
 
 import numpy as np
@@ -33,7 +33,7 @@ OPS = {
 
 @pytest.mark.parametrize("name", OPS)
 def test_values_and_gradients(both, with_gradients, name):
-    """Values, strides and gradients, of contiguous and of transposed tensors."""
+    """Values, strides and gradients of contiguous and of transposed tensors."""
     body = OPS[name]
     if name in ("vander", "copies"):  # torch's own gradient of vander fails
         both(lambda torch: body(torch, torch.tensor(X)))
@@ -46,7 +46,7 @@ def test_values_and_gradients(both, with_gradients, name):
 @pytest.mark.parametrize("name", ["tril", "diag", "diag_embed", "diagonal_scatter", "slice_scatter", "tensor_split"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(both, name, dtype):
-    """Each dtype is moved exactly."""
+    """Every dtype is copied exactly."""
     if dtype == "bool" and "scatter" in name:
         return
     both(lambda torch: OPS[name](torch, torch.tensor(X).to(getattr(torch, dtype))))
@@ -67,7 +67,7 @@ def test_batches(both):
 
 
 def test_views_changed_in_place(both):
-    """t_, transpose_, squeeze_ and the like show another part of the same storage."""
+    """t_, transpose_, squeeze_ and similar methods change the shape of the tensor over the same storage."""
 
     def body(torch):
         x = torch.tensor(X)
@@ -86,7 +86,7 @@ def test_views_changed_in_place(both):
 
 
 def test_fill_diagonal(both):
-    """The main diagonal, of tall matrices on demand again and again."""
+    """The main diagonal; with ``wrap`` it starts again in tall matrices."""
     both(lambda torch: (torch.zeros(3, 3).fill_diagonal_(2), torch.zeros(7, 3).fill_diagonal_(5, wrap=True)))
     both(lambda torch: (torch.zeros(7, 3).fill_diagonal_(5), torch.zeros(2, 4).fill_diagonal_(1, True)))
     both(lambda torch: torch.zeros(3, 3, 3).fill_diagonal_(1.5))
@@ -141,5 +141,5 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))

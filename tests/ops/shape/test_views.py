@@ -1,4 +1,4 @@
-"""Views against torch: shapes, strides, shared writes, gradients, errors."""
+"""Views compared with torch: shapes, strides, shared writes, gradients, errors."""
 from __future__ import annotations
 
 import numpy as np
@@ -67,7 +67,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(both, name):
-    """torch's error types and words."""
+    """Errors have torch's classes and messages."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(CUBE)))
 
 
@@ -95,7 +95,7 @@ KEYS = {
 
 
 def _histories(tensor):
-    """The names of the nodes that made a tensor, along the first operands."""
+    """Return the names of the nodes that made a tensor, along the first operands."""
     node, found = tensor.grad_fn, []
     while node is not None:
         found.append(node.name().split("::")[-1])
@@ -103,10 +103,10 @@ def _histories(tensor):
     return found
 
 
-# A device fills where a mask holds by one kernel, whose node has the mask and the value before the tensor.
+# A device fills under a mask with one kernel, whose node has the mask and the value before the tensor.
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.on_the_cpu) if "mask" in name else name for name in KEYS])
 def test_a_key_is_the_nodes_that_torch_makes_of_it(both, name):
-    """Whole slices within a key make none."""
+    """A full slice in a key adds no node."""
 
     def body(torch):
         x = torch.arange(120.0).sub(60).reshape(4, 5, 6).requires_grad_()

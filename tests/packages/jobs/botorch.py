@@ -20,7 +20,7 @@ def job_optimisation():
     found = [UpperConfidenceBound(model, beta=0.1)(new), LogExpectedImprovement(model, y.max())(new), qLogExpectedImprovement(model, y.max())(new)]
     candidate, value = optimize_acqf(UpperConfidenceBound(model, beta=0.1), bounds=bounds, q=1, num_restarts=3, raw_samples=16)
     posterior = model.posterior(new[:, 0])
-    # An optimiser in double precision ends where its last bits lead.
+    # The last bits decide where an optimizer in double precision ends.
     return [torch.round(one, decimals=2) for one in (*found, candidate, value, posterior.mean, posterior.variance)]
 
 

@@ -21,7 +21,7 @@ def job_network():
     torch.manual_seed(0)
     gate = nn.Gate("4x0e", [torch.tanh], "2x0e", [torch.sigmoid], "2x1o")
     net = torch.nn.ModuleList([o3.Linear("3x0e+2x1o", gate.irreps_in), gate, nn.BatchNorm(gate.irreps_out), nn.FullyConnectedNet([3, 8, 1], torch.relu)])
-    x, optimizer, losses = o3.Irreps("3x0e+2x1o").randn(6, -1), torch.optim.SGD(net.parameters(), 1e-2), []  # of Adam, gradients that are rounding alone would become steps
+    x, optimizer, losses = o3.Irreps("3x0e+2x1o").randn(6, -1), torch.optim.SGD(net.parameters(), 1e-2), []  # Adam enlarges rounding errors
     for _ in range(3):
         hidden = net[2](net[1](net[0](x)))
         loss = (hidden.square().sum() + net[3](x[:, :3]).square().sum()) / 6

@@ -8,7 +8,7 @@ from sentence_transformers.models import Pooling, Transformer
 from setfit import SetFitModel, Trainer, TrainingArguments
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-datasets.arrow_dataset.generate_fingerprint = lambda rows: "rows"  # which some releases of dill make fail
+datasets.arrow_dataset.generate_fingerprint = lambda rows: "rows"  # which some releases of dill break
 
 
 def job_few_shots():

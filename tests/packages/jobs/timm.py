@@ -18,7 +18,7 @@ def _model(name, kind=torch.float32, size=32, **options):
 
 
 def job_resnet():
-    # One of its last activations is zero but for rounding: in single precision the processor decides on which side of ReLU it lies.
+    # One of its last activations is zero up to rounding: in single precision the processor decides its sign before ReLU.
     return _model("resnet10t", torch.float64, size=96)
 
 
@@ -27,7 +27,7 @@ def job_vit():
 
 
 def job_efficientnet():
-    # Its last batch norms see two values here, and the last bit of single precision decides which sign comes out.
+    # Its last batch norms see two values here, and the last bit of single precision decides which sign results.
     return _model("efficientnet_lite0", torch.float64)
 
 

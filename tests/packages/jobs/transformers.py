@@ -62,7 +62,7 @@ def job_bert():
 
 
 def job_bert_int8():
-    """Every linear layer with weights of eight bits, its input quantized at each call."""
+    """Every linear layer has 8-bit weights, and quantizes its input at each call."""
     config = BertConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48)
     model = BertForSequenceClassification(config).eval()
     quantized = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)

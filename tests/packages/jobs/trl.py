@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-datasets.arrow_dataset.generate_fingerprint = lambda rows: "rows"  # which some releases of dill make fail
+datasets.arrow_dataset.generate_fingerprint = lambda rows: "rows"  # which some releases of dill break
 COMMON = {
     "output_dir": "out", "learning_rate": 1e-2, "logging_steps": 1, "save_strategy": "no", "report_to": [], "use_cpu": True, "bf16": False, "seed": 7,
     "disable_tqdm": True, "gradient_checkpointing": False, "num_train_epochs": 1,

@@ -34,7 +34,7 @@ def job_flows():
 
 def job_continuous_flow():
     torch.manual_seed(0)
-    flow = zuko.flows.CNF(2, hidden_features=[8]).double()  # the steps of the solver hang on rounding
+    flow = zuko.flows.CNF(2, hidden_features=[8]).double()  # the solver's steps depend on rounding
     loss = -flow().log_prob(torch.randn(4, 2).double()).mean()
     loss.backward()
     return loss, [p.grad for p in flow.parameters()]

@@ -1,4 +1,4 @@
-"""DataLoader and the collate functions against torch's: batches, draws, errors, warnings."""
+"""DataLoader and the collate functions compared with torch's: batches, draws, errors, warnings."""
 
 import collections
 import warnings
@@ -195,7 +195,7 @@ def test_no_worker_info_here():
 
 
 class Frozen(collections.abc.Mapping):
-    """A mapping that cannot be written to, and not made from a dict."""
+    """A mapping that is immutable and cannot be constructed from a dict."""
 
     def __init__(self, a, b):
         self.items_ = {"a": a, "b": b}
@@ -288,7 +288,7 @@ def test_workers_fetch_ahead():
 
 @pytest.mark.parametrize("name", ["plain", "subset", "nested subset", "subclass", "transposed", "tracked", "negative", "out of range", "map"])
 def test_rows_of_a_tensor_dataset(name):
-    """Batches of rows that are read at once are what ``default_collate`` makes of the samples."""
+    """Batches of rows that are read at once equal the samples collated by ``default_collate``."""
 
     def body(t, d):
         x = t.arange(60.0).reshape(10, 2, 3)

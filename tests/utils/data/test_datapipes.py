@@ -1,4 +1,4 @@
-"""Pipes beside torch's: functional forms, one live iterator, snapshots, graphs, pickling, loaders over them."""
+"""Datapipes compared with torch's: functional forms, one live iterator, snapshots, graphs, pickling, loaders over them."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""Datasets and random_split against torch's."""
+"""Datasets and random_split compared with torch's."""
 
 import warnings
 
@@ -11,7 +11,7 @@ LIBRARIES = (mstorch, reference)
 
 
 def _both(body):
-    """Run one body with both libraries; the results, or the errors' types and messages, are equal."""
+    """Run one body with both libraries; assert that the results, or the errors' classes and messages, are equal."""
     outcomes = []
     for torch in LIBRARIES:
         try:

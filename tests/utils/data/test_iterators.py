@@ -1,4 +1,4 @@
-"""Iterators of loaders as packages derive theirs from them (torchdata's loaders that can be continued)."""
+"""Iterators of loaders, and packages' subclasses of them (torchdata's loaders that can be resumed)."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Samplers against torch's: the indices, and the state of the generators after them."""
+"""Samplers compared with torch's: the indices, and the generators' states after them."""
 
 import pytest
 import torch as reference
@@ -20,7 +20,7 @@ def _both(body):
 
 
 def _drawn(torch, make, own):
-    """Return two iterations, the lengths, and the states of the default and of an own generator."""
+    """Return two iterations, the lengths, and the states of the default generator and of a given one."""
     torch.manual_seed(11)
     generator = torch.Generator().manual_seed(5)
     sampler = make(torch.utils.data, generator if own else None)

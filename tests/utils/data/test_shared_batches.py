@@ -1,4 +1,4 @@
-"""Batches that workers send in shared memory: values, what is kept, what is given back, views, and what no part has room for."""
+"""Batches that workers send in shared memory: values, batches that are kept or freed, views, and batches that do not fit."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ from mstorch.utils.data import _shared
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*multi-threaded.*fork")]
 LIBRARIES = (mstorch, reference)
-ELEMENTS = 40_000  # of float32: a sample is larger than what goes by the pipe
+ELEMENTS = 40_000  # of float32: a sample is too large to be sent through the pipe
 
 
 class Filled:
@@ -56,7 +56,7 @@ def test_batches(kind, options):
 
 
 def test_batches_that_are_kept_stay_as_they_are(monkeypatch):
-    """With room for five batches, and every second one kept, changed and read much later."""
+    """There is room for five batches; every second one is kept, changed and read much later."""
     monkeypatch.setattr(_shared, "SIZE", 5 * 2 * 4 * ELEMENTS)
     loader = mstorch.utils.data.DataLoader(Filled(mstorch, 60), 2, num_workers=2, persistent_workers=True)
     for _ in range(2):
@@ -80,7 +80,7 @@ def test_parts_are_used_again():
 
 
 class Sized(Filled):
-    """Batches of what the worker holds in memory that is its own, in MB."""
+    """Batches that contain the size of the worker's private memory in MB."""
 
     def __getitem__(self, index):
         with open("/proc/self/status") as file:
@@ -163,7 +163,7 @@ def test_no_address_space_for_a_block(monkeypatch):
 
 
 def test_parts_of_a_block():
-    """Parts never overlap, hold what was put there, and all of the block is free at the end."""
+    """Parts never overlap, hold their data, and leave the whole block free at the end."""
     draw = random.Random(0)
     outbox = _shared.Outbox(untyped_over(_shared.Block(1 << 22)))
     held = {}

@@ -1,4 +1,4 @@
-"""DataLoader with worker processes against torch's: batches, order, seeds, errors.
+"""DataLoader with worker processes compared with torch's: batches, order, seeds, errors.
 
 Spawned workers import this module, so all that they use is at its top and knows its library by name.
 """
@@ -31,7 +31,7 @@ class Numbers:
 
 
 class Named(Numbers):
-    """A dataset that knows its library."""
+    """A dataset that holds the name of its library."""
 
     extra = ()
 
@@ -45,7 +45,7 @@ class Named(Numbers):
 
 
 class Tensors(Named):
-    """Samples that a worker computes with the library's own operations."""
+    """A dataset whose samples a worker computes with the library's operations."""
 
     def __getitem__(self, index):
         x = self.torch.arange(40.0).reshape(10, 4)
@@ -70,7 +70,7 @@ class Init:
 
 def _share(torch):
     info = torch.utils.data.get_worker_info()
-    # The first worker has much more to give than the second.
+    # The first worker has far more samples than the second.
     return iter(range(info.id * 100, info.id * 100 + (9 if info.id == 0 else 3)))
 
 
@@ -85,7 +85,7 @@ class TheirShares(reference.utils.data.IterableDataset):
 
 
 class Slow(Numbers):
-    """The first sample takes as long as is said."""
+    """A dataset whose first sample takes a given time."""
 
     def __init__(self, n, seconds):
         super().__init__(n)
@@ -269,7 +269,7 @@ def test_contexts():
 
 
 def test_workers_are_forks():
-    """Local classes and functions go into a worker as they are, and nothing is imported anew."""
+    """Local classes and functions are available in a worker, and nothing is imported again."""
     for torch in LIBRARIES:
 
         class Local(torch.utils.data.Dataset):
@@ -300,7 +300,7 @@ def test_an_iterable_dataset_shares_its_samples_out():
 
 
 class Waits(mstorch.utils.data.Dataset):
-    """Samples whose kernels wait for threads that a forked process does not have."""
+    """A dataset whose kernels wait for threads that a forked process lacks."""
 
     def __init__(self, function):
         self.function = function

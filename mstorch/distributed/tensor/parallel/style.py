@@ -33,7 +33,7 @@ def _handed_out(value: Tensor, layout: Any, local: bool, mesh: DeviceMesh) -> An
 
 
 def _map_with_layouts(values: Any, layouts: Any, function: Callable[[Any, Any], Any]) -> Any:
-    """Apply ``function`` to each value with its layout. Raise ValueError if their numbers differ."""
+    """Apply ``function`` to each value with its layout. Raise ValueError unless there are as many layouts as values."""
     if layouts is None:
         return values
     layouts = layouts if isinstance(layouts, tuple) else (layouts,)

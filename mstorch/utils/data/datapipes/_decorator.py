@@ -55,7 +55,7 @@ class guaranteed_datapipes_determinism(Block):
 class non_deterministic:
     """Class decorator that marks a datapipe as non-deterministic, always or if a function of its arguments returns True.
 
-    Raises TypeError for other classes than IterDataPipe, and when such a datapipe is constructed under
+    Raises TypeError for classes other than IterDataPipe, and when such a datapipe is constructed under
     ``guaranteed_datapipes_determinism``.
     """
 
