@@ -62,14 +62,14 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_says_what_it_is(page: Path) -> None:
+def test_every_block_names_its_language(page: Path) -> None:
     assert not unfenced(page)
     assert page.read_text("utf-8").count("\n```") == 2 * len(blocks(page))
     for block in blocks(page):
         assert block.language in LANGUAGES, (block.page, block.line)
 
 
-def test_what_is_not_run_is_counted() -> None:
+def test_commands_that_are_not_run_are_counted() -> None:
     for pattern, (count, _) in LEFT_OUT.items():
         assert len([1 for command, _ in SHELL if re.fullmatch(pattern, command)]) == count, pattern
     assert len(SHELL) - len([1 for command, _ in SHELL if reason(command)]) > 40

@@ -175,7 +175,7 @@ def test_code_and_env(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["numpy", "mindspore"])
-def test_env_without_what_mstorch_needs(module, tmp_path):
+def test_env_without_the_packages_that_mstorch_needs(module, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         f"import sys\nclass Blocks:\n    def find_spec(self, name, path=None, target=None):\n        if name == {module!r}:\n"
         f"            raise ModuleNotFoundError('No module named {module}', name={module!r})\nsys.meta_path.insert(0, Blocks())\n"

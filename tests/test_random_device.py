@@ -111,7 +111,7 @@ def test_exponential_numbers_are_positive_and_finite(extreme: Any, dtype: str) -
 
 
 @pytest.mark.parametrize("replacement", [True, False])
-def test_what_has_no_weight_is_never_drawn(extreme: Any, replacement: bool) -> None:
+def test_elements_of_zero_weight_are_never_drawn(extreme: Any, replacement: bool) -> None:
     weights = mstorch.tensor([[0.0, 0.5, 0.0, 0.5], [1e-30, 0.0, 0.0, 2.0]])
     found = mstorch.multinomial(weights, 2, replacement, generator=extreme)
     assert bool((weights.gather(1, found) > 0).all())

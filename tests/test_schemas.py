@@ -88,7 +88,7 @@ def test_custom_operators_tell_theirs() -> None:
 
 
 @pytest.mark.parametrize("text", ["a::b", "a::b(", "a::b(Tensor x)", "a::b(Foo x) -> Tensor", ""])
-def test_what_is_no_schema(text: str) -> None:
+def test_texts_that_are_not_schemas(text: str) -> None:
     for library in (torch, mstorch):
         with pytest.raises(RuntimeError):
             library._C.parse_schema(text)

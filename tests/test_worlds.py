@@ -177,7 +177,7 @@ def questions() -> Iterator[Question]:
             yield from _questions_of(ast.parse(path.read_text()), path.relative_to(PACKAGE).as_posix())
 
 
-def test_nobody_above_asks_where_elements_live() -> None:
+def test_no_code_above_the_kinds_of_memory_tests_where_elements_are() -> None:
     wrong = [
         f"mstorch/{question.path}:{question.line} {question.function}: {question.text}"
         for question in questions() if f"{question.path}:{question.function}" not in EXCEPTIONS

@@ -88,7 +88,7 @@ def test_float16(both):
     both(body, rtol=1e-3, atol=1e-3)
 
 
-def test_mixed_halves(both):
+def test_mixed_half_precision(both):
     def body(t):
         with t.autocast("cpu"):
             t.cat([some(t, 2).half(), some(t, 2).bfloat16()])

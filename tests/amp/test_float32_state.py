@@ -65,7 +65,7 @@ def test_state_stays_float32(both: Both, name: str, half: str) -> None:
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", [name for name in LAYERS if name.startswith(("BatchNorm", "InstanceNorm"))])
-def test_statistics_of_halves_have_the_digits_of_single_precision(both: Both, name: str, half: str) -> None:
+def test_statistics_of_half_precision_are_computed_in_single_precision(both: Both, name: str, half: str) -> None:
     make, shape = LAYERS[name]
     drawn = (np.random.RandomState(1).randn(*shape) * 3 + 7).astype(np.float32)
 

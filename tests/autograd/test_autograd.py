@@ -393,7 +393,7 @@ def test_gradients_at_an_edge_are_checked(both: Callable[..., Any], shape: tuple
     both(body)
 
 
-def test_a_function_returns_what_it_wrote(both: Callable[..., Any]) -> None:
+def test_a_function_must_return_the_tensor_that_it_marked_dirty(both: Callable[..., Any]) -> None:
     def body(torch: Any) -> Any:
         class Add(torch.autograd.Function):
             @staticmethod

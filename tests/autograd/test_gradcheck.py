@@ -80,7 +80,7 @@ def test_complex_inputs_and_what_the_function_closes_over(fast_mode: bool) -> No
 
 @pytest.mark.parametrize("gradient", ["scaled", "constant", "random", "larger"])
 @pytest.mark.parametrize("fast_mode", [True, False])
-def test_wrong_backwards_beside_torch(gradient: str, fast_mode: bool) -> None:
+def test_wrong_backwards_as_in_torch(gradient: str, fast_mode: bool) -> None:
     texts = []
     for library in (real_torch, torch):
         draws = iter(range(10_000))

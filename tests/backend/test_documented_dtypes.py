@@ -52,7 +52,7 @@ def test_no_row_that_nobody_saw_compute_says_all_without_a_page() -> None:
 
 
 @pytest.mark.slow
-def test_a_dtype_without_a_kernel_is_computed_on_the_cpu_and_said() -> None:
+def test_a_dtype_without_a_kernel_is_computed_on_the_cpu_with_a_warning() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MSTORCH_FAKE_DEVICE": "Ascend"}
     done = warm.done("-c", FALLS_BACK, environment=environment)
     assert done.returncode == 0, done.stderr[-2000:]

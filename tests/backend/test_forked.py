@@ -143,5 +143,5 @@ def test_training(computed: dict[str, Any]) -> None:
     _same(computed["gradients"], _gradients(torch), "parameters")
 
 
-def test_what_has_no_kernel_says_so(computed: dict[str, Any]) -> None:
+def test_an_operator_without_a_host_kernel_raises(computed: dict[str, Any]) -> None:
     assert "has no host kernel, and MindSpore's cannot run in a forked process" in computed["refused"]

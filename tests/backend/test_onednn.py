@@ -38,7 +38,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("left", LAYOUTS)
-def test_products_of_operands_as_they_lie(left, right):
+def test_products_of_operands_with_their_own_strides(left, right):
     for lead in ((), (3,), (1, 2), (2, 1, 1, 1, 2)):
         a, b = values(0, *lead, 70, 90), values(1, *lead, 90, 65)
 

@@ -30,7 +30,7 @@ def test_tested_releases(version: str) -> None:
         ("2.10.0", "3.0.0", "numpy>=1.26,<2"),
     ],
 )
-def test_untested_releases_say_what_to_install(mindspore: str | None, numpy: str, words: str) -> None:
+def test_untested_releases_name_the_version_to_install(mindspore: str | None, numpy: str, words: str) -> None:
     with pytest.raises(ImportError, match=words.replace("(", r"\(")):
         runtime.check_versions(mindspore, numpy)
 

@@ -31,7 +31,7 @@ def _names(tree: ast.AST, room: str) -> set[str]:
 
 
 @pytest.mark.parametrize("room", ["mint", "ops"])
-def test_mindspore_has_what_the_rows_name(room: str) -> None:
+def test_mindspore_has_the_names_of_the_rows(room: str) -> None:
     module = getattr(mindspore, room)
     missing = {
         f"{path.name}: {room}.{name}"

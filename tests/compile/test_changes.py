@@ -191,7 +191,7 @@ def test_functions_that_never_run_are_no_concern() -> None:
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
 
 
-def test_what_others_do_makes_no_graph() -> None:
+def test_changes_of_other_objects_cause_no_new_graph() -> None:
     """New layers, hooks and gradients of other modules, and time that passes do not cause a new graph."""
 
     class Net(torch.nn.Module):

@@ -155,7 +155,7 @@ def test_the_older_form_warns() -> None:
     assert found.graph_count == 1 and found.graph_break_count == 0
 
 
-def test_what_the_function_raises_is_raised() -> None:
+def test_errors_of_the_function_are_raised() -> None:
     def wrong(x: Any) -> Any:
         raise KeyError("x")
 

@@ -80,7 +80,7 @@ def test_modules_and_modes_get_graphs_of_their_own() -> None:
     assert len(graphs(compiled)) == 4 and None not in graphs(compiled), "known again"
 
 
-def test_dropout_draws_torchs_masks_anew_in_each_call() -> None:
+def test_dropout_draws_torchs_masks_in_each_call() -> None:
     def outputs(torch: Any, compiled: bool) -> list[Any]:
         torch.manual_seed(3)
         model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Dropout(0.5))

@@ -21,7 +21,7 @@ def test_a_weight_as_bytes() -> None:
     both(body)
 
 
-def test_a_weight_of_halves() -> None:
+def test_a_half_precision_weight() -> None:
     def body(torch: Any) -> Any:
         warnings.simplefilter("ignore")
         packed = torch.fbgemm_pack_gemm_matrix_fp16(_weight(torch))
@@ -40,7 +40,7 @@ def test_a_sparse_copy_of_another_size(shape: tuple[int, ...]) -> None:
     both(body)
 
 
-def test_what_dir_names_is_there() -> None:
+def test_every_name_of_dir_is_an_attribute() -> None:
     def body(torch: Any) -> Any:
         tensor = torch.ones(2)
         return [name for name in dir(tensor) if name != "imag" and not hasattr(tensor, name)]
@@ -58,7 +58,7 @@ def test_hooks_that_are_set() -> None:
     both(body)
 
 
-def test_full_of_complex_numbers_beside_halves() -> None:
+def test_full_of_complex_numbers_with_half_precision() -> None:
     def body(torch: Any) -> Any:
         before = torch.get_default_dtype()
         try:

@@ -33,7 +33,7 @@ def _accepted(library, function, word):
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_what_torch_takes_by_a_word(face):
+def test_keywords_that_torch_refuses(face):
     seen, wrong = 0, []
     theirs, ours = _at(real_torch, face), _at(mstorch, face)
     for name, function in sorted(vars(theirs).items()):

@@ -517,7 +517,7 @@ def test_subclasses_with_slots(both):
     both(body)
 
 
-def test_stubs_ask_for_what_their_functions_need():
+def test_stubs_require_the_arguments_of_their_functions():
     stubs = mstorch.overrides.get_testing_overrides()
     for function in (mstorch.lu_solve, mstorch.remainder, mstorch.Tensor.xlogy):
         with pytest.raises(TypeError):

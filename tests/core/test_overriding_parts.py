@@ -38,7 +38,7 @@ def test_tuples_lists_and_dicts_may_override(both):
     both(body)
 
 
-def test_endless_recursion_is_told_as_such():
+def test_endless_recursion_raises_recursion_error():
     """Endless recursion raises RecursionError; torch's native stack overflows before Python's limit is reached."""
 
     class Again:

@@ -78,7 +78,7 @@ def test_numpy_errors(both: Callable[..., Any]) -> None:
     both(lambda torch: torch.from_numpy(np.zeros(3, ">f4")), message="byte order")
 
 
-def test_a_write_to_what_backward_needs_is_refused(both: Callable[..., Any]) -> None:
+def test_a_write_to_a_saved_tensor_is_refused(both: Callable[..., Any]) -> None:
     def body(torch: Any) -> Any:
         weight = torch.ones(3, requires_grad=True)
         buffer = torch.arange(3.0)

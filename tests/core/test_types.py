@@ -149,7 +149,7 @@ def test_named_conversions(both: Callable[..., Any]) -> None:
 
 
 @pytest.mark.on_the_cpu
-def test_to_keeps_what_needs_no_change() -> None:
+def test_to_returns_self_without_a_change() -> None:
     tensor = mstorch.zeros(2)
     assert tensor.to(mstorch.float32) is tensor and tensor.to("cpu") is tensor and tensor.float() is tensor
     assert tensor.to(mstorch.float32, copy=True) is not tensor and tensor.to(tensor) is tensor

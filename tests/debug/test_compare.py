@@ -158,7 +158,7 @@ print('went on')
     assert ended.stderr.count("torch.exp differs") == ended.stderr.count("torch.log differs") == 1
 
 
-def test_what_agrees_is_silent(tmp_path: Path) -> None:
+def test_equal_results_print_nothing(tmp_path: Path) -> None:
     program = """
 from mstorch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(1)
@@ -226,7 +226,7 @@ def test_a_digits_run_is_silent() -> None:
     assert ended.returncode == 0 and ended.stderr == "" and "epoch  1" in ended.stdout, ended.stderr
 
 
-def test_without_torch_the_import_says_what_is_missing(tmp_path: Path) -> None:
+def test_without_torch_the_import_names_the_missing_package(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -S \"$@\"\n")
     python.chmod(0o755)

@@ -134,7 +134,7 @@ def test_another_process_reads_a_program(tmp_path: pathlib.Path) -> None:
     np.testing.assert_allclose(mstorch.load(paths[2]).numpy(), _tensors(network(*args))[0].detach().numpy(), 1e-5, 1e-6)
 
 
-def test_what_has_no_graph_says_so(tmp_path: pathlib.Path) -> None:
+def test_a_program_without_a_graph_raises(tmp_path: pathlib.Path) -> None:
     flexible = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),), dynamic_shapes=({0: mstorch.export.Dim.AUTO},))
     assert flexible.module()(mstorch.ones(5)).shape == (5,)
     with pytest.raises(NotImplementedError, match="sizes may vary"):

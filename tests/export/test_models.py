@@ -21,7 +21,7 @@ def test_networks_of_the_examples_are_exported_loaded_traced_and_faked() -> None
         assert models.failures(said) == {}, name
 
 
-def test_a_step_that_fails_is_told() -> None:
+def test_a_failing_step_is_reported() -> None:
     good = {"eager": "", "export": "", "make_fx": "", "fake": ""}
     said = {"torch": {**good, "fake": "refused"}, "mstorch": {**good, "make_fx": "other", "fake": "other"}, "reader": {"loaded": "no file"}}
     assert models.failures(said) == {"make_fx": "other", "loaded": "no file"}

@@ -83,7 +83,7 @@ def test_scans_of_trees() -> None:
     lambda torch, scan: scan(_linear, torch.rand(3, 4), 0, 1, combine_mode="generic"),
     lambda torch, scan: scan(_linear, torch.rand(3, 4), 0, combine_mode="other"),
 ])
-def test_what_associative_scans_refuse(call: Any) -> None:
+def test_associative_scans_raise_torchs_errors(call: Any) -> None:
     both(lambda torch: call(torch, _named(torch, "associative_scan")))
 
 
@@ -96,5 +96,5 @@ def test_what_associative_scans_refuse(call: Any) -> None:
     lambda torch, scan: scan(_step, 1.0, torch.rand(3, 2)),
     lambda torch, scan: scan(_step, torch.zeros(2), torch.rand(3, 2), dim=4),
 ])
-def test_what_scans_refuse(call: Any) -> None:
+def test_scans_raise_torchs_errors(call: Any) -> None:
     both(lambda torch: call(torch, _named(torch, "scan")))

@@ -261,7 +261,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_transforms_refuse(name, both):
+def test_transforms_raise_torchs_errors(name, both):
     both(lambda t: REFUSED[name](t, t.ones(2)))
 
 

@@ -203,7 +203,7 @@ def test_draws_in_place(both):
 
 @pytest.mark.parametrize("text", ["z * 2", "2 + z", "z / 2", "z ** 2", "z > 0", "z + z", "z * y", "y * z", "z % 2", "z - 1", "z.maximum(y)", "z.pow(y)"])
 @pytest.mark.parametrize("shape", [(0,), (0, 2)])
-def test_no_slices_beside_a_number(text, shape, both):
+def test_vmap_of_empty_dimensions_with_a_number(text, shape, both):
     def body(torch):
         y = torch.tensor(2.0)
         return torch.vmap(lambda z: eval(text, {"z": z, "y": y}))(torch.ones(shape))

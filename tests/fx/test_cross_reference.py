@@ -34,7 +34,7 @@ def _defined(torch: Any, name: str) -> Any:
     return library
 
 
-def test_what_fake_tensors_tell_otherwise_is_refused(both: Both) -> None:
+def test_a_mismatch_with_fake_tensors_raises(both: Both) -> None:
     def body(torch: Any) -> Any:
         library = _defined(torch, "crossed")
         try:
@@ -46,7 +46,7 @@ def test_what_fake_tensors_tell_otherwise_is_refused(both: Both) -> None:
     both(body, message="found mismatched tensor metadata: Shapes")
 
 
-def test_what_is_ignored_is_not_compared(both: Both) -> None:
+def test_ignored_names_are_not_compared(both: Both) -> None:
     def body(torch: Any) -> Any:
         library = _defined(torch, "uncrossed")
         with _mode(torch, lambda function: function.namespace == "uncrossed"):
@@ -73,7 +73,7 @@ WAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_register_fake_says_is_what_fake_tensors_tell(both: Both, way: str) -> None:
+def test_fake_tensors_use_register_fake(both: Both, way: str) -> None:
     def body(torch: Any) -> Any:
         made = WAYS[way](torch)
         name = "faked_library" if way == "library" else "faked_custom"
@@ -89,7 +89,7 @@ def test_what_register_fake_says_is_what_fake_tensors_tell(both: Both, way: str)
     both(body)
 
 
-def test_an_operator_of_the_cpu_alone_tells_nothing(both: Both) -> None:
+def test_an_operator_of_the_cpu_alone_does_not_warn(both: Both) -> None:
     def body(torch: Any) -> Any:
         library = torch.library.Library("unfaked", "DEF")
         library.define("f(Tensor x) -> Tensor")

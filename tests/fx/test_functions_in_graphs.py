@@ -144,7 +144,7 @@ def test_lengths_and_masks_that_decide_are_not_read(call: Function) -> None:
 
 @pytest.mark.on_the_cpu
 @pytest.mark.parametrize("name", ["silu", "mish", "hardswish", "hardsigmoid", "attention in groups", "floor of a quotient", "remainder"])
-def test_what_had_no_operator_is_torchs(name: str) -> None:
+def test_composite_functions_are_traced_as_in_torch(name: str) -> None:
     functional = {library: library.nn.functional for library in (torch, mstorch)}
     calls: dict[str, Function] = {
         "attention in groups": lambda library, q, k: functional[library].scaled_dot_product_attention(q, k, k, enable_gqa=True),

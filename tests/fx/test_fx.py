@@ -81,7 +81,7 @@ def _loop(x):
 @pytest.mark.parametrize("function", [
     lambda x: x if x else -x, _loop, len, lambda x: 3 in x, lambda x: dict(**x), lambda x: x.add({x: 1}),
 ], ids=range(6))  # fmt: skip
-def test_what_cannot_be_traced(function):
+def test_functions_that_cannot_be_traced(function):
     both(lambda torch: torch.fx.symbolic_trace(lambda x: function(x)).code)
 
 
@@ -94,7 +94,7 @@ def test_concrete_arguments():
     both(lambda torch: torch.fx.symbolic_trace(lambda x, y: x if y else -x, concrete_args={"y": False})(torch.ones(2), False))
 
 
-def test_tensors_beside_proxies():
+def test_tensors_with_proxies():
     def body(torch):
         made = torch.fx.symbolic_trace(lambda x: (torch.ones(2) - x) / torch.full((2,), 2.0) + torch.linalg.norm(x) * torch.ones(2).add(x))
         return made(torch.arange(2.0)), sorted(made._buffers)

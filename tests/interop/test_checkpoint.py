@@ -144,7 +144,7 @@ def test_names_of_the_users_own(tmp_path: pathlib.Path) -> None:
         assert sorted(mindspore.load_checkpoint(str(tmp_path / "b.ckpt"))) == ["0.bias", "0.weight", "2.bias", "2.weight"]
 
 
-def test_what_does_not_fit(tmp_path: pathlib.Path) -> None:
+def test_missing_and_unexpected_keys(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "a.ckpt"
     mindspore.save_checkpoint(msnn.SequentialCell(msnn.Dense(4, 3), msnn.Dense(3, 2)), str(path))
     small = nn.Sequential(nn.Linear(4, 3))

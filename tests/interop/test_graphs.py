@@ -81,7 +81,7 @@ def test_an_exported_graph_gives_the_same_outputs(name: str, tmp_path: pathlib.P
             np.testing.assert_allclose(one.asnumpy(), want, rtol=1e-6, atol=1e-6)
 
 
-def test_what_cannot_be_exported(tmp_path: pathlib.Path) -> None:
+def test_exports_that_are_refused(tmp_path: pathlib.Path) -> None:
     x = torch.rand(4, 3)
     for net, words in (
         (nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), r"changes its buffers or parameters; call eval\(\) first"),
@@ -107,7 +107,7 @@ def test_an_export_changes_nothing(tmp_path: pathlib.Path) -> None:
     assert all(p.grad is not None for p in net.parameters())
 
 
-def test_mindspore_export_says_what_to_do_instead(tmp_path: pathlib.Path) -> None:
+def test_mindspore_export_names_the_alternative(tmp_path: pathlib.Path) -> None:
     with pytest.raises(RuntimeError, match="mstorch.interop.export_mindir writes its graph to a file"):
         mindspore.export(cnn(), torch.rand(1, 1, 8, 8).to_mindspore(), file_name=str(tmp_path / "a"), file_format="MINDIR")
     assert cnn()(torch.rand(1, 1, 8, 8)).shape == (1, 10)

@@ -186,7 +186,7 @@ def in_mindspores_words(net: Any) -> None:
 
 @pytest.mark.parametrize("freeze", [in_torchs_words, in_mindspores_words])
 @pytest.mark.parametrize("train", [trained_by_torch, trained_by_mindspore])
-def test_what_is_frozen_is_not_trained(freeze: Any, train: Any) -> None:
+def test_frozen_parameters_are_not_trained(freeze: Any, train: Any) -> None:
     net = Half()
     before = {name: p.numpy(force=True).copy() for name, p in net.named_parameters()}
     freeze(net)

@@ -111,7 +111,7 @@ def test_classes_and_functions_say_what_torchs_say(pairs):
     assert seen > 5000, by_kind
 
 
-def test_pickles_name_what_torchs_name(pairs):
+def test_pickles_contain_torchs_names(pairs):
     """Objects that torch pickles by name are pickled under the same name, and loaded as themselves."""
     wrong, seen = [], 0
     for place, name, theirs, told, (module, *_, read) in pairs:

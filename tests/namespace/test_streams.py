@@ -71,7 +71,7 @@ def test_swap_tensors(both):
     both(body)
 
 
-def test_swap_refuses_what_is_weakly_known(both):
+def test_swap_refuses_tensors_with_weak_references(both):
     def body(torch):
         a = torch.ones(2)
         known = weakref.ref(a)
@@ -81,7 +81,7 @@ def test_swap_refuses_what_is_weakly_known(both):
     both(body)
 
 
-def test_swap_refuses_what_a_graph_holds():
+def test_swap_refuses_tensors_in_a_graph():
     a = mstorch.ones(2, requires_grad=True)
     kept = a * 2
     with pytest.raises(RuntimeError, match="Expected use_count of t1"):

@@ -83,7 +83,7 @@ def test_second_derivatives(mask: str) -> None:
     assert mstorch.autograd.gradgradcheck(attended, leaves)
 
 
-def test_what_backward_needs_is_watched(both: Any) -> None:
+def test_a_write_to_a_saved_input_is_refused(both: Any) -> None:
     def program(torch: Any) -> Any:
         x = torch.ones(1, 1, 3, 2, requires_grad=True) * 1
         out = torch.nn.functional.scaled_dot_product_attention(x, x, x)

@@ -30,7 +30,7 @@ def test_a_layer_is_derived_from_what_torchs_is(name):
     ("padding.ReflectionPad2d", "_ReflectionPadNd"), ("padding.ReplicationPad1d", "_ReplicationPadNd"), ("pooling.AvgPool1d", "_AvgPoolNd"),
     ("padding.ZeroPad2d", "ConstantPad2d"), ("conv.LazyConv2d", "_LazyConvXdMixin"),
 ])  # fmt: skip
-def test_bases_lie_where_torchs_do(layer, base):
+def test_bases_are_in_torchs_modules(layer, base):
     where, name = layer.split(".")
 
     def body(torch):

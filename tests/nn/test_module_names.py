@@ -148,7 +148,7 @@ def test_other_bases_and_metaclasses(both):
     both(body)
 
 
-def test_what_stands_in_an_instance(both):
+def test_attributes_of_an_instance(both):
     both(lambda torch: list(vars(torch.nn.Linear(2, 3))))
     both(lambda torch: [list(vars(torch.nn.Module())), list(torch.nn.Linear(2, 3).__getstate__())])
 

@@ -205,7 +205,7 @@ def test_a_hidden_key_that_is_no_number(both):
 
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
-def test_what_comes_later_may_be_no_number(both, value):
+def test_causal_attention_ignores_later_nan(both, value):
     def body(torch):
         q, k, v = (torch.tensor(np.abs(spoilt((1, 2, 4, 4), seed=seed))) for seed in range(3))
         k[:, 0, 2:], k[:, 1, 0] = value, -INF

@@ -123,7 +123,7 @@ def test_errors_at_the_end_leave_the_old_file(tmp_path, monkeypatch, call):
     assert os.listdir(tmp_path) == ["a.pt"]
 
 
-def test_what_cannot_be_pickled_leaves_the_old_file(tmp_path):
+def test_a_failed_pickle_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.pt"
     serialization.save(1, path)
     with pytest.raises((AttributeError, TypeError)):
@@ -179,7 +179,7 @@ def test_a_file_that_may_not_be_written(tmp_path, monkeypatch):
     assert serialization.load(path) == 1
 
 
-def test_saving_what_is_mapped_over_itself(tmp_path):
+def test_saving_mapped_tensors_to_their_own_file(tmp_path):
     path = tmp_path / "a.pt"
     serialization.save({"a": ones(100_000, 3.0)}, path)
     ours = serialization.load(path, mmap=True)

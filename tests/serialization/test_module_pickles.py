@@ -55,7 +55,7 @@ def _run(way: str, *files: str, under: tuple[str, ...] = ()) -> list[str]:
     return warm.said(*command, environment=environment, seconds=300).strip().splitlines()
 
 
-def test_ours_beside_torchs(arguments: str, tmp_path: Path) -> None:
+def test_pickles_of_both_libraries(arguments: str, tmp_path: Path) -> None:
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -26,7 +26,7 @@ def test_the_home_of_every_nn_class():
 
 
 @pytest.mark.parametrize("name", ["Linear", "Conv2d", "Module", "Parameter", "LSTM", "CrossEntropyLoss"])
-def test_a_class_gets_torchs_name_wherever_it_lies(name):
+def test_a_class_gets_torchs_name_in_any_module(name):
     for module in ("mstorch.nn", "mstorch.nn.modules.anywhere", f"mstorch.nn._{name.lower()}"):
         assert names.torch_name(type(name, (), {"__module__": module})) == (NN_CLASSES[name], name)
 

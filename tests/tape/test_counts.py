@@ -157,7 +157,7 @@ def test_which_results_are_views(both: Both, name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (1, 3, 2)])
-def test_strides_beside_numbers(both: Both, shape: tuple[int, ...]) -> None:
+def test_strides_of_results_with_numbers(both: Both, shape: tuple[int, ...]) -> None:
     def body(torch: Any) -> Any:
         tensor = torch.zeros(shape).transpose(0, 1) if len(shape) == 2 else torch.zeros(shape).diagonal()
         return tensor * 2, tensor.exp(), tensor.clamp(0, 1), tensor + tensor, torch.where(tensor > 0, tensor, 1.0), 2 / tensor

@@ -92,7 +92,7 @@ TWICE: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 @pytest.mark.parametrize("twice", TWICE)
-def test_backward_goes_again_through_what_saved_nothing(both: Both, twice: str, kind: str) -> None:
+def test_backward_runs_twice_through_nodes_that_saved_nothing(both: Both, twice: str, kind: str) -> None:
     def body(torch: Any) -> Any:
         x = torch.tensor([1.0, 2.5, -3.5], dtype=getattr(torch, kind)).requires_grad_()
         found = TWICE[twice](torch, x)

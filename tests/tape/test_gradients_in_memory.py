@@ -57,7 +57,7 @@ def test_recorded_gradients_have_the_order_of_values(both: Both, name: str, orde
 
 
 @pytest.mark.parametrize("view", ["t", "contiguous", "rows"])
-def test_the_leaf_orders_what_it_keeps(both: Both, view: str) -> None:
+def test_grad_has_the_strides_of_the_leaf(both: Both, view: str) -> None:
     def body(torch: Any) -> Any:
         x = _leaf(torch).detach().t().requires_grad_()
         y = {"t": lambda: x.t(), "contiguous": lambda: x.contiguous(), "rows": lambda: x[torch.tensor([0, 2])]}[view]()

@@ -98,7 +98,7 @@ def test_a_view_made_without_grad_may_not_be_written(both: Both) -> None:
     both(body, message="A view was created in no_grad mode and is being modified inplace")
 
 
-def test_what_saves_nothing_runs_twice(both: Both) -> None:
+def test_backward_runs_twice_if_nothing_is_saved(both: Both) -> None:
     def body(torch: Any) -> Any:
         x = torch.ones(3, requires_grad=True)
         y = (x + 2).sum()
@@ -369,7 +369,7 @@ def test_set_keeps_its_own_count(both: Both) -> None:
 
 
 @pytest.mark.parametrize("size", [(1, -1), (1, 1, 3), (2, 1, 3), (1, 2, 3)])
-def test_steps_of_what_is_expanded(both: Both, size: tuple[int, ...]) -> None:
+def test_strides_of_expanded_tensors(both: Both, size: tuple[int, ...]) -> None:
     both(lambda torch: torch.ones(3).expand(size).stride())
 
 
@@ -424,7 +424,7 @@ def test_a_leaf_that_is_a_view(both: Both, write: str) -> None:
         ("torch.ones(4)[1:]", "x[:2]", "None"),
     ],
 )
-def test_a_view_finds_its_history_anew_after_a_write_to_its_base(both: Both, leaf: str, view: str, write: str) -> None:
+def test_a_view_updates_its_grad_fn_after_a_write_to_its_base(both: Both, leaf: str, view: str, write: str) -> None:
     def body(torch: Any) -> Any:
         x = eval(leaf, {"torch": torch}).requires_grad_()
         seen = eval(view, {"x": x})
@@ -481,7 +481,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_what_was_there_before_gets_zeros(both, name):
+def test_overwritten_values_get_zero_gradients(both, name):
     """A write of all elements has its own node: the old values get a gradient of zeros, the new ones the whole gradient."""
 
     def body(torch):

@@ -20,7 +20,7 @@ def _context(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ENTERED)
-def test_what_an_unpack_hook_enters_ends_with_backward(name):
+def test_contexts_entered_by_an_unpack_hook_end_with_backward(name):
     """As in torch, which is not run here: in torch, contexts that are never left would remain active in later tests."""
     entered = []
 

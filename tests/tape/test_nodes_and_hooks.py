@@ -158,7 +158,7 @@ def test_parts_apart(name, both):
 
 
 @pytest.mark.parametrize("name", ["sin", "exp"])
-def test_what_was_cut_off_in_place(name, both):
+def test_a_view_of_a_tensor_detached_in_place(name, both):
     def body(t):
         x = t.ones((), requires_grad=True)
         a = x.clone()
@@ -302,7 +302,7 @@ def test_deleted_attributes(name, both):
     both(body)
 
 
-def test_gradients_of_what_is_no_leaf_are_warned_of(both):
+def test_grad_of_a_non_leaf_warns(both):
     def body(t):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")

@@ -117,7 +117,7 @@ def test_what_hooks_see(both, asked, dtype, shape):
     "y = (x * 2).gather(0, torch.zeros(2, 2, dtype=torch.int64)); n = torch.no_grad(); n.__enter__(); y.set_(torch.ones(5)); "
     "n.__exit__(None, None, None); y.sum().backward()",
 ])  # fmt: skip
-def test_what_was_saved_no_longer_fits(both, program):
+def test_saved_tensors_that_no_longer_fit(both, program):
     """A RuntimeError, whichever kernel detects it; leaves that backward had not reached get no gradient."""
 
     def body(torch):

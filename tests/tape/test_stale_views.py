@@ -135,7 +135,7 @@ def test_a_written_view_takes_part_though_its_base_was_detached(both, view):
 @pytest.mark.parametrize("order", [(2, 0, 1), (1, 0, 2), (2, 1, 0)])
 @pytest.mark.parametrize("window", [((3,), (0,), 0), ((2, 2), (1, 3), 0), ((4,), (3,), 1)])
 @pytest.mark.parametrize("twice", [False, True])
-def test_gradients_through_memory_lie_as_the_tensor_does(both, order, window, twice):
+def test_gradients_through_memory_have_the_strides_of_the_tensor(both, order, window, twice):
     def body(torch):
         turned = torch.arange(12.0).reshape(2, 2, 3).requires_grad_().permute(order)
         return torch.autograd.grad((turned.as_strided(*window) ** 2).sum(), turned, create_graph=twice)[0]

@@ -332,7 +332,7 @@ def test_selective_checkpoints_keep_the_results_of_some_operators():
         same(three, two, strides=False)
 
 
-def test_selective_checkpoints_refuse_what_is_no_overload():
+def test_selective_checkpoints_refuse_policies_for_non_overloads():
     for t in LIBRARIES:
         create = t.utils.checkpoint.create_selective_checkpoint_contexts
         with pytest.raises(ValueError, match="Expected op in `op_list` to be an OpOverload but got: 2"):

@@ -46,7 +46,7 @@ def _checked_arguments():
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_mistake_is_told_as_torch_tells_it(call):
+def test_a_mistake_raises_torchs_error(call):
     want = _outcome(real_torch, call)
     assert want[0] != "no error"
     assert _outcome(mstorch, call) == want
@@ -58,7 +58,7 @@ def test_a_mistake_is_told_as_torch_tells_it(call):
     "random_(-2**40, 5)", "random_(5, 2)", "normal_(0, -1)", "uniform_(2, 1)", "cauchy_(0, -1)",
 ])  # fmt: skip
 @pytest.mark.parametrize("shared", [True, False])
-def test_what_random_fillers_look_at_first(both, call, kind, shared):
+def test_checks_of_random_fillers_are_in_torchs_order(both, call, kind, shared):
     def body(torch):
         tensor = torch.zeros(3).to(getattr(torch, kind))
         tensor = tensor.as_strided((3,), (0,)) if shared else tensor

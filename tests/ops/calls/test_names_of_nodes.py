@@ -60,7 +60,7 @@ def test_names_of_convolutions(both: Both, name: str, kind: str) -> None:
     both(body)
 
 
-def test_what_is_given_back_keeps_its_name(both: Both) -> None:
+def test_returned_inputs_keep_their_grad_fn(both: Both) -> None:
     def body(torch: Any) -> Any:
         t = torch.ones(3, 3, requires_grad=True).exp()
         return torch.roll(t, 0).sum().grad_fn.name(), t.grad_fn.name(), (t.detach() % 2).grad_fn, repr(torch.nn.functional.mse_loss(t, t * 2))

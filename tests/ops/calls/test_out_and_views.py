@@ -32,7 +32,7 @@ EMPTY_PRODUCTS: dict[str, tuple[tuple[int, ...], str, tuple[int, ...], str]] = {
 
 @pytest.mark.parametrize("name", EMPTY_PRODUCTS)
 @pytest.mark.parametrize("tracked", [False, True])
-def test_products_of_what_is_empty(both: Both, name: str, tracked: bool) -> None:
+def test_products_of_empty_tensors(both: Both, name: str, tracked: bool) -> None:
     shape, kind, other, other_kind = EMPTY_PRODUCTS[name]
 
     def body(torch: Any) -> Any:
@@ -60,7 +60,7 @@ TAKEN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_places_in_what_is_empty(both: Both, name: str) -> None:
+def test_indices_into_empty_tensors(both: Both, name: str) -> None:
     both(lambda torch: TAKEN[name](torch, torch.ones(3, 0, 3, 2)))
 
 
@@ -350,7 +350,7 @@ def test_views_among_several_that_changed_unseen(both: Both, change: str, made: 
 
 
 @pytest.mark.parametrize("name", ["hardtanh", "relu6"])
-def test_strides_of_what_is_clamped(both: Both, name: str) -> None:
+def test_strides_of_clamped_tensors(both: Both, name: str) -> None:
     def body(torch: Any) -> Any:
         inputs = (torch.zeros(0, 2, 3, 0)[:, 0, :, 0::1], torch.arange(3.0)[::3], torch.zeros(2, 2, 3, 4)[:, 0, :, ::2].transpose(0, 2))
         return [getattr(torch.nn.functional, name)(t) for t in inputs]
@@ -418,7 +418,7 @@ def test_set_to_a_view_of_itself(both: Both, name: str, grad: bool) -> None:
 
 @pytest.mark.parametrize("name", ["arange", "eye", "linspace", "zeros", "empty", "full", "exp"])
 @pytest.mark.parametrize("grad", [False, True])
-def test_out_that_is_a_view_nobody_may_ask(both: Both, grad: bool, name: str) -> None:
+def test_out_that_is_a_view_written_without_autograd(both: Both, grad: bool, name: str) -> None:
     """``out`` is a view that was made without autograd and written to since."""
     given = {"arange": (4,), "eye": (2, 2), "linspace": (0, 1, 4), "zeros": (4,), "empty": (4,), "full": ((4,), 1.0)}
 

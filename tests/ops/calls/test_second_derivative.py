@@ -71,7 +71,7 @@ ONE_STEP = {
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ONE_STEP)
-def test_recorded_gradients_of_halves_are_rounded_once(both, name, kind):
+def test_recorded_gradients_of_half_precision_are_rounded_once(both, name, kind):
     """torch's fused kernels compute these gradients in single precision, whether autograd tracks them or not."""
 
     def body(torch):

@@ -69,7 +69,7 @@ def test_conversions(size):
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float16"])
-def test_conversions_of_what_does_not_lie_in_rows(kind):
+def test_conversions_of_tensors_that_are_not_row_major(kind):
     x = drawn(0, 6, 70, 90)
     ways = {
         "turned": lambda t: t.transpose(0, 2), "parts": lambda t: t[:, ::2, 1::3], "spread": lambda t: t[:1].expand(4, 70, 90), "one": lambda t: t[0, 0, 0],

@@ -63,7 +63,7 @@ BESIDE = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", BESIDE)
-def test_how_wide_a_number_is_beside_half_precision(both, kind, how):
+def test_numbers_with_half_precision_have_torchs_dtype(both, kind, how):
     def body(torch):
         found = []
         for n in NUMBERS:
@@ -101,7 +101,7 @@ def test_a_wide_factor_that_has_a_gradient(both, kind):
     both(body, rtol=0.01, atol=0)
 
 
-def test_second_derivatives_beside_a_wide_number(both):
+def test_second_derivatives_with_a_wide_number(both):
     def body(torch):
         x = torch.tensor([0.5, 2.0], dtype=torch.float16, requires_grad=True)
         (first,) = torch.autograd.grad((x * x * 1e5 / 3e4).sum(), x, create_graph=True)

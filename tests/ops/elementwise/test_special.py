@@ -128,19 +128,19 @@ def test_in_place_and_out(both):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("op", ["erfcx", "ndtri", "log_ndtr", *FIXED])
-def test_halves_are_refused(both, op, dtype):
+def test_half_precision_is_refused(both, op, dtype):
     both(lambda torch: getattr(torch.special, op)(torch.ones(2, dtype=getattr(torch, dtype))))
 
 
 @pytest.mark.parametrize("op", ["zeta", *POLYNOMIALS])
-def test_halves_beside_others(both, op):
+def test_half_precision_with_other_dtypes(both, op):
     both(lambda torch: getattr(torch.special, op)(torch.ones(2).half(), 3))
     both(lambda torch: getattr(torch.special, op)(torch.ones(2).half(), torch.full((2,), 3.0)).dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("op", ["xlogy", "xlog1py"])
-def test_logarithms_are_rounded_in_halves(both, op, dtype):
+def test_logarithms_are_rounded_to_half_precision(both, op, dtype):
     def body(torch):
         kind = getattr(torch, dtype)
         x, y = torch.linspace(-4, 4, 257).to(kind), torch.linspace(0.01, 8, 257).to(kind)

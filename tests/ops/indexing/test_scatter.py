@@ -201,20 +201,20 @@ def _halves(torch, dtype, *shape):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ADDING)
-def test_halves_are_rounded_as_torch_rounds_them(both, name, dtype):
+def test_half_precision_is_rounded_as_in_torch(both, name, dtype):
     """Each addition is rounded, or the sum is rounded once."""
     both(lambda torch: ADDING[name](_halves(torch, dtype, 5), torch.arange(60) * 7 % 5, _halves(torch, dtype, 60)), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_of_halves(both, name, dtype):
+def test_rows_of_half_precision(both, name, dtype):
     both(lambda torch: ROWS[name](_halves(torch, dtype, 5, 3), torch.arange(60) * 7 % 5, _halves(torch, dtype, 60, 3)), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", [*TAKING, "rows"])
-def test_gradients_of_halves(both, name, dtype):
+def test_gradients_of_half_precision(both, name, dtype):
     def body(torch):
         x = _halves(torch, dtype, *((5, 3) if name == "rows" else (5,))).requires_grad_()
         i = torch.arange(60) * 7 % 5
@@ -229,7 +229,7 @@ def test_gradients_of_halves(both, name, dtype):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("alpha", [1, 2, 0.3, -1, 0])
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_halves_added_along_a_dimension(both, dim, alpha, dtype):
+def test_half_precision_sums_along_a_dimension(both, dim, alpha, dtype):
     """Sums along outer dimensions are rounded once; along an inner dimension, and with a factor, each addition is rounded."""
 
     def body(torch):

@@ -253,7 +253,7 @@ MATRIX = np.random.default_rng(5).standard_normal((2, 4, 4)) + 4 * np.eye(4)
 
 
 @pytest.mark.parametrize("name", ["inv", "lu_factor", "lu", "cholesky", "qr", "svd", "eigh", "solve", "vectors", "right", "triangular"])
-def test_results_lie_by_columns(both, name):
+def test_results_are_column_major(both, name):
     def body(torch):
         a = torch.tensor(MATRIX)
         spd = a @ a.mT
@@ -330,7 +330,7 @@ def test_sums_row_by_row(both):
 
 @pytest.mark.parametrize("kind", ["float64", "complex128"])
 @pytest.mark.parametrize("upper", [False, True])
-def test_gradients_of_cholesky_of_what_is_not_hermitian(both, kind, upper):
+def test_gradients_of_cholesky_of_matrices_that_are_not_hermitian(both, kind, upper):
     random = np.random.RandomState(0)
     parts = [random.standard_normal((4, 4)) + (1j * random.standard_normal((4, 4)) if kind == "complex128" else 0) for _ in range(2)]
     matrix = parts[0] @ parts[0].conj().T + 2 * np.eye(4)

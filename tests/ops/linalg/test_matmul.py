@@ -116,7 +116,7 @@ def test_batches_of_nothing_in_two_dtypes(both, shape, kinds, tracked):
 
 
 @pytest.mark.parametrize("other", [2, 2.5, True, 1j, "a", None, [1], object()], ids=lambda other: type(other).__name__)
-def test_the_operator_of_what_is_no_tensor(both, other):
+def test_the_operator_with_an_object_that_is_not_a_tensor(both, other):
     """The operator raises, or calls the other object's method."""
     both(lambda torch: torch.ones(2) @ other)
     both(lambda torch: other @ torch.ones(2))

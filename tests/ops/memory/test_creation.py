@@ -49,7 +49,7 @@ MADE = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", MADE)
-def test_dtypes_of_what_is_made(both, name, dtype):
+def test_dtypes_of_created_tensors(both, name, dtype):
     both(lambda torch: MADE[name](torch, dtype=getattr(torch, dtype)))
 
 

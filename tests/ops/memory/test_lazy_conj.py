@@ -128,7 +128,7 @@ def test_histories_of_writes(both):
     both(body)
 
 
-def test_what_autograd_refuses(both):
+def test_writes_that_autograd_refuses(both):
     def leaf(torch):
         _numbers(torch, True).conj().mul_(2)
 

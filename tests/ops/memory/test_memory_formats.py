@@ -67,7 +67,7 @@ def test_to_a_format_that_the_strides_leave_open(both, shape):
 
 @pytest.mark.parametrize("call", ["add(x, x, out=o)", "sin(x, out=o)", "gt(x, 0, out=o)", "where(x > 0, x, x, out=o)", "mm(x, x, out=o)", "cumsum(x, 0, out=o)"])
 @pytest.mark.parametrize("size", [0, 3])
-def test_what_gets_a_new_size_gets_the_order_of_the_result(both, call, size):
+def test_a_resized_out_gets_the_strides_of_the_result(both, call, size):
     def body(torch):
         o = torch.zeros(size)
         eval(f"torch.{call}", {"torch": torch, "x": torch.arange(4.0).as_strided((2, 2), (1, 2)), "o": o})

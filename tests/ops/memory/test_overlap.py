@@ -157,7 +157,7 @@ def _ones(torch: Any, dtype: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_what_is_checked_before_shared_places(both: Callable[..., Any], name: str) -> None:
+def test_arguments_are_checked_before_overlap(both: Callable[..., Any], name: str) -> None:
     both(lambda torch: ARGUMENTS[name](torch, _ones(torch, torch.float32), torch.tensor([0, 1, 2])))
 
 

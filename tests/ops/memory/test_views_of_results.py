@@ -25,7 +25,7 @@ MADE_AFRESH = [
 
 @pytest.mark.parametrize("expression", MADE_AFRESH)
 @pytest.mark.parametrize("tracked", [False, True])
-def test_what_torch_makes_afresh_is_no_view(both: Both, expression: str, tracked: bool) -> None:
+def test_results_that_are_not_views(both: Both, expression: str, tracked: bool) -> None:
     def body(torch: Any) -> Any:
         torch.manual_seed(0)
         x = torch.randn(2, 4, 4, 4).requires_grad_(tracked)
@@ -37,7 +37,7 @@ def test_what_torch_makes_afresh_is_no_view(both: Both, expression: str, tracked
 
 
 @pytest.mark.parametrize("kind", ["int64", "float32"])
-def test_views_of_what_was_made(both: Both, kind: str) -> None:
+def test_results_that_are_views(both: Both, kind: str) -> None:
     def body(torch: Any) -> Any:
         a = torch.ones(3, 2, 2).to(getattr(torch, kind))
         products = [torch.tensordot(a, a, dims)._is_view() for dims in (0, 1, [[0], [0]])]
@@ -65,7 +65,7 @@ def test_results_that_share_no_memory_with_the_input(both: Both) -> None:
 
 
 @pytest.mark.parametrize("turn", ["a", "a.t()", "a[:, :1]", "a.expand(4, 2, 3)", "a[:0]"])
-def test_kron_takes_the_product_as_it_lies(both: Both, turn: str) -> None:
+def test_kron_of_strided_operands(both: Both, turn: str) -> None:
     def body(torch: Any) -> Any:
         a = eval(turn, {"a": torch.arange(6.0).reshape(2, 3)})
         return torch.kron(a, torch.ones(2, 2)), torch.kron(torch.arange(2.0), a)

@@ -114,7 +114,7 @@ def test_ctc_checks_lengths(both: Both, lengths: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["affine_grid", "interpolate"])
-def test_backward_goes_again_where_nothing_is_kept(both: Both, name: str) -> None:
+def test_backward_runs_twice_where_nothing_is_saved(both: Both, name: str) -> None:
     def body(torch: Any) -> Any:
         functional = torch.nn.functional
         x = torch.linspace(-1, 1, 12).reshape(2, 2, 3).requires_grad_()
@@ -137,7 +137,7 @@ SCALARS = (
 
 @pytest.mark.parametrize("scalar", SCALARS, ids=lambda value: value.dtype.name)
 @pytest.mark.parametrize("kind", ["uint8", "int64", "float32", "bfloat16", "bool"])
-def test_scalars_of_numpys_beside_tensors(both, kind, scalar):
+def test_numpy_scalars_with_tensors(both, kind, scalar):
     """NumPy scalars as operands on either side, fill values and elements: on NumPy 2, MindSpore refuses all of them."""
 
     def body(torch):

@@ -178,7 +178,7 @@ def test_isin_takes_no_bool(both, elements, others):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("ends", [(100,), (10, -3, 3), (7, -0.3, 0.7), (5, 1, 1)])
-def test_bins_of_halves_are_found_in_steps(both, ends, dtype):
+def test_bins_of_half_precision_are_found_in_steps(both, ends, dtype):
     def body(torch):
         x = ((torch.arange(240.0) * 37 % 101 - 50) / 7).to(getattr(torch, dtype))
         return torch.histc(x, *ends), torch.histc(x[:3] * 100, *ends)

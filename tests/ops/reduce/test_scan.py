@@ -190,7 +190,7 @@ def test_truth_values_as_results(both, shape, name):
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0), (3,)])
 @pytest.mark.parametrize("points", [None, "same", "row", "steps", "dim"])
 @pytest.mark.parametrize("dtype", ["bool", "float32"])
-def test_what_integrals_refuse(both, dtype, points, shape, name):
+def test_arguments_of_integrals(both, dtype, points, shape, name):
     def body(torch):
         y = torch.ones(shape, dtype=getattr(torch, dtype))
         named = {None: {}, "same": {"x": y}, "row": {"x": torch.ones(1)}, "steps": {"dx": 2}, "dim": {"dim": 3}}[points]
@@ -200,7 +200,7 @@ def test_what_integrals_refuse(both, dtype, points, shape, name):
 
 
 @pytest.mark.parametrize("dim", [0, 1])
-def test_products_of_what_is_no_number_beside_zeros(with_gradients, dim):
+def test_products_of_nan_and_zeros(with_gradients, dim):
     rows = [[1.0, 2.0, np.nan, 3.0], [0.0, np.inf, 2.0, 0.0], [2.0, 1.0, 0.0, 5.0], [3.0, -np.inf, 1.0, 0.0], [0.0, 2.0, 1.0, 0.0]]
     for function in ("cumprod", "prod"):
         with_gradients(lambda torch, x: getattr(torch, function)(x, dim), np.array(rows))

@@ -313,7 +313,7 @@ def test_rows_of_nothing(both, shape, dim):
 
 @pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "median", "nanmedian", "mode", "max", "min", "cummax"])
 @pytest.mark.parametrize("shape", [(), (3,)])
-def test_how_often_backward_goes(both, name, shape):
+def test_a_second_backward_through_values(both, name, shape):
     def body(torch):
         x = torch.full(shape, 2.0).requires_grad_()
         values = getattr(x, name)(*((1,) if name in ("kthvalue", "topk") else ()), dim=0)[0]

@@ -79,7 +79,7 @@ def test_steps_along_single_elements(both, key):
     both(lambda torch: eval(f"t.permute(3, 1, 0, 2)[{key}]", {"torch": torch, "t": torch.arange(36).reshape(2, 3, 3, 2)}))
 
 
-def test_what_is_empty_rolls_in_its_order(both):
+def test_roll_of_empty_tensors(both):
     both(lambda torch: [torch.zeros(2, 2, 2).narrow(1, 1, 0).roll(*a) for a in ((1, 0), (1,), ((1, 2), (0, 1)))])
 
 

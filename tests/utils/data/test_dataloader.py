@@ -107,7 +107,7 @@ def test_iterable(options):
     assert _both(body)[0] == "result"
 
 
-def test_iterable_that_gives_more_than_it_said():
+def test_iterable_longer_than_its_len():
     def body(t, d):
         loader = d.DataLoader(_stream(d, 5, said=3), batch_size=None)
         assert len(loader) == 3

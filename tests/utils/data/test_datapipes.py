@@ -210,7 +210,7 @@ def test_errors_tell_the_pipe(both):
     both(body)
 
 
-def test_children_warn_when_begun_anew(both):
+def test_children_warn_when_started_again(both):
     def body(torch):
         a, b = wrap(torch).fork(2, buffer_size=-1)
         next(iter(a))

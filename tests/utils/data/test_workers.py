@@ -224,7 +224,7 @@ def test_errors_before_the_first_batch():
     _both(lambda t, d: _message(lambda: list(d.DataLoader(Numbers(), num_workers=1, worker_init_fn=fail))))
 
 
-def test_what_cannot_be_pickled():
+def test_a_collate_function_that_cannot_be_pickled():
     loader = mstorch.utils.data.DataLoader(Numbers(3), num_workers=1, collate_fn=unpicklable)
     with pytest.raises(Exception, match="in DataLoader worker process 0"):
         list(loader)
@@ -330,7 +330,7 @@ def _of_sequences(x):
     return mstorch.nn.functional.ctc_loss(x[0].log_softmax(-1).swapaxes(0, 1), mstorch.tensor([[1, 2]]), mstorch.tensor([4]), mstorch.tensor([2]))
 
 
-def test_what_would_hang_in_a_fork_says_so():
+def test_a_call_that_would_hang_in_a_fork_raises():
     loader = mstorch.utils.data.DataLoader(Waits(_of_sequences), num_workers=1)
     with pytest.raises(RuntimeError, match="cannot run in a forked process"):
         list(loader)
