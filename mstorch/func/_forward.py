@@ -28,7 +28,7 @@ from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined
 from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
-from ._levels import WRITES, chosen_positions, forbid_writes, fresh, recording, seed_of
+from ._levels import WRITES, chosen_positions, fresh, recording, seed_of, writes_forbidden
 from ._reverse import Pull, check_real, jacrev, with_aux
 
 
@@ -147,7 +147,7 @@ def _pushed(
     words = "jvp(f, primals, tangents)"
     with _Level() as level:
         duals = [leaf if one is None else _joined(leaf, one, level) for leaf, one in zip(leaves, directions)]
-        forbid_writes((arguments(duals), directions))
+        vars(modes).update(writes_forbidden((arguments(duals), directions)))
         output, aux = with_aux(words, func(*arguments(duals)), has_aux)
         flat, spec = tree_flatten(output)
         if not flat or output is None:

@@ -198,11 +198,10 @@ def one_hot(output: Tensor, index: int) -> Tensor:
 _numbers = itertools.count(1)
 
 
-def forbid_writes(arguments: Any) -> None:
-    """Forbid writes to tensors made before now, except to those in ``arguments``, until ``modes`` has again what ``WRITES`` names."""
+def writes_forbidden(arguments: Any) -> dict[str, Any]:
+    """Return the attributes of ``modes`` that forbid writes to all tensors made before now, except to those in ``arguments``."""
     leaves = [core(leaf) for leaf in tree_flatten(arguments)[0] if isinstance(leaf, TensorBase)]
-    modes.admitted = frozenset(leaf._ms_storage for leaf in leaves)
-    modes.level, modes.marks = next(_numbers), True
+    return {"admitted": frozenset(leaf._ms_storage for leaf in leaves), "level": next(_numbers), "marks": True}
 
 
 WRITES = ("admitted", "level", "marks")
@@ -223,10 +222,12 @@ class recording(Block):
         self.leaves: list[Node] = []
         handed = [functools.partial(_BLOCKS[-1].leaves.extend, self.leaves)] if _BLOCKS else []
         self.at_end(each(length_again(_BLOCKS), values_again(state, "levels"), values_again(modes, "grad", *WRITES), *handed))
-        state.levels += 1
-        modes.grad = True
+        members, changed = vars(modes), {"grad": True}
         if self._arguments is not None:
-            forbid_writes(self._arguments)
+            changed |= writes_forbidden(self._arguments)
+        # From here on nothing is called, so that no signal handler can run: a block that has not begun does not end.
+        state.levels += 1
+        members |= changed
         _BLOCKS[END:] = (self,)
         return self
 

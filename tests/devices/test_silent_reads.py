@@ -16,7 +16,10 @@ KNOWN = {
     "the result is a number of Python's, or as long as values say": "item allclose equal unique_consecutive histogram histogramdd histc to_sparse "
     "masked_select nonzero nonzero_static",
     "the sample asks for the host": "to",
-    "the values decide how to compute, as in torch": "cumprod prod matrix_exp lu_unpack searchsorted cov linalg.eigh linalg.svd svd gather "
+    "a matrix that cannot be inverted is an error, as in torch": "cholesky_inverse",
+    "the host makes a permutation of the pivots, which its factorisation gave": "lu_solve linalg.lu_solve",
+    "the values decide how to compute, as in torch": "cumprod prod masked.prod masked.cumprod linalg.vander matrix_exp lu_unpack searchsorted cov "
+    "linalg.eigh linalg.svd svd svd_lowrank pca_lowrank gather "
     "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v special.chebyshev_polynomial_w "
     "special.hermite_polynomial_h special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p "
     "special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v "
