@@ -5,9 +5,10 @@ gradient rules compose these instead.
 """
 from __future__ import annotations
 
+from ..device_memory import zeros
 from ..geometry import inverse_order
 from ..kernels._nodes import constant
-from ..raw import Raw
+from ..raw import NAME_OF, Raw
 from ..table import FLOATS, HALVES, Function
 from ._primitives import enter, run
 from .index import with_first
@@ -87,6 +88,13 @@ def _elu_grad(g: Raw, x: Raw, alpha: float, scale: float, inner: float) -> Raw:
     return run("EluGradExt", g, x if inner == 1 else run("Mul", x, constant(inner, x)), float(alpha * inner), False)
 
 
+def _prelu_grad(g: Raw, x: Raw, weight: Raw) -> tuple[Raw, Raw]:
+    if not x.size:  # the CPU's kernel does not write the second gradient
+        return g, zeros(weight.shape, NAME_OF[weight.dtype])
+    by_x, by_weight = run("PReLUGrad", g, x, weight)
+    return by_x, by_weight
+
+
 _ROWS: dict[str, Function | str] = {
     "relu_grad": lambda g, y: run("ReluGrad", g, y), "gelu_grad": lambda g, x, how: run("GeluGradExt", g, x, how),
     "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
@@ -97,7 +105,7 @@ _ROWS: dict[str, Function | str] = {
     "mish_grad": lambda g, x: run("MishGradExt", g, x) if x.size else g, "hardsigmoid_grad": "HSigmoidGrad",
     "logsigmoid_grad": lambda g, x: run("LogSigmoidGrad", g, x, x),  # CANN's kernel does not read the buffer of the forward pass
     "glu": lambda x, dim: run("GLU", x, at=(dim,)), "glu_grad": lambda g, x, dim: run("GluGrad", g, x, at=(dim,)),
-    "prelu_grad": lambda g, x, weight: tuple(run("PReLUGrad", g, x, weight)),
+    "prelu_grad": _prelu_grad,
     "softshrink_grad": lambda g, x, bound: run("SoftShrinkGrad", g, x, at=(float(bound),)),
     "hardshrink_grad": lambda g, x, bound: run("HShrinkGrad", g, x, at=(float(bound),)),
     "threshold_grad": lambda g, x, bound: run("ThresholdGrad", g, x, float(bound)),
