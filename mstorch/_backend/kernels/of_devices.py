@@ -18,7 +18,7 @@ COMPOSED = (
     "bce_logits_loss", "bce_logits_loss_grad", "soft_margin_loss", "soft_margin_loss_grad", "grid_sample", "grid_sample_grad",
     "logsigmoid_grad", "prelu_grad", "glu", "glu_grad",
 )  # fmt: skip
-"""Those that are composed of others where a device has no such kernel (``serves``, ``fused``)."""
+"""Operations that gradient rules and layers compute with several other kernels on a device without the kernel (``serves``, ``fused``)."""
 
 
 def _by_host(op: str) -> Function:

@@ -27,8 +27,10 @@ _log_softmax = kernel("log_softmax")
 
 def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
     axis = wrap_dim(dim, len(input._ms_shape))
-    kind = kind or input._ms_dtype
-    refuse_other_dtype(name.partition("_lastdim")[0], kind)
+    if kind is None:
+        kind = input._ms_dtype
+    elif kind.__class__ is not dtype:
+        refuse_other_dtype(name.partition("_lastdim")[0], kind)
     if kind.is_integral:
         if 0 not in input._ms_shape:
             raise not_for(name, kind.name)
