@@ -12,6 +12,8 @@ from ..._core.storage import home
 from ..._core.tensor_base import TensorBase
 from ..._tape.ways import ways
 
+_ALL: slice[Any, Any, Any] = slice(None)
+
 
 def stands_for_a_tuple(key: Any) -> bool:
     """Return whether torch reads a list as a tuple of indices: a short one that contains a sequence, slice, None or tensor."""
@@ -67,6 +69,23 @@ def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
     return True
 
 
+def without_ellipsis(key: tuple[Any, ...], rank: int) -> tuple[Any, ...] | None:
+    """Return a key of ints, slices, None and one Ellipsis with full slices in place of the Ellipsis; None for any other key."""
+    used, place = 0, -1
+    for number, part in enumerate(key):
+        if part is Ellipsis:
+            if place >= 0:
+                return None
+            place = number
+        elif part.__class__ is int or part.__class__ is slice:
+            used += 1
+        elif part is not None:
+            return None
+    if used > rank:
+        return None
+    return (*key[:place], *(_ALL,) * (rank - used), *key[place + 1 :])
+
+
 def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
     """Expand several ellipses in a key's items. As in torch, each ellipsis skips as many dimensions as a single one would.
 
@@ -78,7 +97,7 @@ def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
         shape = getattr(item, "shape", None)
         if item is Ellipsis:
             dim += skipped
-            spread.extend([slice(None)] * skipped)
+            spread.extend([_ALL] * skipped)
             continue
         if item is None or isinstance(item, (bool, np.bool_)) or (shape == () and getattr(item, "dtype", None) in (bool_, np.bool_)):
             if dim > rank:

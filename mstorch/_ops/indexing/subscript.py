@@ -59,6 +59,7 @@ from ._keys import (
     refuse_mask_of_bytes,
     stands_for_a_tuple,
     with_ellipses,
+    without_ellipsis,
 )
 from ._mask_fill import fill, window_of_mask
 from ._values_put import fitted, not_assigned, number_as, refuse_exponents, stands_in, type_name, without_leading_ones
@@ -119,8 +120,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
         else:
             used += 1  # for an array too, as torch counts it, whatever its rank
     if used > rank:
-        if rank == 0 and used == 1 and all(isinstance(item, (int, np.integer)) for item in items):
-            if items[0] < 0:
+        if rank == 0 and isinstance(key, (int, np.integer)):
+            if items[0]:
                 raise IndexError(f"index {items[0]} is out of bounds for dimension 0 with size 0")
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
@@ -280,7 +281,7 @@ _BOUND = (int, type(None))
 
 
 def window_of(self: TensorBase, key: Any) -> TensorBase | None:
-    """Return the view of host memory for a key of ints, slices and None within bounds; None for any other key."""
+    """Return the view of host memory for a key of ints, slices, None and an Ellipsis within bounds; None for any other key."""
     given = key
     if key.__class__ is not tuple:
         key = (key,)
@@ -312,7 +313,8 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
             else:
                 if step is not None and step <= 0:
                     return None
-                label = "AliasBackward0" if label == "AliasBackward0" and is_whole(item, (length,)) else "SliceBackward0"
+                if not is_whole(item, (length,)):
+                    label = "SliceBackward0"
                 start, stop, step = item.indices(length)
                 lengths.append(max(0, -((start - stop) // step)))
                 steps.append(strides[dim] * step)
@@ -323,7 +325,8 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
             steps.append(shape[dim] * strides[dim] if dim < rank else 1)
             label = "UnsqueezeBackward0"
         else:
-            return None
+            plain = without_ellipsis(key, rank) if item is Ellipsis else None
+            return None if plain is None else window_of(self, plain)
     lengths.extend(shape[dim:])
     steps.extend(strides[dim:])
     return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, given)
