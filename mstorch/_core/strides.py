@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .._backend.geometry import contiguous_strides
 
 Strides = tuple[int, ...]
+_REMEMBERED = 4096  # number of results that a cached function keeps; a program uses few shapes
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
@@ -131,8 +133,9 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequen
     return tuple(new_strides)
 
 
+@lru_cache(_REMEMBERED)
 def elementwise_strides(
-    shape: tuple[int, ...], operands: Sequence[tuple[tuple[int, ...], Strides]], with_numbers: bool = False
+    shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], Strides], ...], with_numbers: bool = False
 ) -> Strides | None:
     """Return the strides that torch gives to the result of an elementwise operation on non-contiguous operands.
 
@@ -173,11 +176,12 @@ def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Str
     return normalize(shape, strides)
 
 
+@lru_cache(_REMEMBERED)
 def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | None:
     """Return the strides of a copy that preserves the memory format: the same if dense, else dense in iteration order."""
     if dense_order(shape, strides) is not None:
         return normalize(shape, strides)
-    return elementwise_strides(shape, [(shape, strides)])
+    return elementwise_strides(shape, ((shape, strides),))
 
 
 def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:

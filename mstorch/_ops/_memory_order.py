@@ -24,7 +24,7 @@ def result_strides(
         if 0 not in shape or not (with_numbers or len(operands) > 1):
             return None
     return elementwise_strides(
-        shape, [(item._ms_shape, strides_of(item) if kind in (None, item._ms_dtype) else _converted(item)) for item in operands],
+        shape, tuple([(item._ms_shape, strides_of(item) if kind in (None, item._ms_dtype) else _converted(item)) for item in operands]),
         with_numbers,
     )
 

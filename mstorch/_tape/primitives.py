@@ -57,7 +57,7 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
     if all(operand._ms_stride is None for operand in operands):
         return None
     shape = np.broadcast_shapes(*[operand._ms_shape for operand in operands])
-    return elementwise_strides(shape, [(operand._ms_shape, strides_of(operand)) for operand in operands])
+    return elementwise_strides(shape, tuple([(operand._ms_shape, strides_of(operand)) for operand in operands]))
 
 
 def dtype_name(value: Operand) -> str:

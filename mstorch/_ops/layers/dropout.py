@@ -63,7 +63,7 @@ def _scaled_mask(input: TensorBase, p: float, channels: bool, scale: float) -> T
 
 def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
     """Return a tensor's dimensions in memory order, in which random numbers are drawn; None if row-major."""
-    dense = elementwise_strides(shape, [(shape, strides)])
+    dense = elementwise_strides(shape, ((shape, strides),))
     return None if dense is None else dense_order(shape, dense)
 
 
