@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.tensor_base import is_tracked, strides_of
+from .._core.tensor_base import is_tracked
 from .._tensor import Tensor
 
 MATH, FLASH = 0, 1
@@ -49,16 +49,17 @@ def goes_in_one_piece(
 
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Return whether torch's fused CPU kernel supports attention on these tensors, by rank, shape, strides, dtype, mask and dropout."""
-    parts = query, key, value
-    if any(part._ms_nested for part in parts):
+    own, keys, values = query._ms_shape, key._ms_shape, value._ms_shape
+    if query._ms_nested or key._ms_nested or value._ms_nested or not len(own) == len(keys) == len(values) == 4:
         return False
-    ranks = {len(part._ms_shape) for part in parts}
-    if ranks != {4} or dropout_p > 0 or query._ms_dtype.name not in _DTYPES or any(0 in part._ms_shape for part in parts):
+    if dropout_p > 0 or query._ms_dtype.name not in _DTYPES or 0 in own or 0 in keys or 0 in values:
         return False
-    (batch, heads, _, width), shapes = query._ms_shape, [part._ms_shape for part in parts[1:]]
-    if any(shape[0] != batch or shape[3] != width for shape in shapes) or any(strides_of(part)[3] != 1 for part in parts):
+    if not own[0] == keys[0] == values[0] or not own[3] == keys[3] == values[3]:
         return False
-    if any(shape[1] != heads and not enable_gqa for shape in shapes):
+    if not (enable_gqa or own[1] == keys[1] == values[1]):
         return False
+    for part in (query, key, value):
+        if part._ms_stride is not None and part._ms_stride[3] != 1:
+            return False
     return attn_mask is None or not is_tracked(attn_mask) and len(attn_mask._ms_shape) in (2, 4)
 

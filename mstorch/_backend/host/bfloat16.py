@@ -94,7 +94,7 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
             refuse(x, y)
 
     def kernel(x: Array, y: Array) -> Array | None:
-        if swapped and x.size < y.size:
+        if swapped and (x.size < y.size or x.ndim < y.ndim):
             x, y = y, x
         if not _usable(x):
             return None
@@ -111,9 +111,11 @@ def _arithmetic(op: str, kind: int, bound: int, swapped: bool) -> None:
                     refuse(x, None)
 
             return _run_on_bits(beside, 0.12, x)
-        if y.shape != x.shape[-1:] or y.dtype != BFLOAT16 or not y.flags.c_contiguous or y.size == 1:
+        if y.size == 1 or y.shape[-1:] != x.shape[-1:] or y.size != y.shape[-1] or y.ndim > x.ndim:
             return None
-        row = y.view(_BITS)
+        if y.dtype != BFLOAT16 or not y.flags.c_contiguous:
+            return None
+        row = y.view(_BITS).reshape(-1)
 
         def along(x: Array, out: Array) -> None:
             library.with_row(kind, x, row, out)
@@ -145,7 +147,7 @@ def _no_zeros(x: Array, out: Array) -> None:
 
 def _refuse_extremes(x: Array, out: Array) -> None:
     """Raise _Tiny if a result of exp is 0, infinite or NaN."""
-    if not np.minimum.reduce(out) or np.maximum.reduce(out) >= _INFINITE:
+    if np.count_nonzero(out) != out.size or out[out.argmax()] >= _INFINITE:
         raise _Tiny
 
 

@@ -1,7 +1,8 @@
 """bfloat16 as bits (uint16): casts, arithmetic and elementwise functions.
 
 Arrays are dense and in the same order. They are processed in blocks whose sizes are powers of two, so that few kernels serve all sizes; the
-remainder is the end of one more block, which recomputes some elements. Results must not alias operands.
+remainder is the end of one more block, which recomputes some elements. Short arrays of a size that comes again get a kernel of this size.
+Results must not alias operands.
 
 The processor's rounding instruction flushes numbers below 1.2e-38 to zero, for which ``..halves`` checks.
 """
@@ -33,6 +34,10 @@ from .primitive import (
 ADD, MUL, DIV, SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
 TANH, SQUARE, SQRT, LOGISTIC, EXP, GELU_TANH, SWISH, GELU = 0x21, 0x23, 0x25, 0x29, 0x2A, 0x2B, 0x2C, 0x31
 _MOST = 1 << 18  # elements per block, which fits the cache
+_SHORT = 1 << 14  # number of elements up to which a kernel takes no longer than its call
+_REMEMBERED = 4096
+_requested: set[tuple[Callable[..., Any], tuple[int, ...], int]] = set()
+"""Kernels and sizes that were asked for before: at the second time a kernel of just this size is created (50 µs)."""
 _KINDS = {"f": FLOAT32, "H": BFLOAT16}
 
 
@@ -77,6 +82,14 @@ def _run(make: Callable[..., Any], key: tuple[int, ...], size: int, steps: tuple
     same address for all).
     """
     block = min(1 << (size.bit_length() - 1), _MOST)
+    if block < size <= _SHORT:
+        request = make, key, size
+        if request in _requested:
+            block = size
+        else:
+            if len(_requested) >= _REMEMBERED:
+                _requested.clear()
+            _requested.add(request)
     primitive = prepared(make, *key, block)
     if block == size:
         primitive(*at)
