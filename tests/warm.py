@@ -25,6 +25,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 _READ_BY_MINDSPORE = ("GLOG_", "KMP_", "LD_", "MALLOC_", "MS_", "OMP_", "ONEDNN_", "PYTHON")
 _READ_BY_MSTORCH = (*_READ_BY_MINDSPORE, "ASCEND_LAUNCH", "MSTORCH_", "TORCH_")
@@ -122,6 +124,8 @@ def start(*command: str, environment: Mapping[str, str], out: str, error: str, l
     ``library`` is imported already: "mindspore", "mstorch" or "torch".
     """
     environment = {"GLOG_v": "3", **environment}
+    if library == "mstorch" and np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        library = "mindspore"  # there mstorch's import computes once, which starts threads that a forked process lacks
     reads = _READ_BY_MINDSPORE if library == "mindspore" else _READ_BY_MSTORCH
     read = sorted(pair for pair in environment.items() if pair[1] and pair[0].startswith(reads) and pair[0] not in _READ_LATE)
     key = (library, bool(environment.get("MSTORCH_FAKE_DEVICE")), *read)

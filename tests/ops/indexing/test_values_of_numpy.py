@@ -8,9 +8,10 @@ import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using a non-tuple sequence", "ignore:indexing with dtype torch.uint8")
 
-NUMBERS = [np.array(1), np.array(True), np.array(1, np.int8), np.array(1, np.uint8), np.array(1.5), np.bool_(True), np.bool_(False), np.int16(1),
+BOOLS = [np.bool_(True), np.bool_(False)] if np.lib.NumpyVersion(np.__version__) < "2.0.0" else []  # torch does not know NumPy 2's in a key
+NUMBERS = [np.array(1), np.array(True), np.array(1, np.int8), np.array(1, np.uint8), np.array(1.5), *BOOLS, np.int16(1),
            np.array([1]), np.array([[1]]), np.array([], int), np.array([True, False]), np.ones((2, 3), bool)]  # fmt: skip
-LISTS = [[0, 1.5], [1.0], [True, 1], [range(2)], [range(2), 0], [[0, 1], range(2)], [slice(0, 1), 1], [np.array(1), 0], [np.int64(0), np.bool_(True)]]
+LISTS = [[0, 1.5], [1.0], [True, 1], [range(2)], [range(2), 0], [[0, 1], range(2)], [slice(0, 1), 1], [np.array(1), 0], [np.int64(0), *BOOLS[:1]]]
 WRONG = [[slice(0, 1)], [None], [...], ["a"]]
 WRITTEN = [np.ones(4), np.array(3.0), np.ones(3), np.bool_(True), np.array(["a"]), np.float64(3), np.int8(3), [1.0] * 4, (1.0,) * 4, range(4), {}, None, "a"]
 
