@@ -49,8 +49,10 @@ def goes_in_one_piece(
 
 def serves_in_one_piece(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Return whether torch's fused CPU kernel supports attention on these tensors, by rank, shape, strides, dtype, mask and dropout."""
+    if query._ms_nested or key._ms_nested or value._ms_nested:
+        return False
     own, keys, values = query._ms_shape, key._ms_shape, value._ms_shape
-    if query._ms_nested or key._ms_nested or value._ms_nested or not len(own) == len(keys) == len(values) == 4:
+    if not len(own) == len(keys) == len(values) == 4:
         return False
     if dropout_p > 0 or query._ms_dtype.name not in _DTYPES or 0 in own or 0 in keys or 0 in values:
         return False

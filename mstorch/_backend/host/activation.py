@@ -18,6 +18,7 @@ from ..processor import flags
 from ..table import define_host
 from . import bfloat16
 from ._ufunc import FLOATS, HALF, INTS, beside_number, exact, number
+from .elementwise import numpy_clamp
 from .math import numpy_sigmoid, share_blocks
 
 
@@ -67,7 +68,10 @@ def numpy_silu(x: Array) -> Array:
 
 def numpy_leaky_relu(x: Array, slope: float) -> Array:
     """Return ``x`` where positive, else ``slope * x``."""
-    return np.where(x > 0, x, silent.multiply(x, number(slope, x)))
+    falling = np.asarray(silent.multiply(x, number(slope, x)))
+    if slope <= 0:  # infinity times 0 is NaN
+        return np.where(x > 0, x, falling)
+    return np.asarray((np.maximum if slope <= 1 else np.minimum)(x, falling))
 
 
 # The upper tail of the normal distribution: exp(-z * z / 2) times a polynomial in 1 / (1 + 0.354 z), fitted to SciPy's erfcx.
@@ -178,6 +182,13 @@ define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 _exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), exact(np.tanh)
 
 
+def _hardswish(x: Array) -> Array:
+    found = numpy_clamp(x + number(3, x), number(0, x), number(6, x))
+    found *= x
+    found /= number(6, x)
+    return found
+
+
 def _enter(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOATS) -> None:
     """Register a kernel of an array and numbers, which are cast to the array's dtype."""
 
@@ -195,8 +206,8 @@ _enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, _expm1(n
 _enter("mish", lambda x: x * _tanh(_log1p(_exp(x))))
 _enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _log1p(_exp(x * beta)) / beta))
 _enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - _log1p(_exp(-np.abs(x))))
-_enter("hardsigmoid", lambda x: np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
-_enter("hardswish", lambda x: x * np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
+_enter("hardsigmoid", lambda x: numpy_clamp(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
+_enter("hardswish", _hardswish)
 _enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
 _enter("hardshrink", lambda x, bound: np.where(np.abs(x) <= bound, number(0, x), x))
 _enter("threshold", lambda x, bound, value: np.where(x <= bound, value, x))

@@ -12,6 +12,7 @@ from ..table import HOST, define_host
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
 from .batch_norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average
+from .elementwise import numpy_where
 from .norm import standardised
 from .pool import largest_places, numpy_max_pool
 from .softmax import log_softmax_of
@@ -45,7 +46,7 @@ def numpy_silu_grad(g: Array, x: Array) -> Array:
 def numpy_leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
     """Return the gradient of leaky ReLU; NaN counts as not positive."""
     with quiet():
-        return np.where(x > 0, g, np.asarray(g * g.dtype.type(slope)))
+        return numpy_where(x > 0, g, np.asarray(g * g.dtype.type(slope)))
 
 
 def numpy_elu_grad(g: Array, x: Array, alpha: float, scale: float, inner: float) -> Array:

@@ -60,6 +60,8 @@ def squares_slope(difference: Array, g: Array, share: float) -> Array:
 
 def smooth(difference: Array, beta: float) -> Array:
     """Return the smooth L1 loss: ``difference ** 2 / (2 * beta)`` where ``abs(difference) < beta``, else ``abs(difference) - beta / 2``."""
+    if beta == 1:
+        return huber(difference, beta)
     size, bound = np.abs(difference), difference.dtype.type(beta)
     half = difference.dtype.type(0.5)
     return numpy_where(size >= bound, size - difference.dtype.type(0.5 * beta), size * size * half / bound)
@@ -74,9 +76,11 @@ def smooth_slope(difference: Array, g: Array, share: float, beta: float) -> Arra
 
 def huber(difference: Array, delta: float) -> Array:
     """Return the Huber loss: ``difference ** 2 / 2`` where ``abs(difference) <= delta``, else ``delta * (abs(difference) - delta / 2)``."""
-    size, bound = np.abs(difference), difference.dtype.type(delta)
-    half = difference.dtype.type(0.5)
-    return numpy_where(size > bound, (size - difference.dtype.type(0.5 * delta)) * bound, size * size * half)
+    size = np.abs(difference)
+    part = np.minimum(size, difference.dtype.type(delta))
+    size -= part * difference.dtype.type(0.5)
+    size *= part
+    return np.asarray(size)
 
 
 def huber_slope(difference: Array, g: Array, share: float, delta: float) -> Array:

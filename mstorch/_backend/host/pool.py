@@ -13,6 +13,7 @@ from ..onednn import pooling
 from ..onednn.library import FOUND
 from ..table import define_host
 from ._slices import padded, slices
+from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, INTS
 from .resample import windows
 
@@ -186,15 +187,26 @@ def window_counts(
     return counts
 
 
+def _sums_of_parts(x: Array, out: Sizes) -> Array:
+    """Return the sums of windows of equal size, of which there are ``out`` along each dimension."""
+    if all(o == 1 for o in out):
+        return np.asarray(sum_along(x.reshape(*x.shape[:2], -1), 2)).reshape(*x.shape[:2], *out)
+    found = x
+    for axis, o in enumerate(out, 2):
+        count = found.shape[axis] // o
+        parts = found.reshape(*found.shape[:axis], o, count, *found.shape[axis + 1 :])
+        # NumPy adds rows fast, and numbers within short rows one by one.
+        found = parts.dot(np.ones(count, x.dtype)) if axis == x.ndim - 1 else np.add.reduce(parts, axis=axis + 1)
+    return np.asarray(found)
+
+
 def numpy_adaptive_avg_pool(x: Array, out: Sizes) -> Array:
     """Return the means of windows that divide the input into ``out`` parts: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
     sizes = x.shape[2:]
     if not any(n % o for n, o in zip(sizes, out)):  # windows of equal size
-        pairs = [length for n, o in zip(sizes, out) for length in (o, n // o)]
-        total = np.add.reduce(x.reshape(*x.shape[:2], *pairs), axis=tuple(range(3, 3 + 2 * len(out), 2)))
-        return np.asarray(total / x.dtype.type(np.prod(pairs[1::2])), x.dtype)
+        return np.asarray(_sums_of_parts(x, out) / x.dtype.type(math.prod(sizes) // math.prod(out)), x.dtype)
     table = adaptive_table(sizes, out)
     total = windows(x, table).sum(2, dtype=x.dtype)
     return np.asarray(total / (table >= 0).sum(0).astype(x.dtype)).reshape(*x.shape[:2], *out)

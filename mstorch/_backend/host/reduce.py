@@ -188,11 +188,13 @@ define_host("prod", _prod, (*_NUMBERS, *COMPLEX, *HALF))
 
 def numpy_p_norm(x: Array, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Array:
     """Return the p-norm over some dimensions; for a distance (without ``share``) NaN propagates even for p = 0."""
-    size = np.abs(x)
     if not x.size:
         return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)
     axes = dims if x.ndim else None
     with quiet():
+        if p == 2:
+            return np.asarray(np.sqrt(sum_along(np.multiply(x, x), axes or (), keepdim)), x.dtype)
+        size = np.abs(x)
         if p in (np.inf, -np.inf):
             return np.asarray((np.maximum if p > 0 else np.minimum).reduce(size, axis=axes or (), keepdims=keepdim))
         if p == 0:

@@ -5,6 +5,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..table import define_host
+from .elementwise import numpy_where
 
 
 def numpy_tile(x: Array, repeats: tuple[int, ...]) -> Array:
@@ -25,7 +26,7 @@ def numpy_roll(x: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Arra
 def numpy_triangle(x: Array, diagonal: int, lower: bool) -> Array:
     """Return the lower or upper triangle of matrices in the last two dimensions, with zeros elsewhere."""
     band = np.arange(x.shape[-1])[None, :] - np.arange(x.shape[-2])[:, None]
-    return np.where(band <= diagonal if lower else band >= diagonal, x, np.zeros((), x.dtype))
+    return np.asarray(numpy_where(band <= diagonal if lower else band >= diagonal, x, np.zeros((), x.dtype)))
 
 
 define_host("tile", numpy_tile)

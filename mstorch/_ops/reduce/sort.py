@@ -249,9 +249,27 @@ def kthvalue(
     return finish(_picked(input, dim, call(_kth, (_sortable(input),), k - 1, dim), keepdim, return_types.kthvalue), out)
 
 
+def _median_in_array(input: TensorBase, ignore_nan: bool) -> TensorBase | None:
+    """Return the lower median of all elements, of which there are some; None for dtypes that NumPy does not sort."""
+    line = array_of(input).reshape(-1)
+    if line.dtype.kind not in "iuf":
+        return None
+    missing = np.isnan(line) if line.dtype.kind == "f" else np.zeros(1, bool)
+    if missing.any():
+        line = line[~missing] if ignore_nan and not missing.all() else line[missing][:1]
+    middle = (line.size - 1) // 2
+    return tensor_of(np.asarray(np.partition(line, middle)[middle]))
+
+
+@ways(host=_median_in_array)
+def _median_value(input: TensorBase, ignore_nan: bool) -> TensorBase:
+    found: TensorBase = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
+    return found
+
+
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
     """Return the median of all elements; equal elements share its gradient, as do all NaNs if the median is NaN."""
-    found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
+    found = _median_value(input, ignore_nan)
     if not recording((input,)):
         return found
     refuse_history(found._ms_dtype)
