@@ -11,20 +11,11 @@ import numpy as np
 
 from ..._quiet import quiet
 from ..arrays import Array
-from ..table import COMPLEX, FLOATS, HALVES, VIA_HALF, define_host
+from ..table import COMPLEX, FLOATS, HALVES, define_host
 from .fft import numpy_angle
 from .index import numpy_index
 
 Sizes = tuple[int, ...]
-
-
-def numpy_small_matmul(a: Array, b: Array) -> Array:
-    """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order."""
-    with quiet():
-        total = a[..., :, :1] * b[..., :1, :]
-        for term in range(1, a.shape[-1]):
-            total = total + a[..., :, term : term + 1] * b[..., term : term + 1, :]
-    return np.asarray(total, a.dtype)
 
 
 def numpy_linear_index(
@@ -69,7 +60,6 @@ _OF_COMPLEX: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 for _op, _function in _OF_COMPLEX.items():
     define_host(_op, _complex(_function), COMPLEX, spare=True)
-define_host("small_matmul", numpy_small_matmul, (*FLOATS, *COMPLEX), VIA_HALF, spare=True)
 define_host("storage_gather", numpy_storage_gather, spare=True)
 define_host("storage_scatter", numpy_storage_scatter, spare=True)
 define_host("linear_index", numpy_linear_index, spare=True)

@@ -16,7 +16,7 @@ from ..blocks import share
 from ..halves import BFLOAT16, rounded, widened
 from ..onednn.gemm import LEAST, gemm, products
 from ..onednn.library import FOUND, FOUND_HALVES
-from ..table import define_direct, define_host
+from ..table import VIA_HALF, define_direct, define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _SMALL = 512
@@ -253,6 +253,19 @@ def _half_linear_bias(bias: Array, x: Array, weight: Array) -> Array | None:
     return rounded(wide_product(rows, weight.view(np.uint16).T, out)).reshape(*x.shape[:-1], weight.shape[0])
 
 
+def numpy_small_matmul(a: Array, b: Array) -> Array:
+    """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order.
+
+    The result equals torch's products of small matrices bit by bit. oneDNN fuses multiplication and addition, so that its results differ
+    noticeably where terms cancel, as in the matrix exponential."""
+    with quiet():
+        total = a[..., :, :1] * b[..., :1, :]
+        for term in range(1, a.shape[-1]):
+            total += a[..., :, term : term + 1] * b[..., term : term + 1, :]
+    return np.asarray(total, a.dtype)
+
+
+define_host("small_matmul", numpy_small_matmul, (*FLOATS, *COMPLEX), VIA_HALF)
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("bmm", numpy_bmm, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("linear", numpy_linear, (*FLOATS, *COMPLEX), HALF)

@@ -19,10 +19,7 @@ def _split(axis: int, count: int) -> Any:
 
 
 def composed_small_matmul(a: Raw, b: Raw) -> Raw:
-    """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order.
-
-    The result equals torch's products of small matrices bit by bit. oneDNN fuses multiplication and addition, so that its results differ
-    noticeably where terms cancel, as in the matrix exponential."""
+    """Multiply (…, n, m) × (…, m, p), m > 0, rounding each product and adding in order."""
     count = a.shape[-1]
     if count == 1:
         return _mul(a, b)

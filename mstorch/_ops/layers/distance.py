@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._backend.arrays import Array
 from ..._backend.errors import not_for
+from ..._backend.host.distance import euclidean, euclidean_slope
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
 from ..._core.one_device import OneDevice
 from ..._core.promotion import promote_types
-from ..._core.tensor_base import TensorBase
+from ..._core.tensor_base import TensorBase, array_of, tensor_of
+from ..._tape.whole import followed, in_one_piece, record
 from .._autocast import FLOAT32, FLOAT32_ON_DEVICES
 from .._dispatch import broadcast_shape, call, deliver, type_word, wrap_dim
 from .._named import node_called
@@ -109,8 +112,30 @@ def cdist(x1: TensorBase, x2: TensorBase, p: float = 2.0, compute_mode: str | No
     products = compute_mode == "use_mm_for_euclid_dist" or compute_mode != "donot_use_mm_for_euclid_dist" and max(a[-2], b[-2]) > 25
     if p != 2 or not products:
         _refuse_half("cdist", x1._ms_dtype)
+    if p == 2 and products and a[:-2] == b[:-2] and x1._ms_dtype.itemsize > 2 and in_one_piece((x1, x2)):
+        return _by_product(x1, x2)
+    return _by_differences(x1, x2, p)
+
+
+def _by_differences(x1: TensorBase, x2: TensorBase, p: float = 2) -> TensorBase:
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
     return p_norm(difference, p, len(difference._ms_shape) - 1, share=False)
+
+
+def _by_product(x1: TensorBase, x2: TensorBase) -> TensorBase:
+    """Return the Euclidean distances of (*, P, M) and (*, R, M) with equal leading dimensions, as one node."""
+    a, b = (array_of(x).reshape(-1, *x._ms_shape[-2:]) for x in (x1, x2))
+    found = euclidean(a, b)
+    result = tensor_of(found.reshape(*x1._ms_shape[:-1], x2._ms_shape[-2]))
+    if not followed((x1, x2)):
+        return result
+
+    def slope(g: Array, x: Array, y: Array) -> tuple[Array, ...]:
+        parts = euclidean_slope(g.reshape(found.shape), x.reshape(a.shape), y.reshape(b.shape), found)
+        return parts[0].reshape(x.shape), parts[1].reshape(y.shape)
+
+    recorded: TensorBase = record(result, (x1, x2), "EuclideanDistBackward0", slope, _by_differences, unchanged=True)
+    return recorded
 
 
 def normalize(input: TensorBase, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: TensorBase | None = None) -> TensorBase:
