@@ -32,7 +32,7 @@ class Primitive:
         first = args[0]
         if first.__class__ is np.ndarray:
             found = self.kernel.host[NAME_OF_NP[first.dtype]](*args)
-            return found if found.__class__ is np.ndarray else np.asarray(found)
+            return found if found.__class__ is np.ndarray or found.__class__ is tuple else np.asarray(found)
         if first.__class__ is Raw:
             return self.kernel[NAME_OF[first.dtype]](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
         if isinstance(first, TensorBase):

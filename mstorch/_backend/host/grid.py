@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..._quiet import quiet
 from ..arrays import Array
@@ -44,66 +46,83 @@ def _taps(x: Array, n: int, mode: str, padding: str, corners: bool) -> tuple[lis
     return [(low, 1 - part, -one), (low + 1, part, one)], slopes
 
 
-def _read(x: Array, taps: tuple[Tap, ...]) -> tuple[Array, Array, tuple[Array, ...]]:
-    """Return the elements (N, C, …) that one tap of each dimension reads, with 0 outside; a mask of the positions inside; and the
-    positions."""
+class _Read(NamedTuple):
+    """An element that each of M positions reads."""
+
+    row: Array
+    """Its row in ``_table`` (M); the last row, of zeros, for elements outside."""
+    inside: Array
+    weights: list[Array]
+    slopes: list[Array]
+
+    def product(self, x: Array, parts: list[Array]) -> Array:
+        """Return the product of weights; in a volume that of an element outside is 0, also at a position that is NaN."""
+        found: Array = np.prod(parts, 0)
+        return found if x.ndim < 5 else np.where(self.inside, found, x.dtype.type(0))
+
+
+def _reads(x: Array, grid: Array, mode: str, padding: str, corners: bool) -> tuple[list[_Read], list[Array]]:
+    """Return the elements that positions read, and the slopes of their pixel coordinates."""
     sizes = x.shape[2:]
-    inside: Any = True
-    for (place, _, _), n in zip(taps, sizes):
-        inside = inside & (place >= 0) & (place < n)
-    places = tuple(np.where(inside, place, 0).astype(np.int64) for place, _, _ in taps)
-    rows = np.arange(len(x)).reshape(-1, *(1,) * (places[0].ndim - 1))
-    key: Any = (rows, slice(None), *places)
-    taken = np.moveaxis(x[key], -1, 1)
-    return np.where(inside[:, None], taken, x.dtype.type(0)), inside, places
+    axes = [_taps(grid[..., -1 - i].reshape(-1), n, mode, padding, corners) for i, n in enumerate(sizes)]
+    count = math.prod(sizes)
+    start = np.repeat(np.arange(len(x), dtype=np.int32) * count, math.prod(grid.shape[1:-1]))
+    found = []
+    for taps in itertools.product(*(taps for taps, _ in axes)):
+        inside = np.logical_and.reduce([(place >= 0) & (place < n) for (place, _, _), n in zip(taps, sizes)])
+        row = np.zeros_like(start)
+        for (place, _, _), n in zip(taps, sizes):
+            row = row * np.int32(n) + np.where(inside, place, 0).astype(np.int32)
+        row = np.where(inside, row + start, np.int32(len(x) * count))
+        found.append(_Read(row, inside, [weight for _, weight, _ in taps], [slope for _, _, slope in taps]))
+    return found, [slopes for _, slopes in axes]
 
 
-def _of_each(x: Array, grid: Array, mode: str, padding: str, corners: bool) -> tuple[list[tuple[Tap, ...]], list[Array]]:
-    found = [_taps(grid[..., -1 - i], n, mode, padding, corners) for i, n in enumerate(x.shape[2:])]
-    return list(itertools.product(*(taps for taps, _ in found))), [slopes for _, slopes in found]
+def _table(x: Array) -> Array:
+    """Return the elements of (N, C, *sizes) as rows of C numbers, and a row of zeros."""
+    found = np.zeros((x.size // x.shape[1] + 1, x.shape[1]), x.dtype)
+    found[:-1].reshape(len(x), -1, x.shape[1])[...] = x.reshape(*x.shape[:2], -1).swapaxes(1, 2)
+    return found
 
 
-def _weight(x: Array, inside: Array, parts: list[Array]) -> Array:
-    """Return the product of weights; in a volume that of an element outside is 0, also at a position that is NaN."""
-    found: Array = np.prod(parts, 0)
-    return found if x.ndim < 5 else np.where(inside, found, x.dtype.type(0))
+def _matrix(x: Array, reads: list[_Read]) -> Any:
+    """Return the sparse matrix whose product with ``_table`` is the result."""
+    rows, weights = np.stack([read.row for read in reads], 1), np.stack([read.product(x, read.weights) for read in reads], 1)
+    starts = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(len(reads))
+    return sparse.csr_array((weights.reshape(-1), rows.reshape(-1), starts), shape=(len(rows), x.size // x.shape[1] + 1), copy=False)
+
+
+def _as_images(rows: Array, shape: tuple[int, ...]) -> Array:
+    """Return rows of C numbers as (N, C, *sizes)."""
+    return np.ascontiguousarray(rows.reshape(shape[0], -1, shape[1]).swapaxes(1, 2)).reshape(shape)
 
 
 def numpy_grid_sample(x: Array, grid: Array, *how: Any) -> Array:
     """Return ``x`` (N, C, *sizes) at the positions ``grid`` (N, *out, dimensions), (N, C, *out)."""
-    found: Any = 0
     with quiet():
-        for taps in _of_each(x, grid, *how)[0]:
-            values, inside, _ = _read(x, taps)
-            found = found + values * _weight(x, inside, [weight for _, weight, _ in taps])[:, None]
-    return np.asarray(found, x.dtype)
+        found = _matrix(x, _reads(x, grid, *how)[0]) @ _table(x)
+    return _as_images(found, (*x.shape[:2], *grid.shape[1:-1]))
 
 
-def numpy_grid_sample_grad(g: Array, x: Array, grid: Array, *rest: Any) -> tuple[Array, Array]:
-    """Return the gradients for input and grid; the last argument tells which of them are used."""
-    each, slopes = _of_each(x, grid, *rest[:-1])
-    by_x, by_grid = np.zeros(x.shape, x.dtype), np.zeros(grid.shape, grid.dtype)
-    parts: list[tuple[Array, Array, tuple[Tap, ...]]] = []
+def numpy_grid_sample_grad(g: Array, x: Array, grid: Array, mode: str, *rest: Any) -> tuple[Array, Array]:
+    """Return the gradients for input and grid; the last argument tells which of them are used, and zeros stand for the other."""
+    *how, (by_input, by_grid) = rest
+    reads, slopes = _reads(x, grid, mode, *how)
+    of_x, of_grid = np.zeros(x.shape, x.dtype), np.zeros(grid.shape, grid.dtype)
+    rows = np.ascontiguousarray(g.reshape(*g.shape[:2], -1).swapaxes(1, 2)).reshape(-1, g.shape[1])
     with quiet():
-        for taps in each:
-            values, inside, places = _read(x, taps)
-            weights = [weight for _, weight, _ in taps]
-            terms = np.moveaxis(np.where(inside[:, None], g * np.prod(weights, 0)[:, None], 0), 1, -1)
-            rows = np.arange(len(x)).reshape(-1, *(1,) * (places[0].ndim - 1))
-            key: Any = (rows, slice(None), *places)
-            np.add.at(by_x, key, terms)
-            if rest[0] != "nearest":
-                parts.append((values, inside, taps))
-        for channel in range(x.shape[1]):  # in torch's order, since the terms are large beside their sum
-            for values, inside, taps in parts:
-                for i, (_, _, steep) in enumerate(taps):
-                    term = values[:, channel]
-                    for other in reversed((*taps[:i], *taps[i + 1 :])):
-                        term = term * _weight(x, inside, [other[1]])
-                    by_grid[..., -1 - i] += term * g[:, channel] * _weight(x, inside, [steep])
-        for i, slope in enumerate(slopes):
-            by_grid[..., -1 - i] *= slope
-    return by_x, by_grid
+        if by_input:
+            of_x = _as_images((_matrix(x, reads).T @ rows)[:-1], x.shape)
+        if by_grid and mode != "nearest":
+            table, flat = _table(x), of_grid.reshape(-1, grid.shape[-1])
+            for read in reads:
+                shares = np.einsum("pc,pc->p", table.take(read.row, 0), rows)
+                for i, slope in enumerate(read.slopes):
+                    others = [read.product(x, [weight]) for j, weight in enumerate(read.weights) if j != i]
+                    flat[:, -1 - i] += math.prod(others, start=shares) * read.product(x, [slope])
+            for i, slope in enumerate(slopes):
+                flat[:, -1 - i] *= slope
+    return of_x, of_grid
 
 
 define_host("grid_sample", numpy_grid_sample, FLOATS, HALF)

@@ -11,11 +11,12 @@ import numpy as np
 from ..._backend.arrays import Array
 from ..._backend.constants import kept
 from ..._backend.errors import not_for
+from ..._backend.geometry import rough_sum
 from ..._backend.raw import NP_DTYPE
 from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
 from ..._core.modes import modes
-from ..._core.tensor_base import TensorBase, is_tracked
+from ..._core.tensor_base import TensorBase, array_of, is_tracked
 from ..._core.warned import warn
 from ..._tape.primitives import Primitive
 from ..._tape.ways import followed, ways
@@ -232,9 +233,16 @@ def grid_sample(
     expect_dtype(input._ms_dtype, grid)
     how = mode, padding_mode, align_corners
     found = None if mode == "bicubic" or 0 in x or 0 in g else by_kernel(
-        _sample, _slopes, (input, grid), how, f"GridSampler{rank}DBackward0", lambda x, g: _sampled(x, g, *how)
+        _sample, _slopes, (input, grid), how, f"GridSampler{rank}DBackward0", lambda x, g: _sampled(x, g, *how),
+        host=rank == 2 and input._ms_dtype.itemsize > 2 and _is_finite(grid),
     )
     return _sampled(input, grid, *how) if found is None else found
+
+
+@ways(host=lambda grid: math.isfinite(rough_sum(array_of(grid))))
+def _is_finite(grid: TensorBase) -> bool:
+    """Return whether the host's kernel supports the positions: torch reads the first pixel where one is NaN."""
+    return False
 
 
 def _slopes(wanted: Sequence[bool], g: Any, x: Any, grid: Any, *how: Any) -> Sequence[Any]:
