@@ -103,15 +103,14 @@ def record(
     return result
 
 
-
 def by_kernel(
     op: Kernel, slope: Callable[..., Any], tensors: tuple[Any, ...], args: tuple[Any, ...], label: str, composed: Callable[..., Any],
     direct: bool = False, host: bool = False,
 ) -> TensorBase | None:  # fmt: skip
     """Return the result of a device's kernel ``op(*tensors, *args)``; None if it has none for the tensors, or if they are in a capture.
 
-    ``host``: use the host's kernel, too. ``slope(wanted, gradient, *tensors, *args)`` returns the gradients, on raw arrays; ``wanted`` has True for each tensor whose gradient is
-    used. For ``composed`` and ``direct`` see ``record``."""
+    ``host``: use the host's kernel, too. ``slope(wanted, gradient, *tensors, *args)`` returns the gradients, on arrays or raw arrays;
+    ``wanted`` has True for each tensor whose gradient is used. For ``composed`` and ``direct`` see ``record``."""
     kind = tensors[0]._ms_dtype
     if modes.native is not None or any(tensor._ms_dtype is not kind for tensor in tensors):
         return None

@@ -13,7 +13,6 @@ from ..blocks import share
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 
-
 _COST = 15  # nanoseconds per element, more for some functions
 _MANY = 1 << 13
 
