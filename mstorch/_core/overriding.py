@@ -355,7 +355,7 @@ def entry(
     """Return the public form of a function, named ``name`` in ``module``; ``form`` handles tensors of classes in ``FORMED``.
 
     ``public`` returns the function that an operator is known as. ``quick`` handles a second argument that is not of a plain class (a key
-    with slices), and returns None for all others.
+    with slices), and returns None for all others, and True if the function has no result.
     """
     if watchers:
         function, quick = _watched(function, module, name), None
@@ -378,10 +378,10 @@ def entry(
                     if second is not _MISSING:
                         return function(first, second, *rest, **named)
                     return function(**named) if first is _MISSING else function(first, **named)
-            elif quick is not None and one in PLAIN and not MODES:
-                found = quick(first, second)
+            elif quick is not None and one in PLAIN and not (MODES or named):
+                found = quick(first, second, *rest)
                 if found is not None:
-                    return found
+                    return None if found is True else found
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
             return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
         except (*EXPLAINED, MemoryError) as error:

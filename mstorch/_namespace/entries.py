@@ -10,6 +10,7 @@ from typing import Any
 from .._core.in_python import written_in_python
 from .._core.one_device import on_one_device
 from .._core.overriding import (
+    PLAIN,
     drawing,
     entered_property,
     entry,
@@ -19,6 +20,7 @@ from .._core.overriding import (
     shown_built_in,
 )
 from .._ops._operation import record_of
+from .._ops.indexing._keys import has_plain_items
 from .._ops.indexing.subscript import window_of
 from .._ops.memory.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, FUNCTIONAL_FORMS, STRIDED_METHOD_FORMS
@@ -134,6 +136,27 @@ def _is_operation(name: str, value: Any) -> bool:
     return value.__module__.startswith(_ROOMS) and not value.__module__.startswith(_NOT_OPERATIONS)
 
 
+def _read(getitem: Function) -> Function:
+    def quick(self: Tensor, key: Any) -> Any:
+        found = window_of(self, key)
+        return found if found is not None or not has_plain_items(key) else getitem(self, key)
+
+    return quick
+
+
+def _written(setitem: Function) -> Function:
+    def quick(self: Tensor, key: Any, *value: Any) -> bool | None:
+        if len(value) != 1 or value[0].__class__ not in PLAIN or not has_plain_items(key):
+            return None
+        setitem(self, key, *value)
+        return True
+
+    return quick
+
+
+_QUICK = {"__getitem__": _read, "__setitem__": _written}  # keys with slices need not be searched for what overrides calls
+
+
 def enter_class() -> None:
     """Wrap the methods and properties of Tensor in their public form."""
     for name, value in list(vars(Tensor).items()):
@@ -146,8 +169,8 @@ def enter_class() -> None:
             if getattr(value, "of_two", False):
                 setattr(Tensor, name, entry_of_operator(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
                 continue
-            quick = window_of if name == "__getitem__" else None
             shown = on_one_device(_drawing(value), name)
+            quick = _QUICK[name](shown) if name in _QUICK else None
             entered: Any = entry(shown, _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
             if hasattr(entered, "__signature__"):
                 entered.__signature__ = _of_method(entered.__signature__)

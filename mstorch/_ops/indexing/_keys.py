@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import bool_, uint8
+from ..._core.overriding import PLAIN
 from ..._core.storage import home
 from ..._core.tensor_base import TensorBase
 from ..._tape.ways import ways
@@ -47,6 +48,17 @@ def has_full_slices(key: tuple[TensorBase | slice, TensorBase | slice]) -> bool:
         part.start in (None, 0) and part.stop is None and part.step in (None, 1)
         for part in (key if key.__class__ is tuple else (key,)) if part.__class__ is slice
     )
+
+
+def has_plain_items(key: Any) -> bool:
+    """Return whether no item of a key is of a class that may override calls."""
+    for item in key if key.__class__ is tuple else (key,):
+        if item.__class__ is slice:
+            if item.start.__class__ not in PLAIN or item.stop.__class__ not in PLAIN or item.step.__class__ not in PLAIN:
+                return False
+        elif item.__class__ not in PLAIN:
+            return False
+    return True
 
 
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
