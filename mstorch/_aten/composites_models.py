@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from .. import init
 from .._backend.arrays import Number
 from .._core.generator import Generator
-from .._ops.linalg.einsum import Label, read, subscripts_and_operands
+from .._ops.linalg.einsum import Step, planned_as_torch, subscripts_and_operands
 from .._tensor import Tensor
 from ..nn import functional
 from .calling import NotInTerms
@@ -17,81 +16,27 @@ from .composites import COMPOSITES, aten, composite
 # Sums over products
 
 
+_CALLS = {
+    "permute": "permute", "view": "view", "unsqueeze": "unsqueeze", "bmm": "bmm", "mul": "mul.Tensor", "sum": "sum.dim_IntList",
+}  # fmt: skip
+
+
 @composite("einsum")
 def _einsum(*args: Any) -> Tensor:
     equation, operands = subscripts_and_operands(args)
-    reading = read(equation, tuple(tuple(operand.shape) for operand in operands))
-    values = [_spread_out(operand, labels, reading.order) for operand, labels in zip(operands, reading.labels)]
-    kept, rank = len(reading.wanted), len(reading.order)
-    counts = [sum(value.shape[dim] != 1 for value in values) for dim in range(rank)]
-    found = values[0]
-    for value in values[1:]:
-        found = _contracted(found, value, kept, counts)
-    if kept == rank:
-        return found
-    return aten("view", found, list(found.shape[:kept])) if len(values) > 1 else aten("sum.dim_IntList", found, list(range(kept, rank)))
+    values = list(operands)
+    for step in planned_as_torch(equation, tuple([tuple(operand.shape) for operand in operands])):
+        values.append(_taken(step, [values[number] for number in step.values]))
+    return values[-1]
 
 
-def _spread_out(operand: Tensor, labels: Sequence[Label], order: Sequence[Label]) -> Tensor:
-    """Return the operand with a dimension for each label in order, of length 1 for labels that it lacks."""
-    own = list(labels)
-    for label in dict.fromkeys(labels):
-        while own.count(label) > 1:
-            first = own.index(label)
-            second = own.index(label, first + 1)
-            operand = aten("diagonal", operand, 0, first, second)
-            del own[second]
-            rank = len(own)
-            operand = aten("permute", operand, [*range(first), rank - 1, *range(first, rank - 1)])
-    missing = [label for label in order if label not in own]
-    for _ in missing:
-        operand = aten("unsqueeze", operand, operand.dim())
-    own += missing
-    return aten("permute", operand, [own.index(label) for label in order])
-
-
-def _contracted(a: Tensor, b: Tensor, kept: int, counts: list[int]) -> Tensor:
-    """Return the product of two operands of an einsum, summed over those dimensions from ``kept`` on that no later operand has.
-
-    ``counts``: for each dimension, the number of operands that have a length other than 1; set to 0 here for the dimensions summed."""
-    alone: tuple[list[int], list[int]] = [], []
-    summed = []
-    for dim in range(kept, a.dim()):
-        if a.shape[dim] != 1 and b.shape[dim] != 1:
-            counts[dim] -= 1
-            if counts[dim] == 1:
-                summed.append(dim)
-                counts[dim] = 0
-        elif counts[dim] == 1 and (a.shape[dim] != 1 or b.shape[dim] != 1):
-            alone[a.shape[dim] == 1].append(dim)
-            counts[dim] = 0
-    a, b = (aten("sum.dim_IntList", value, dims, True) if dims else value for value, dims in zip((a, b), alone))
-    if not summed:
-        return aten("mul.Tensor", a, b)
-    return _product(a, b, summed, swap=not alone[0] and not alone[1])
-
-
-def _product(a: Tensor, b: Tensor, summed: list[int], swap: bool) -> Tensor:
-    """Return the product of two operands summed over the dimensions ``summed``, which keep length 1, as one batched matrix product.
-
-    With ``swap``, it is computed as ``b @ a`` if the dimensions that only ``b`` has come before those that only ``a`` has."""
-    rest = [dim for dim in range(a.dim()) if dim not in summed]
-    shared = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] != 1]
-    ours = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] == 1]
-    theirs = [dim for dim in rest if a.shape[dim] == 1]
-    if swap and ours and theirs and theirs[-1] < ours[0]:
-        return _product(b, a, summed, False)
-
-    def size(value: Tensor, dims: list[int]) -> int:
-        return math.prod(value.shape[dim] for dim in dims)
-
-    one = aten("permute", a, [*shared, *ours, *summed, *theirs])
-    one = one.reshape([size(a, shared), size(a, ours), size(a, summed)])
-    two = aten("permute", b, [*shared, *summed, *theirs, *ours])
-    two = two.reshape([size(b, shared), size(b, summed), size(b, theirs)])
-    lengths = [*(a.shape[dim] for dim in [*shared, *ours]), *[1] * len(summed), *(b.shape[dim] for dim in theirs)]
-    order = [*shared, *ours, *summed, *theirs]
-    return aten("permute", aten("view", aten("bmm", one, two), lengths), [order.index(dim) for dim in range(a.dim())])
+def _taken(step: Step, values: list[Tensor]) -> Tensor:
+    if step.call == "reshape":
+        return values[0].reshape(step.argument)
+    if step.call == "diagonal":
+        return aten("diagonal", values[0], 0, *step.argument)
+    arguments = () if step.argument is None else (list(step.argument) if isinstance(step.argument, tuple) else step.argument,)
+    return aten(_CALLS[step.call], *values, *arguments, *((True,) if step.keepdim else ()))
 
 
 # Filling

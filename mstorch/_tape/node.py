@@ -481,7 +481,8 @@ def plain_name(node: Node) -> str:
 def changed_text(tensor: TensorBase | Watched, version: int, maker: Node | None = None) -> str:
     """Return torch's message for a saved tensor that was modified in place."""
     kind = type_text(tensor._ms_dtype)
-    node = maker or tensor._ms_node
+    # A view whose base was modified has another node now.
+    node = maker or (node_of(tensor) if isinstance(tensor, TensorBase) else tensor._ms_node)
     where = f"is at version {tensor._ms_counter.version}; expected version {version} instead"
     which = f", which is output {tensor._ms_number} of {plain_name(node)}," if node is not None else ""
     return (

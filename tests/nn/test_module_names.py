@@ -191,7 +191,22 @@ def test_names_of_nn_modules_module(both):
         fresh = torch.nn.Linear(2, 1)
         loaded = fresh.load_state_dict(fresh.state_dict())
         assert isinstance(loaded, home._IncompatibleKeys)
-        return [repr(keys), repr(loaded), seen, home._EXTRA_STATE_KEY_SUFFIX, home.__all__, home._addindent("a\nb", 2)]
+        return [repr(keys), repr(loaded), seen, home._EXTRA_STATE_KEY_SUFFIX, home.__all__, home._addindent("a\n\n \nb", 2)]
+
+    both(body)
+
+
+def test_repr_of_extra_lines(both):
+    """Blank lines of ``extra_repr`` stay empty at each depth."""
+
+    def body(torch):
+        class Layer(torch.nn.Module):
+            def extra_repr(self):
+                return "one\n\ntwo\n   \n"
+
+        nn = torch.nn
+        made = (nn.Sequential(Layer(), nn.ReLU()), nn.ModuleList([Layer(), Layer()]), nn.ModuleDict({"a": nn.Sequential(Layer())}))
+        return [repr(Layer()), *map(repr, made), repr(nn.Sequential(*made))]
 
     both(body)
 

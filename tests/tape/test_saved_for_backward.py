@@ -167,3 +167,26 @@ def test_what_is_watched_goes_with_the_first_backward(name: str) -> None:
     gc.collect()
     assert result.grad_fn is not None
     assert [ref() for ref in memory] == [None, None]
+
+
+VIEWS: dict[str, _Operation] = {
+    "t": lambda a, t: a.t(), "transpose": lambda a, t: a.transpose(0, 1), "view": lambda a, t: a.view(9), "slice": lambda a, t: a[1:],
+    "select": lambda a, t: a[1], "diagonal": lambda a, t: a.diagonal(), "expand": lambda a, t: a[:1].expand(4, 3), "unsqueeze": lambda a, t: a[None],
+    "permute": lambda a, t: a.permute(1, 0), "unbind": lambda a, t: a.unbind(0)[1], "split": lambda a, t: a.split(2)[1], "narrow": lambda a, t: a.narrow(1, 0, 2),
+    "as_strided": lambda a, t: a.as_strided((2, 2), (1, 3)), "unfold": lambda a, t: a.unfold(0, 2, 1), "swapaxes": lambda a, t: a.swapaxes(0, 1),
+    "detached": lambda a, t: a.detach(), "none": lambda a, t: a,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_message_names_the_node_after_the_write(both: Callable[..., Any], name: str) -> None:
+    """A view that was saved has another node once its base is written to, and the message names that one."""
+
+    def body(torch: Any) -> Any:
+        _, a, b, _ = _given(torch)
+        view = VIEWS[name](a, torch)
+        result = (view * b[0, 0]).sum() + b.sum()
+        a.mul_(2.0)
+        result.backward()
+
+    both(body)

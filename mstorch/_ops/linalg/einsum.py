@@ -22,7 +22,8 @@ def einsum(*args: Any) -> TensorBase:
     """Return the sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     equation, operands = subscripts_and_operands(args)
     values = list(operands)
-    for step in _plan(equation, tuple([operand._ms_shape for operand in operands])):
+    shapes = tuple([operand._ms_shape for operand in operands])
+    for step in (planned_as_torch if any(1 in shape for shape in shapes) else _plan)(equation, shapes):
         values.append(_done(step, values))
     return values[-1]
 
@@ -104,12 +105,14 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
 
 
 class Step(NamedTuple):
-    """One call of a plan: the function, the values that it is applied to (operands first, then results of steps), and one further argument.
+    """One call of a plan: the function, the values that it is applied to (operands first, then results of steps), and one further argument;
+    ``keepdim`` belongs to sums.
     """
 
     call: str
     values: tuple[int, ...]
     argument: Any = None
+    keepdim: bool = False
 
 
 def _done(step: Step, values: Sequence[Any]) -> TensorBase:
@@ -119,6 +122,8 @@ def _done(step: Step, values: Sequence[Any]) -> TensorBase:
         return views.reshape(x, step.argument)
     if call == "permute":
         return views.permute(x, step.argument)
+    if call == "view":
+        return views.view(x, step.argument)
     if call == "unsqueeze":
         return views.unsqueeze(x, step.argument)
     if call == "bmm":
@@ -131,7 +136,7 @@ def _done(step: Step, values: Sequence[Any]) -> TensorBase:
     if call == "mul":
         return x * values[step.values[1]]
     if call == "sum":
-        return x.sum(step.argument)
+        return x.sum(step.argument, step.keepdim)
     if call == "diagonal":
         return views.diagonal(x, 0, *step.argument)
     return views.alias(x)
@@ -281,6 +286,115 @@ def _plan(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[Step, ...
     is_view = planner.steps and planner.steps[-1].call in _VIEWS
     if not planner.steps or not is_view and len(values) > 1 and len(order) > len(wanted):  # the result is a view, as in torch
         planner.add("alias", (current.number,))
+    return tuple(planner.steps)
+
+
+class _Spread(NamedTuple):
+    """An operand or the result of a step, with one dimension for each label."""
+
+    number: int
+    shape: tuple[int, ...]
+
+    def size(self, dims: Sequence[int]) -> int:
+        """Return the product of the lengths of dimensions."""
+        return math.prod([self.shape[dim] for dim in dims])
+
+
+class _Spreading:
+    """Collects torch's own steps, in which each value has a dimension for each label, of length 1 for labels that it lacks."""
+
+    def __init__(self, shapes: tuple[tuple[int, ...], ...], reading: Reading) -> None:
+        self.steps: list[Step] = []
+        self.count = len(shapes)
+        self.kept, self.rank = len(reading.wanted), len(reading.order)
+        self.values = [
+            self._spread_out(number, shape, own, reading.order) for number, (shape, own) in enumerate(zip(shapes, reading.labels))
+        ]
+        self.counts = [sum(value.shape[dim] != 1 for value in self.values) for dim in range(self.rank)]
+        """For each dimension the number of operands that have a length other than 1; 0 for dimensions that are summed."""
+
+    def _add(self, call: str, values: tuple[int, ...], argument: int | tuple[int, ...] | None = None, keepdim: bool = False) -> int:
+        self.steps.append(Step(call, values, argument, keepdim))
+        self.count += 1
+        return self.count - 1
+
+    def _permuted(self, value: _Spread, order: Sequence[int]) -> _Spread:
+        return _Spread(self._add("permute", (value.number,), tuple(order)), tuple([value.shape[dim] for dim in order]))
+
+    def _spread_out(self, number: int, shape: tuple[int, ...], labels: Sequence[Label], order: Sequence[Label]) -> _Spread:
+        value, own = _Spread(number, shape), list(labels)
+        for label in dict.fromkeys(labels):
+            while own.count(label) > 1:
+                first = own.index(label)
+                second = own.index(label, first + 1)
+                left = [value.shape[dim] for dim in range(len(own)) if dim not in (first, second)]
+                value = _Spread(self._add("diagonal", (value.number,), (first, second)), (*left, value.shape[first]))
+                del own[second]
+                rank = len(own)
+                value = self._permuted(value, [*range(first), rank - 1, *range(first, rank - 1)])
+        missing = [label for label in order if label not in own]
+        for _ in missing:
+            value = _Spread(self._add("unsqueeze", (value.number,), len(value.shape)), (*value.shape, 1))
+        own += missing
+        return self._permuted(value, [own.index(label) for label in order])
+
+    def contracted(self, a: _Spread, b: _Spread) -> _Spread:
+        """Return the product of two values, summed over those dimensions that neither later operands nor the result have."""
+        alone: tuple[list[int], list[int]] = [], []
+        summed = []
+        for dim in range(self.kept, self.rank):
+            if a.shape[dim] != 1 and b.shape[dim] != 1:
+                self.counts[dim] -= 1
+                if self.counts[dim] == 1:
+                    summed.append(dim)
+                    self.counts[dim] = 0
+            elif self.counts[dim] == 1 and (a.shape[dim] != 1 or b.shape[dim] != 1):
+                alone[a.shape[dim] == 1].append(dim)
+                self.counts[dim] = 0
+        a, b = (self._summed(value, dims) if dims else value for value, dims in zip((a, b), alone))
+        if not summed:
+            shape = tuple([y if x == 1 else x for x, y in zip(a.shape, b.shape)])
+            return _Spread(self._add("mul", (a.number, b.number)), shape)
+        return self._product(a, b, summed, swap=not alone[0] and not alone[1])
+
+    def _summed(self, value: _Spread, dims: Sequence[int]) -> _Spread:
+        shape = tuple([1 if dim in dims else size for dim, size in enumerate(value.shape)])
+        return _Spread(self._add("sum", (value.number,), tuple(dims), keepdim=True), shape)
+
+    def _product(self, a: _Spread, b: _Spread, summed: list[int], swap: bool) -> _Spread:
+        """Return the product of two values summed over the dimensions ``summed``, which keep length 1, as one batched matrix product.
+
+        With ``swap``, it is computed as ``b @ a`` if the dimensions that only ``b`` has come before those that only ``a`` has."""
+        rest = [dim for dim in range(self.rank) if dim not in summed]
+        shared = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] != 1]
+        ours = [dim for dim in rest if a.shape[dim] != 1 and b.shape[dim] == 1]
+        theirs = [dim for dim in rest if a.shape[dim] == 1]
+        if swap and ours and theirs and theirs[-1] < ours[0]:
+            a, b, ours, theirs = b, a, theirs, ours
+        batch, rows, inner, columns = a.size(shared), a.size(ours), a.size(summed), b.size(theirs)
+        one = self._add("reshape", (self._permuted(a, [*shared, *ours, *summed, *theirs]).number,), (batch, rows, inner))
+        two = self._add("reshape", (self._permuted(b, [*shared, *summed, *theirs, *ours]).number,), (batch, inner, columns))
+        order = [*shared, *ours, *summed, *theirs]
+        shape = (*[a.shape[dim] for dim in [*shared, *ours]], *[1] * len(summed), *[b.shape[dim] for dim in theirs])
+        found = _Spread(self._add("view", (self._add("bmm", (one, two)),), shape), shape)
+        return self._permuted(found, [order.index(dim) for dim in range(self.rank)])
+
+    def finish(self, value: _Spread) -> None:
+        """Remove the dimensions that the result does not have."""
+        if self.kept < self.rank and len(self.values) > 1:
+            self._add("view", (value.number,), value.shape[: self.kept])
+        elif self.kept < self.rank:
+            self._add("sum", (value.number,), tuple(range(self.kept, self.rank)))
+
+
+@functools.lru_cache(512)
+def planned_as_torch(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[Step, ...]:
+    """Return torch's own steps. ``_plan`` has fewer, but not torch's strides if a dimension has length 1."""
+    planner = _Spreading(shapes, read(equation, shapes))
+    found = planner.values[0]
+    for value in planner.values[1:]:
+        found = planner.contracted(found, value)
+    planner.finish(found)
     return tuple(planner.steps)
 
 

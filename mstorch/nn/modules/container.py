@@ -13,10 +13,15 @@ from ..._core.settings import typename
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Parameter
-from .module import Module, _addindent
+from .module import Module
 
 if TYPE_CHECKING:
     pass
+
+
+def _addindent(text: str, spaces: int) -> str:
+    """Indent all lines but the first. A list of modules indents blank lines too, unlike a module."""
+    return text.replace("\n", "\n" + " " * spaces)
 
 
 def _position(index: int, length: int, name: str = "index") -> int:

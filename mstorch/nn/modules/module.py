@@ -60,7 +60,7 @@ global_hooks.names = globals()
 
 def _addindent(text: str, spaces: int) -> str:
     first, *rest = text.split("\n")
-    return "\n".join([first, *(" " * spaces + line for line in rest)])
+    return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])
 
 
 @hides_bases
