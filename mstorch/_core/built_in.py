@@ -11,10 +11,7 @@ import ctypes
 import inspect
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 Function = Callable[..., Any]
 

@@ -5,7 +5,7 @@ import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from typing_extensions import Self, deprecated
 
@@ -14,9 +14,6 @@ from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module
-
-if TYPE_CHECKING:
-    pass
 
 
 def _addindent(text: str, spaces: int) -> str:

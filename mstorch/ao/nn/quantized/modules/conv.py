@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mstorch as torch
 
@@ -17,9 +17,6 @@ from ...intrinsic import qat as nniqat
 from ...intrinsic.modules import fused as nni
 from ...intrinsic.qat.modules.conv_fused import folded
 from .utils import WeightedQuantizedModule, _quantize_weight, expect_observed
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 _PARTS = (
