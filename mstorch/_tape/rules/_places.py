@@ -41,7 +41,7 @@ class Places:
             array = wide(array)
         whole = np.zeros(self.shape, array.dtype)
         rows = self.key[0] if self.key.__class__ is tuple and all(map(_is_full, self.key[1:])) else None
-        if rows.__class__ is np.ndarray and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
+        if rows is not None and rows.__class__ is not slice and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
             add_rows(whole, rows.reshape(-1), array.reshape(rows.size, *whole.shape[1:]))
         else:
             np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)
