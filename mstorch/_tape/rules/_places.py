@@ -40,7 +40,7 @@ class Places:
         if self.rounded_once:
             array = wide(array)
         whole = np.zeros(self.shape, array.dtype)
-        rows = self.key[0] if self.key.__class__ is tuple and all(map(_is_full, self.key[1:])) else None
+        rows = self.key[0] if self.key.__class__ is tuple and self.key and all(map(_is_full, self.key[1:])) else None
         if rows is not None and rows.__class__ is not slice and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
             add_rows(whole, rows.reshape(-1), array.reshape(rows.size, *whole.shape[1:]))
         else:
