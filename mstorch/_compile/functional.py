@@ -89,7 +89,7 @@ class copied_memory(Block):
 
 
 _OF_STORAGES = ("_source", "_memory", "moved", "parameter", "version")
-_OF_DEVICES = ("base", "lent", "shadow", "parameter", "version")
+_OF_DEVICES = ("base", "lent", "shadow", "derived", "parameter", "version")
 _MANY = 1 << 32  # larger than any number of exchanges in a function: no cached window of a copy is taken for one of the original
 
 

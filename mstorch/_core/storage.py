@@ -217,11 +217,12 @@ class DeviceMemory(_Native):
 
     ``base``: the row-major MindSpore tensor that offsets and strides refer to. ``exchanges``: how often the base was replaced; views made
     before show the old base. ``lent``: the base has other owners, so that it is not replaced. ``shadow``: host array that integers and
-    scalars were made from, until they are modified; indices are read from it without a transfer. ``parameter``: the mindspore.Parameter
-    that is the base, once MindSpore has requested one.
+    scalars were made from, until they are modified; indices are read from it without a transfer. ``derived``: a key and a result that was
+    computed from the elements, until they are modified. ``parameter``: the mindspore.Parameter that is the base, once MindSpore has
+    requested one.
     """
 
-    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "parameter", "level", "__weakref__")
+    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "derived", "parameter", "level", "__weakref__")
 
     kind = "device"
     has_elements = grows = True
@@ -255,6 +256,7 @@ class DeviceMemory(_Native):
         self.version = 0
         self.exchanges, self.lent, self.level = 0, False, modes.level
         self.shadow = shadow
+        self.derived: tuple[Any, Any] | None = None
         self.parameter: Any = None
 
     def share_with(self, parameter: Any) -> None:
@@ -283,7 +285,7 @@ class DeviceMemory(_Native):
         ``own``: ``new`` has no other owners, so that it may replace the base if it covers all of it (None: a kernel's result, which may be
         one of its inputs).
         """
-        self.shadow = None
+        self.forget()
         if new is self.base:
             return False
         name, held = NAME_OF[new.dtype], NAME_OF[self.base.dtype]
@@ -315,7 +317,7 @@ class DeviceMemory(_Native):
         """Fill a strided view with a Python number; return False if the base has another dtype."""
         if NAME_OF[self.base.dtype] != kind:
             return False
-        self.shadow = None
+        self.forget()
         self._keep(device_memory.fill(self.base, shape, _full_strides(strides, shape), offset, value))
         return True
 
@@ -323,7 +325,7 @@ class DeviceMemory(_Native):
         """Run an operation in place on a strided view, with ``args``; return False if the device has no kernel for it."""
         if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
             return False
-        self.shadow = None
+        self.forget()
         self._keep(device_memory.change(self.base, shape, _full_strides(strides, shape), offset, op, args))
         return True
 
@@ -332,12 +334,11 @@ class DeviceMemory(_Native):
             self.exchange(base)
 
     def forget(self) -> None:
-        """Drop the host array, because the elements have changed."""
-        self.shadow = None
+        """Drop the host array and what was derived from the elements, because they have changed."""
+        self.shadow = self.derived = None
 
     def let_go(self) -> None:
         """Free the memory."""
-        self.shadow = None
         self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
 
     def exchange(self, base: Raw) -> None:
@@ -348,7 +349,8 @@ class DeviceMemory(_Native):
             set_value(self.parameter, base)
             base = self.parameter
         base._of_storage = True
-        self.base, self.lent, self.shadow = base, False, None
+        self.base, self.lent = base, False
+        self.forget()
         self.exchanges += 1
 
     @property
@@ -365,7 +367,6 @@ class DeviceMemory(_Native):
         if kept:
             flat = device_memory.put(flat, (kept,), (1,), 0, device_memory.window(self.base, (kept,), (1,), 0))
         self.exchange(flat)
-        self.shadow = None
 
     def copied(self) -> DeviceMemory:
         """Return a copy."""
@@ -376,7 +377,6 @@ class DeviceMemory(_Native):
         base = self.base
         self.exchange(from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[base.dtype]]).reshape(base.shape), order="C")))
         self.version += 1
-        self.shadow = None
 
     @property
     def nbytes(self) -> int:

@@ -57,7 +57,7 @@ class DeviceFlat(_Row):
     def put_back(self) -> None:
         """Write a copy back to the tensor; if the memory was an alias, increment the tensor's version."""
         if self.raw is self._memory:
-            self._tensor._ms_storage.shadow = None
+            self._tensor._ms_storage.forget()
             touch(self._tensor)
         elif self.size:
             raw = collectives.shaped(self.raw, self._tensor._ms_shape)

@@ -10,6 +10,7 @@ import mstorch as torch
 from mstorch._backend import cost, fake, table
 
 F = torch.nn.functional
+INF = float("inf")
 
 
 def _attended(kind: Any, place: str, mask: Any, heads: int, shape: tuple[int, ...], rest: dict[str, Any]) -> tuple[list[Any], str]:
@@ -35,7 +36,10 @@ def attention() -> list[str]:
         ("mask of each batch", torch.rand(2, 1, 6, 6) > 0.3, 4, four, {}, True), ("padding", torch.rand(2, 1, 1, 6) > 0.3, 4, four, {}, True),
         ("grouped", None, 2, four, {"enable_gqa": True}, True), ("scale", None, 4, four, {"scale": 0.3}, True),
         ("three dimensions", None, 3, three, {"is_causal": True}, True), ("mask of three", torch.rand(3, 6, 6) > 0.3, 3, three, {}, True),
-        ("odd heads", None, 4, (2, 4, 6, 5), {}, False), ("added mask", torch.randn(6, 6), 4, four, {}, False),
+        ("odd heads", None, 4, (2, 4, 6, 5), {}, True), ("odd heads and a mask", mask, 4, (2, 4, 6, 20), {"scale": 0.3}, True), ("dropout", None, 4, four, {"dropout_p": 1e-9}, False),
+        *((f"added, {size}", _added(size), 2, four, {"enable_gqa": True}, True) for size in ((6, 6), (2, 1, 6, 6), (1, 1, 1, 6), (2, 4, 6, 6), (1, 4, 6, 6), (2, 1, 1, 6))),
+        ("added, all hidden", torch.full((6, 6), -INF), 4, four, {}, True), ("added, of three", _added((3, 6, 6)), 3, three, {"scale": -0.2}, True),
+        ("lowest", torch.where(mask, 0.0, torch.finfo(torch.bfloat16).min), 4, four, {}, True),
     ]  # fmt: skip
     wrong = []
     for name, given, heads, shape, rest, fused in cases:
@@ -50,14 +54,75 @@ def attention() -> list[str]:
                 wrong.append(f"attention, {name}, {kind}: {count}")
             if sum(fake.transfers.values()) > 4:  # the four results
                 wrong.append(f"attention, {name}: {dict(fake.transfers)}")
-    x = torch.randn(*four).half().npu().requires_grad_()
-    (slope,) = torch.autograd.grad(F.scaled_dot_product_attention(x, x, x).sum(), x, create_graph=True)
-    try:
-        slope.sum().backward()
-        wrong.append("a second derivative")
-    except RuntimeError as error:
-        if "is not implemented" not in str(error):
-            wrong.append(str(error))
+    return wrong
+
+
+def _added(shape: tuple[int, ...]) -> Any:
+    """Return a mask to be added: numbers, among which -inf, and one row of -inf alone."""
+    made = torch.where(torch.rand(shape) < 0.3, -INF, torch.randn(shape))
+    made[..., -1, :] = -INF
+    return made
+
+
+def slopes_of_attention() -> list[str]:
+    """Return calls whose second derivatives differ from the CPU's, where the heads lie beside one another in memory too."""
+    wrong = []
+    masks = {"none": None, "truths": torch.rand(2, 1, 6, 6) > 0.4, "added": _added((2, 1, 6, 6)), "rows": _added((6, 6))}
+    for name, mask in masks.items():
+        for groups in (4, 2):
+            for size in (16, 5):
+                for turned in (False, True):
+                    for causal in (False, True) if mask is None else (False,):
+                        found = []
+                        for place in ("cpu", "npu"):
+                            torch.manual_seed(0)
+                            leaves = [torch.randn(2, 6, heads, size) for heads in (4, groups, groups)]
+                            leaves = [(item if turned else item.transpose(1, 2).contiguous()).to(place).requires_grad_() for item in leaves]
+                            parts = [item.transpose(1, 2) for item in leaves] if turned else leaves
+                            y = F.scaled_dot_product_attention(*parts, None if mask is None else mask.to(place), is_causal=causal, enable_gqa=True)
+                            slopes = torch.autograd.grad((y**3).sum(), leaves, create_graph=True)
+                            second = torch.autograd.grad(sum(slope.square().sum() for slope in slopes), leaves)
+                            found.append(([item.detach().cpu() for item in (y, *slopes, *second)], y.stride()))
+                        if found[0][1] != found[1][1] or not all(torch.allclose(a, b, 1e-3, 1e-3) for a, b in zip(found[0][0], found[1][0], strict=True)):
+                            wrong.append(f"attention twice, {name}, {groups}, {size}, {turned}, {causal}: {found[0][1]} {found[1][1]}")
+    return wrong
+
+
+def _write_by_data(mask: Any) -> None:
+    mask.data[0, 0] = -3.0
+
+
+WRITES: dict[str, Any] = {
+    "slice": lambda mask: mask[..., 0].fill_(-2.0), "data": _write_by_data, "copy": lambda mask: mask.copy_(mask.flip(0)), "out": lambda mask: torch.neg(mask, out=mask),
+    "put": lambda mask: mask.index_fill_(1, torch.tensor([2], device=mask.device), 0.5), "view": lambda mask: mask.view(-1).mul_(0.5),
+}  # fmt: skip
+
+
+def kept_masks() -> list[str]:
+    """Return what is wrong with masks that several calls share: their rows are examined once, and again after each kind of write."""
+    wrong = []
+    x, drawn = torch.randn(2, 4, 6, 16), torch.randn(6, 6)
+    for kind, first, most in (("added", drawn, 3), ("truths", drawn > 0, 2)):
+        mask = first.npu().clone()
+        F.scaled_dot_product_attention(*[x.npu()] * 3, mask)
+        with cost.counted() as counted:
+            F.scaled_dot_product_attention(*[x.npu()] * 3, mask)
+        if sum(counted.kernels.values()) != most:
+            wrong.append(f"a second call with the same mask, {kind}: {counted.text()}")
+    for name, write in WRITES.items():
+        found = []
+        for place in ("cpu", "npu"):
+            mask, given = drawn.clone().to(place), x.to(place)
+            calls = [F.scaled_dot_product_attention(given, given, given, mask)]
+            write(mask)
+            calls += [F.scaled_dot_product_attention(given, given, given, mask), F.scaled_dot_product_attention(given, given, given, mask.t())]
+            with torch.inference_mode():
+                F.scaled_dot_product_attention(given, given, given, mask)
+            calls.append(F.scaled_dot_product_attention(given.clone().requires_grad_(), given, given, mask))
+            calls[-1].sum().backward()
+            found.append([item.detach().cpu() for item in calls])
+        if not all(torch.allclose(a, b, 1e-4, 1e-5) for a, b in zip(*found)) or torch.allclose(*found[0][:2]):
+            wrong.append(f"a mask that is written to, {name}")
     return wrong
 
 
@@ -116,7 +181,6 @@ def norms() -> list[str]:
     return wrong
 
 
-INF = float("inf")
 ENDS = [-INF, -7.0, -3.0, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 2.5, 3.0, 6.0, 7.0, 25.0, INF]
 ACTIVATIONS: dict[str, tuple[Any, int]] = {  # with the kernels of the gradient
     "relu": (F.relu, 1), "gelu": (F.gelu, 1), "gelu, tanh": (lambda x: F.gelu(x, approximate="tanh"), 1), "silu": (F.silu, 1), "sigmoid": (torch.sigmoid, 1),
@@ -223,4 +287,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + products() + norms() + activations() + optimizers() + memory())
+    print(attention() + slopes_of_attention() + kept_masks() + products() + norms() + activations() + optimizers() + memory())

@@ -70,10 +70,10 @@ MORE: dict[str, tuple[int, str]] = {
     "multi margin": (19, "composed: MindSpore has no kernel that runs on the cores"), "multilabel margin": (30, "composed, as multi margin"),
     "grid_sample, bicubic": (89, "composed: MindSpore names no bicubic mode"), "Bilinear": (12, "composed of products"),
     "softmax": (5, "its gradient's kernel crashed on a 910B"), "log_softmax": (5, "as softmax"), "softmin": (7, "as softmax"),
-    "attention, mask": (26, "a float mask: the fused kernel takes booleans"), "attention, odd heads": (18, "the fused kernel takes multiples of 16"),
+    "attention, odd heads": (10, "the fused kernel takes multiples of 16"),
     "antialias": (8, "a product along each axis"), "area": (5, "as antialias"),
     "nearest-exact": (6, "a selection along each axis"), "AvgPool2d": (5, "a convolution: a 910B refused AvgPool2d"),
-    "cdist": (10, "composed"), "einsum": (5, "operands of products of three dimensions are made row-major"),
+    "cdist": (10, "composed"),
     "generate, fixed memory": (59, "rows that a mask hides are found: five kernels a call of attention"),
 }  # fmt: skip
 """Programs that launch more than 1.5 times torch's kernels: how many, and why."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..device_memory import full
-from ..raw import Raw, from_numpy
+from ..raw import NAME_OF, Raw, from_numpy
 from ..table import HALVES
 from ._primitives import enter, run
 
@@ -21,22 +21,31 @@ def _triangle() -> Raw:
     return from_numpy(np.triu(np.ones((_SIDE, _SIDE), np.uint8), 1))
 
 
-def _attributes(heads: int, scale: float, causal: bool) -> tuple[object, ...]:
-    return heads, 1.0, float(scale), _FAR, _FAR, 0, "BNSD", 2 if causal else 0
+def _attributes(q: Raw, scale: float, causal: bool, layout: str) -> tuple[object, ...]:
+    return q.shape[layout.index("N")], 1.0, float(scale), _FAR, _FAR, 0, layout, 2 if causal else 0
 
 
-def _attention(q: Raw, k: Raw, v: Raw, hidden: Raw | None, scale: float, causal: bool) -> tuple[Raw, Raw, Raw]:
-    mask = _triangle() if causal else hidden
-    found = run("FlashAttentionScore", q, k, v, None, None, None, mask, at=_attributes(q.shape[1], scale, causal))
+def _masks(mask: Raw | None, causal: bool) -> tuple[Raw | None, Raw | None]:
+    """Return the mask as that which is added to the scores, before the kernel scales them, and as that which is True where a key is hidden.
+    """
+    if causal:
+        return None, _triangle()
+    return (None, mask) if mask is None or NAME_OF[mask.dtype] == "bool" else (mask, None)
+
+
+def _attention(q: Raw, k: Raw, v: Raw, mask: Raw | None, scale: float, causal: bool, layout: str) -> tuple[Raw, Raw, Raw]:
+    added, hidden = _masks(mask, causal)
+    found = run("FlashAttentionScore", q, k, v, added, None, None, hidden, at=_attributes(q, scale, causal, layout))
     return found[3], found[0], found[1]
 
 
 def _attention_grad(
-    g: Raw, q: Raw, k: Raw, v: Raw, hidden: Raw | None, found: Raw, top: Raw, total: Raw, scale: float, causal: bool
-) -> tuple[Raw, Raw, Raw]:
-    mask = _triangle() if causal else hidden
-    attributes = _attributes(q.shape[1], scale, causal)
-    slopes = run("FlashAttentionScoreGrad", q, k, v, g, None, None, None, mask, top, total, None, found, at=attributes)
+    g: Raw, q: Raw, k: Raw, v: Raw, mask: Raw | None, found: Raw, top: Raw, total: Raw, scale: float, causal: bool,
+    layout: str,
+) -> tuple[Raw, Raw, Raw]:  # fmt: skip
+    added, hidden = _masks(mask, causal)
+    attributes = _attributes(q, scale, causal, layout)
+    slopes = run("FlashAttentionScoreGrad", q, k, v, g, added, None, None, hidden, top, total, None, found, at=attributes)
     return slopes[0], slopes[1], slopes[2]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw
 from ._primitives import enter, enter_all, of_vectors, run
@@ -144,7 +145,23 @@ def _mm(a: Raw, b: Raw) -> Raw:
 
 
 def _bmm(a: Raw, b: Raw) -> Raw:
-    return run("MatMulExt", a, b) if a.size and b.size else _no_terms(a, (*a.shape[:-1], b.shape[-1]))
+    """Return the product; matrices that are transposed in memory are named so to the kernel, which spares a copy."""
+    if not a.size or not b.size:
+        return _no_terms(a, (*a.shape[:-1], b.shape[-1]))
+    turned = _is_turned(a), _is_turned(b)
+    if True in turned and a.shape[:-2] == b.shape[:-2]:
+        order = (*range(len(a.shape) - 2), len(a.shape) - 1, len(a.shape) - 2)
+        return run("BatchMatMul", *(run("Transpose", x, order) if flag else x for x, flag in zip((a, b), turned)), at=turned)
+    return run("MatMulExt", a, b)
+
+
+def _is_turned(x: Raw) -> bool:
+    """Return whether matrices of a batch are contiguous once they are transposed."""
+    if len(x.shape) < 3 or x.is_contiguous():
+        return False
+    rows, columns = x.shape[-2:]
+    want = contiguous_strides((*x.shape[:-2], columns, rows))
+    return tuple(x.stride()) == (*want[:-2], want[-1], want[-2])
 
 
 def _no_terms(like: Raw, shape: Sizes) -> Raw:

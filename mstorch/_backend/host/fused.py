@@ -19,35 +19,44 @@ def _grouped(x: Array, heads: int) -> Array:
     return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
 
 
-def _scores(q: Array, k: Array, hidden: Array | None, scale: float, causal: bool) -> Array:
+def _scores(q: Array, k: Array, mask: Array | None, scale: float, causal: bool) -> Array:
     scores = np.matmul(q.astype(np.float32), np.swapaxes(_grouped(k, q.shape[1]), -2, -1)) * np.float32(scale)
     if causal:
         scores[..., np.triu(np.ones(scores.shape[-2:], bool), 1)] = -np.inf
-    elif hidden is not None:
-        scores = np.where(hidden, np.float32(-np.inf), scores)
+    elif mask is not None:
+        scores = np.where(mask, np.float32(-np.inf), scores) if mask.dtype == bool else scores + mask.astype(np.float32) * np.float32(scale)
     return scores
 
 
-def attention(q: Array, k: Array, v: Array, hidden: Array | None, scale: float, causal: bool) -> Arrays:
+def _laid_out(layout: str, *items: Array) -> Arrays:
+    """Swap the second and third dimension for the layout (B, L, N, E)."""
+    return items if layout == "BNSD" else tuple(np.ascontiguousarray(item.swapaxes(1, 2)) for item in items)
+
+
+def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool, layout: str) -> Arrays:
     """Return attention of a query (B, N, L, E) to keys and values (B, M, S, E), and the maximum and the sum of each row, (B, N, L, 8).
-    ``hidden`` is the mask."""
+    ``layout`` is "BNSD", or "BSND" for a query (B, L, N, E), keys and values (B, S, M, E) and a result (B, L, N, E).
+    ``mask`` is True where a key is hidden, or is added before the scores are scaled."""
+    q, k, v = _laid_out(layout, q, k, v)
     with quiet():
-        scores = _scores(q, k, hidden, scale, causal)
+        scores = _scores(q, k, mask, scale, causal)
         top = scores.max(-1, keepdims=True)
         powers = np.exp(scores - top)
         total = powers.sum(-1, keepdims=True)
         found = np.matmul(powers / total, _grouped(v, q.shape[1])).astype(q.dtype)
-    return found, np.repeat(top, WIDTH, -1), np.repeat(total, WIDTH, -1)
+    return *_laid_out(layout, found), np.repeat(top, WIDTH, -1), np.repeat(total, WIDTH, -1)
 
 
 def attention_grad(
-    g: Array, q: Array, k: Array, v: Array, hidden: Array | None, found: Array, top: Array, total: Array, scale: float, causal: bool,
+    g: Array, q: Array, k: Array, v: Array, mask: Array | None, found: Array, top: Array, total: Array, scale: float, causal: bool,
+    layout: str,
 ) -> Arrays:  # fmt: skip
     """Return the gradients for query, key and value."""
+    g, q, k, v, found = _laid_out(layout, g, q, k, v, found)
     heads, groups = q.shape[1], k.shape[1]
     g = g.astype(np.float32)
     with quiet():
-        weights = np.exp(_scores(q, k, hidden, scale, causal) - top[..., :1]) / total[..., :1]
+        weights = np.exp(_scores(q, k, mask, scale, causal) - top[..., :1]) / total[..., :1]
         by_weights = np.matmul(g, np.swapaxes(_grouped(v, heads), -2, -1))
         inner = (g * found.astype(np.float32)).sum(-1, keepdims=True)
         by_scores = weights * (by_weights - inner) * np.float32(scale)
@@ -58,7 +67,7 @@ def attention_grad(
     def shared(x: Array) -> Array:
         return x.reshape(x.shape[0], groups, heads // groups, *x.shape[2:]).sum(2)
 
-    return by_query.astype(q.dtype), shared(by_key).astype(k.dtype), shared(by_value).astype(v.dtype)
+    return _laid_out(layout, by_query.astype(q.dtype), shared(by_key).astype(k.dtype), shared(by_value).astype(v.dtype))
 
 
 def adamw_step(

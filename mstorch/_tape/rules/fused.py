@@ -1,15 +1,16 @@
 """Gradient of attention on devices that have a fused kernel for it."""
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from ..._backend.raw import Raw
+import numpy as np
+
 from ..._backend.table import kernel
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
-from ..apply import apply, rule
+from ..apply import rule
 
-_grad = kernel("attention_grad")
+_grad, _softmax = kernel("attention_grad"), v.Primitive("softmax")
 
 
 def _scaled_product(node: Any, g: Any) -> Any:
@@ -31,14 +32,40 @@ rule("baddbmm", keep=(1, 2))(_scaled_product)
 
 
 @rule("attention", keep=(0, 1, 2, 3, "result", "result1", "result2"), label="ScaledDotProductFlashAttentionBackward0")
-def attention(node: Any, gradients: list[Raw | None]) -> tuple[Raw | None, ...]:
+def attention(node: Any, gradients: list[Any]) -> tuple[Any, ...]:
     g = gradients[0]
-    q, k, value, hidden, found, top, total = kept = [node.kept(g, place) for place in range(7)]
+    q, k, value, mask, found, top, total = (node.kept(g, place) for place in range(7))
     if isinstance(g, TensorBase):
-        return (*apply(_grad, q._ms_dtype, (g, *kept), node.args), None)
-    return (*_grad[v.dtype_name(q)](g, q, k, value, hidden, found, top, total, *node.args), None)
+        return (*_in_steps(g, q, k, value, mask, *node.args), None)
+    return (*_grad[v.dtype_name(q)](g, q, k, value, mask, found, top, total, *node.args), None)
 
 
-@rule("attention_grad", label="ScaledDotProductFlashAttentionBackwardBackward0")
-def attention_grad(node: Any, gradients: Any) -> NoReturn:
-    raise RuntimeError("derivative for aten::_scaled_dot_product_flash_attention_backward is not implemented")
+def _in_steps(g: Any, q: Any, k: Any, value: Any, mask: Any, scale: float, causal: bool, layout: str) -> tuple[Any, ...]:
+    """Return the gradients of attention composed of operations that autograd tracks. Arguments are as the kernel takes them."""
+    if layout == "BSND":
+        g, q, k, value = (v.permute(item, (0, 2, 1, 3)) for item in (g, q, k, value))
+        return tuple(v.permute(item, (0, 2, 1, 3)) for item in _in_steps(g, q, k, value, mask, scale, causal, "BNSD"))
+    (batch, heads, length, width), (groups, keys) = v.shape_of(q), v.shape_of(k)[1:3]
+
+    def of_all_heads(x: Any) -> Any:
+        own, each = (batch, groups, 1, *v.shape_of(x)[2:]), (batch, groups, heads // groups, *v.shape_of(x)[2:])
+        return v.reshape(v.spread(v.reshape(x, own), each), (-1, *own[3:]))
+
+    def of_groups(x: Any) -> Any:
+        return v.reshape(v.fit(v.reshape(x, (batch, groups, heads // groups, keys, width)), (batch, groups, 1, keys, width)), v.shape_of(k))
+
+    rows, g_rows = (v.reshape(item, (-1, length, width)) for item in (q, g))
+    k_rows, v_rows = of_all_heads(k), of_all_heads(value)
+    scores = v.reshape(v.bmm(rows, v.transpose(k_rows)), (batch, heads, length, keys))
+    if mask is not None and v.dtype_name(mask) != "bool":
+        scores = v.add(scores, v.spread(mask, v.shape_of(scores)))
+    scores = v.times(scores, scale)
+    if causal:
+        mask = v.tensor_beside(np.triu(np.ones((length, keys), bool), 1), q)
+    if mask is not None and v.dtype_name(mask) == "bool":
+        scores = v.where(mask, float("-inf"), scores)
+    weights = v.reshape(_softmax(scores, -1), (-1, length, keys))
+    by_weights = v.bmm(g_rows, v.transpose(v_rows))
+    slope = v.times(v.mul(weights, v.sub(by_weights, v.total(v.mul(weights, by_weights), (2,)))), scale)
+    of_query = v.reshape(v.bmm(slope, k_rows), v.shape_of(q))
+    return of_query, of_groups(v.bmm(v.transpose(slope), rows)), of_groups(v.bmm(v.transpose(weights), g_rows))

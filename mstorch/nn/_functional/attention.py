@@ -23,6 +23,7 @@ from ..._ops.elementwise.elementwise import add, mul
 from ..._ops.layers.dropout import dropout
 from ..._ops.layers.padding import constant_pad_nd
 from ..._ops.linalg.matmul import linear, matmul
+from ..._ops.memory.copying import contiguous
 from ..._ops.memory.creation import zeros
 from ..._ops.memory.from_data import made
 from ..._ops.reduce.reduce import amax, mean
@@ -30,10 +31,10 @@ from ..._ops.reduce.softmax import softmax
 from ..._ops.shape import views
 from ..._ops.shape.join import cat, repeat, repeat_interleave
 from ..._tape.moving import beside
-from ..._tape.ways import is_known, ways
+from ..._tape.ways import in_arrays, is_known, ways
 from ..._tensor import Tensor
 from . import host_attention
-from .fused_attention import attention, filled_rows, fits, without_empty_rows
+from .fused_attention import are_beside, attention, filled_rows, fits, without_empty_rows
 
 
 @operation(autocast=LOWER)
@@ -79,7 +80,10 @@ def scaled_dot_product_attention(
 
     if host_attention.fits(query, key, value, attn_mask, dropout_p):
         return host_attention.attention(query, key, value, attn_mask, is_causal, factor, composed)
-    return composed(query, key, value)
+    found = composed(query, key, value)
+    if goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa) and are_beside(query):
+        return views.transpose(contiguous(views.transpose(found, 1, 2)), 1, 2)
+    return found
 
 
 _kept: dict[tuple[int, int, Any], Any] = {}
@@ -135,7 +139,7 @@ def _composed(
         query, key, value = (cast_tensor(item, float32) for item in (query, key, value))
         if attn_mask is not None and attn_mask._ms_dtype is not bool_:
             attn_mask = cast_tensor(attn_mask, float32)
-    if in_steps and factor > 0:  # queries and keys are scaled each, as torch's composition does
+    if in_steps and factor > 0 and in_arrays(query):  # queries and keys are scaled each, as torch's composition does
         root = math.sqrt(factor)
         weights = matmul(mul(query, root), views.transpose(mul(key, root), -2, -1))
     else:
@@ -150,7 +154,8 @@ def _composed(
                 if empty is None:  # a row may consist of scores of -inf
                     empty = ne(amax(weights.detach(), -1, True), float("-inf"))
             else:  # added, as in torch, so that NaN stays
-                weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._ms_dtype.np)), weights), float("-inf")))
+                nothing = zeros((), dtype=weights._ms_dtype, device=weights.device)
+                weights = add(weights, where(attn_mask, nothing, float("-inf")))
         else:
             empty = filled_rows(attn_mask)
             attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)

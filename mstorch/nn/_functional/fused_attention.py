@@ -5,20 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend import trace
-from ..._backend.raw import ON_CPU
-from ..._backend.table import kernel, serves
+from ..._backend.table import kernel
 from ..._core.dtype import bool_
-from ..._core.modes import modes
-from ..._core.storage import DeviceMemory
-from ..._core.tangents import LEVELS
-from ..._core.tensor_base import array_of, is_meta, value_of
+from ..._core.tensor_base import array_of, recording, strides_of
 from ..._ops.elementwise.compare import logical_and, logical_not, logical_or, ne, where
+from ..._ops.elementwise.elementwise import mul
+from ..._ops.layers.padding import constant_pad_nd
+from ..._ops.memory.copying import contiguous
 from ..._ops.memory.from_data import made
 from ..._ops.reduce.reduce import amax
 from ..._ops.reduce.reduce import any as any_of
 from ..._ops.shape import views
 from ..._tape.apply import apply
+from ..._tape.derived import derived_from
 from ..._tape.moving import beside
 from ..._tape.ways import fused, is_known
 from ..._tensor import Tensor
@@ -29,17 +28,26 @@ _BATCHES, _HEADS = 2048, 256
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Return whether the device's kernel supports this call: it limits head sizes, and accepts no dropout and only a boolean mask."""
+    """Return whether the device's kernel supports this call: it limits sizes, and accepts no dropout and no mask that requires grad."""
     if dropout_p > 0 or not fused("attention", query._ms_dtype, query, key, value, mask):
         return False
     q, k = query._ms_shape, key._ms_shape
-    if len(q) not in (3, 4) or len(k) != len(q) or value._ms_shape != k or 0 in q or 0 in k:
+    if len(q) not in (3, 4) or len(k) != len(q) or value._ms_shape[:-1] != k[:-1] or 0 in q or 0 in k or value._ms_shape[-1] == 0:
         return False
-    if q[0] != k[0] or q[-1] != k[-1] or q[-1] % _STEP or q[-1] > _WIDEST:
+    if q[0] != k[0] or q[-1] != k[-1] or max(q[-1], value._ms_shape[-1]) > _WIDEST:
         return False
     if q[0] > _BATCHES or (len(q) == 4 and (q[1] > _HEADS or q[1] % k[1])):
         return False
-    return mask is None or (mask._ms_dtype is bool_ and len(mask._ms_shape) <= len(q))
+    if mask is None:
+        return True
+    if mask._ms_dtype not in (bool_, query._ms_dtype) or recording((mask,)):
+        return False
+    return len(mask._ms_shape) <= len(q) and broadcasts(mask._ms_shape, (*q[:-1], k[-2]))
+
+
+def broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Return whether a shape of no more dimensions can be expanded to another."""
+    return all(n in (1, full) for n, full in zip(shape[::-1], wide[::-1]))
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float) -> Tensor:
@@ -58,32 +66,59 @@ def attention_with_sums(
 
     ``single``: there is one head, and a 3-d mask is (B, L, S).
     """
-    allowed = hidden = None
+    filled = given = None
     if mask is not None:
-        allowed, hidden = _hidden(mask, query._ms_shape, key._ms_shape[2], single)
-    found, top, total = apply(_attention, query._ms_dtype, (query, key, value, hidden), (float(scale), causal))
-    return [found if allowed is None else where(allowed, found, 0.0), top, total]
+        wide = (*query._ms_shape[:3], key._ms_shape[2])
+        filled, given = derived_from(mask, (wide, single), lambda: _given_mask(mask.detach(), wide, single))
+    width = value._ms_shape[3]
+    beside = not single and width == query._ms_shape[3] and are_beside(query)  # torch's fused kernel then lays its result out so
+    layout = "BSND" if beside and are_beside(key) else "BNSD"
+    if layout == "BSND":
+        query, key, value = (views.transpose(item, 1, 2) for item in (query, key, value))
+        filled = None if filled is None else views.transpose(filled, 1, 2)
+    if given is not None and given._ms_dtype is not bool_:
+        query, scale = mul(query, scale), 1.0  # the kernel adds such a mask before it scales
+    whole = -(-max(width, query._ms_shape[3]) // _STEP) * _STEP
+    query, key, value = (item if item._ms_shape[3] == whole else _widened(item, whole) for item in (query, key, value))
+    found, top, total = apply(_attention, query._ms_dtype, (query, key, value, given), (float(scale), causal, layout))
+    if width != whole:
+        found = contiguous(views.narrow(found, 3, 0, width))
+    if filled is not None:
+        found = where(filled, found, 0.0)
+    if beside:
+        found = views.transpose(found if layout == "BSND" else contiguous(views.transpose(found, 1, 2)), 1, 2)
+    return [found, top, total]
 
 
-def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
-    """Return a mask of the rows that have an unmasked key (None if all rows are known to have one), and the inverted mask in a shape that
-    the kernel accepts."""
+def are_beside(heads: Tensor) -> bool:
+    """Return whether the heads of (B, N, L, E) lie beside one another in memory, as after a projection."""
+    strides = strides_of(heads)
+    return strides[1] < strides[2]
+
+
+def _widened(item: Tensor, width: int) -> Any:
+    """Return heads with zeros after their last elements, which change no product."""
+    return constant_pad_nd(item, (0, width - item._ms_shape[3]))
+
+
+def _given_mask(mask: Any, wide: tuple[int, ...], single: bool) -> tuple[Any, Any]:
+    """Return, as (B, N, L, 1), which rows have an unmasked key (None if all are known to have one), and the mask in the form that the
+    kernel takes: a boolean one is inverted, and the other rows are unmasked, because they are set to 0 later."""
     if single and len(mask._ms_shape) == 3:
         mask = views.unsqueeze(mask, 1)
-    while len(mask._ms_shape) > 2 and mask._ms_shape[0] == 1 and len(mask._ms_shape) < 4:
+    while len(mask._ms_shape) > 2 and mask._ms_shape[0] == 1:
         mask = views.squeeze(mask, 0)
-    if len(mask._ms_shape) == 4 and mask._ms_shape[:2] == (1, 1):
-        mask = views.reshape(mask, mask._ms_shape[2:])
-    if len(mask._ms_shape) <= 2:
-        wide: tuple[int, ...] = (shape[2], keys)
-    elif len(mask._ms_shape) == 4 and mask._ms_shape[1] == 1:
-        wide = (shape[0], 1, shape[2], keys)
+    filled, rank = filled_rows(mask), len(mask._ms_shape)
+    if mask._ms_dtype is bool_:
+        given = logical_not(mask)
+        given = given if filled is None else logical_and(given, filled)
+        shape = wide[2:] if rank <= 2 else (wide[0], 1 if rank == 4 and mask._ms_shape[1] == 1 else wide[1], *wide[2:])
     else:
-        wide = (*shape[:3], keys)
-    mask = views.expand(mask, wide)
-    allowed = filled_rows(mask)
-    hidden = logical_not(mask)
-    return allowed, hidden if allowed is None else logical_and(hidden, allowed)  # a row without a key attends to all, and is set to 0 later
+        given = mask if filled is None else where(filled, mask, 0.0)
+        shape = (wide[0] if rank == 4 else 1, *wide[1:])
+    if filled is not None:
+        filled = views.reshape(filled, (*[1] * (4 - rank), *filled._ms_shape))
+    return filled, given if given._ms_shape == shape else contiguous(views.expand(given, shape))
 
 
 def filled_rows(mask: Any) -> Tensor | None:

@@ -16,6 +16,7 @@ from ..._core.tensor_base import array_of, laid_out, strides_of
 from ..._namespace.attention_choice import goes_in_one_piece
 from ..._tape.whole import followed, in_one_piece, record
 from ..._tensor import Tensor
+from .fused_attention import broadcasts
 
 Composed = Callable[[Any, Any, Any], Any]
 _LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
@@ -29,13 +30,9 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
         return False
     if not in_one_piece((query, key, value) if mask is None else (query, key, value, mask)):
         return False
-    if mask is not None and not _broadcasts(mask._ms_shape, (*query._ms_shape[:3], key._ms_shape[2])):
+    if mask is not None and not broadcasts(mask._ms_shape, (*query._ms_shape[:3], key._ms_shape[2])):
         return False
     return goes_in_one_piece(query, key, value, mask, dropout_p)
-
-
-def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    return all(n in (1, full) for n, full in zip(shape[::-1], wide[::-1]))
 
 
 def _wide(array: Array) -> Array:
