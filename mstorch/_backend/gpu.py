@@ -152,7 +152,7 @@ absent(
     "fft", "signbit", "integer_divide", "gcd", "nextafter", "polygamma", "zeta",
 )  # fmt: skip
 absent("the CUDA plugin has no such kernel: the operation is composed", "attention", "attention_grad", "addmm",
-       "baddbmm", "lerp_scalar", "adamw_step", "add_scaled")  # fmt: skip
+       "baddbmm", "lerp_scalar", "adamw_step", "add_scaled", "add_product")  # fmt: skip
 absent(
     "MindSpore has no primitive of this operation", "frexp", "view_dtype",
     "linalg_lu_factor", "linalg_solve", "linalg_cholesky", "linalg_qr",

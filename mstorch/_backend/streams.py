@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
 from operator import setitem
@@ -103,6 +104,18 @@ def current_again() -> Callable[[], Any]:
     """Return a function that restores the current stream."""
     now = current_stream()
     return partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
+
+
+def keep_for(owner: object, memory: Any, stream: Any) -> None:
+    """Keep memory until ``owner`` is freed; what the current stream does afterwards waits for the work that ``stream`` has by then, so that
+    no kernel writes to the memory before."""
+    weakref.finalize(owner, _wait_for, memory, stream).atexit = False
+
+
+def _wait_for(memory: Any, stream: Any) -> None:
+    event = new_event(False, False)
+    event.record(stream)
+    current_stream().wait_event(event)
 
 
 _NAMES = {  # torch's names of MindSpore's statistics

@@ -181,6 +181,45 @@ def norms() -> list[str]:
     return wrong
 
 
+def tuned() -> list[str]:
+    """Return batch norms in evaluation mode whose gradients differ from the CPU's or take more kernels than those that are needed."""
+    wrong = []
+    for trained, most in ((True, 9), (False, 4)):
+        found = []
+        for place in ("cpu", "npu"):
+            torch.manual_seed(0)
+            layer, x = torch.nn.BatchNorm1d(5), torch.randn(4, 5, 3)
+            layer(x)
+            layer = layer.eval().to(place).requires_grad_(trained)
+            leaf = x.to(place).requires_grad_()
+            y, g = layer(leaf), torch.randn(4, 5, 3).to(place)
+            with cost.counted() as counted:
+                y.backward(g)
+            found.append([item.detach().cpu() for item in (y, leaf.grad, *(p.grad for p in layer.parameters() if trained))])
+        if not all(torch.allclose(a, b, 1e-4, 1e-5) for a, b in zip(*found)) or sum(counted.kernels.values()) > most:
+            wrong.append(f"batch norm in evaluation, trained {trained}: {counted.text()}")
+    return wrong
+
+
+def known_positions() -> list[str]:
+    """Return calls with positions that the host knows, or rows of limited norm, that send or read anything, or differ from the CPU's."""
+    wrong = []
+    calls: dict[str, Any] = {
+        "one_hot": lambda i, m, x: F.one_hot(i, 5), "index_fill": lambda i, m, x: x.index_fill(0, i, 2.0), "masked_scatter": lambda i, m, x: x.masked_scatter(m, -x),
+        "rows of limited norm": lambda i, m, x: F.embedding(i[None], x.clone(), max_norm=0.5), "rows of another norm": lambda i, m, x: F.embedding(i, x.clone(), max_norm=0.5, norm_type=1.0),
+    }  # fmt: skip
+    torch.manual_seed(0)
+    given = torch.tensor([3, 0, 3]), torch.rand(5, 4) > 0.5, torch.randn(5, 4)
+    for name, call in calls.items():
+        there = [item.npu() for item in given]
+        call(*there)  # constants are sent once
+        with cost.counted() as counted:
+            found = call(*there)
+        if counted.copies or counted.reads or not torch.allclose(call(*given), found.cpu(), 1e-5, 1e-6):
+            wrong.append(f"{name}: {counted.text()}")
+    return wrong
+
+
 ENDS = [-INF, -7.0, -3.0, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 2.5, 3.0, 6.0, 7.0, 25.0, INF]
 ACTIVATIONS: dict[str, tuple[Any, int]] = {  # with the kernels of the gradient
     "relu": (F.relu, 1), "gelu": (F.gelu, 1), "gelu, tanh": (lambda x: F.gelu(x, approximate="tanh"), 1), "silu": (F.silu, 1), "sigmoid": (torch.sigmoid, 1),
@@ -287,4 +326,4 @@ def memory() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(attention() + slopes_of_attention() + kept_masks() + products() + norms() + activations() + optimizers() + memory())
+    print(attention() + slopes_of_attention() + kept_masks() + products() + norms() + tuned() + known_positions() + activations() + optimizers() + memory())

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import pickle
 import time
@@ -9,6 +10,7 @@ import warnings
 from typing import Any
 
 import mstorch as torch
+from mstorch._backend import streams
 
 
 def _timed() -> list[str]:
@@ -76,6 +78,30 @@ def _pinned() -> list[str]:
         rows = list(torch.utils.data.DataLoader(torch.arange(4.0), 2, pin_memory=True))
     good = [batch["own"][0].pinned for batch in own] == [1, 1] and [row.npu(non_blocking=True).tolist() for row in rows] == [[0, 1], [2, 3]]
     return [] if good and not rows[0].is_pinned() and torch.ones(2, pin_memory=True).device.type == "cpu" else ["pinned memory"]
+
+
+def _recorded() -> list[str]:
+    """Check that memory which another stream uses is kept: when it is freed, the current stream waits for that stream."""
+    done: list[Any] = []
+    old = streams.StandInEvent.record, streams.StandInStream.wait_event
+    streams.StandInEvent.record = lambda event, stream=None: done.append(("event", stream))
+    streams.StandInStream.wait_event = lambda stream, event: done.append(("wait", stream))
+    side, tensor = torch.npu.Stream(), torch.ones(4, device="npu")
+    try:
+        tensor[1:].record_stream(side)
+        early = list(done)
+        del tensor
+        gc.collect()
+    finally:
+        streams.StandInEvent.record, streams.StandInStream.wait_event = old
+    refused = []
+    for make in (lambda: torch.ones(2, device="npu").record_stream(3), lambda: torch.ones(2).record_stream(side)):
+        try:
+            make()
+        except (TypeError, NotImplementedError) as error:
+            refused.append(type(error))
+    good = not early and done == [("event", side._native), ("wait", streams.current_stream())] and refused == [TypeError, NotImplementedError]
+    return [] if good else [f"record_stream: {early} {done} {refused}"]
 
 
 def _streams() -> list[str]:
@@ -239,7 +265,7 @@ def _halves() -> list[str]:
 
 if __name__ == "__main__":
     parts = (
-        _timed, _untimed, _of_torch, _pinned, _streams, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows, _leaves,
+        _timed, _untimed, _of_torch, _pinned, _streams, _recorded, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows, _leaves,
         _halves,
     )  # fmt: skip
     print([line for part in parts for line in part()])

@@ -69,7 +69,7 @@ MORE: dict[str, tuple[int, str]] = {
     "huber": (4, "delta times smooth L1, which Ascend has a kernel of"), "nll": (4, "the kernel needs weights: ones, there and back"),
     "multi margin": (19, "composed: MindSpore has no kernel that runs on the cores"), "multilabel margin": (30, "composed, as multi margin"),
     "grid_sample, bicubic": (89, "composed: MindSpore names no bicubic mode"), "Bilinear": (12, "composed of products"),
-    "softmax": (5, "its gradient's kernel crashed on a 910B"), "log_softmax": (5, "as softmax"), "softmin": (7, "as softmax"),
+    "softmax": (4, "its gradient's kernel crashed on a 910B"), "log_softmax": (4, "as softmax"),
     "attention, odd heads": (10, "the fused kernel takes multiples of 16"),
     "antialias": (8, "a product along each axis"), "area": (5, "as antialias"),
     "nearest-exact": (6, "a selection along each axis"), "AvgPool2d": (5, "a convolution: a 910B refused AvgPool2d"),

@@ -64,5 +64,6 @@ enter("attention_grad", _attention_grad, _KINDS)
 enter("addmm", "Addmm", _KINDS)
 enter("baddbmm", "Baddbmm", _KINDS)
 enter("lerp_scalar", "LerpScalar", _KINDS)
+enter("add_product", "AddcmulExt", _KINDS)
 enter("adamw_step", _adamw_step, ("float32",))
 enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), ("float32",))  # MindSpore rounds the scale to single precision

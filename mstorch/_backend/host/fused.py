@@ -88,6 +88,13 @@ def add_scaled(x: Array, y: Array, scale: float) -> Array:
     return np.asarray(x + y * x.dtype.type(scale))
 
 
+def add_product(x: Array, a: Array, b: Array, scale: float) -> Array:
+    """Return ``x + scale * a * b``, rounded once."""
+    wide = [item.astype(np.float32) for item in (x, a, b)]
+    with quiet():
+        return np.asarray(wide[0] + np.float32(scale) * wide[1] * wide[2]).astype(x.dtype)
+
+
 def lerp_scalar(x: Array, end: Array, weight: float) -> Array:
     """Return ``x + weight * (end - x)``, rounded once."""
     with quiet():
@@ -108,5 +115,6 @@ define_host("attention_grad", attention_grad, _KINDS)
 define_host("addmm", scaled_product, _KINDS)
 define_host("baddbmm", scaled_product, _KINDS)
 define_host("lerp_scalar", lerp_scalar, _KINDS)
+define_host("add_product", add_product, _KINDS)
 define_host("adamw_step", adamw_step, FLOATS)
 define_host("add_scaled", add_scaled, FLOATS)

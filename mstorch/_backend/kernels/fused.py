@@ -31,5 +31,6 @@ define("attention_grad", cpu=numpy_attention_grad, dtypes=_KINDS, numpy_reason=_
 define("addmm", cpu=numpy_scaled_product, dtypes=_KINDS, numpy_reason=_REASON)
 define("baddbmm", cpu=numpy_scaled_product, dtypes=_KINDS, numpy_reason=_REASON)
 define("lerp_scalar", cpu=_of_arrays(fused.lerp_scalar), dtypes=_KINDS, numpy_reason=_REASON)
+define("add_product", cpu=_of_arrays(fused.add_product), dtypes=_KINDS, numpy_reason=_REASON)
 define("adamw_step", cpu=numpy_adamw_step, dtypes=FLOATS, numpy_reason=_REASON)
 define("add_scaled", cpu=numpy_add_scaled, dtypes=FLOATS, numpy_reason=_REASON)

@@ -464,11 +464,10 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
 
 def _flags(size: int, positions: TensorBase) -> TensorBase:
     """Return a bool vector of length ``size`` that is True at the given indices, which may be negative."""
-    values = readable(positions)
-    if values is not None:
+    if in_arrays(positions):
         chosen = np.zeros(size, np.bool_)
-        chosen[values.reshape(-1)] = True
-        return beside(tensor_of(chosen), positions)
+        chosen[array_of(positions).reshape(-1)] = True
+        return tensor_of(chosen)
     return _flags_of(positions, size)
 
 
@@ -508,12 +507,12 @@ def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> T
     shape = broadcast_shape(mask._ms_shape, input._ms_shape)
     spread = views.expand(input, shape) if input._ms_shape != shape else input
     chosen = readable(mask)
-    if chosen is None:
-        return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
-    positions = np.flatnonzero(np.broadcast_to(chosen, shape))
-    count = positions.size
+    count = 0 if chosen is None else int(np.count_nonzero(np.broadcast_to(chosen, shape)))
     if math.prod(source._ms_shape) < count:
         raise RuntimeError(_TOO_FEW)
+    if chosen is None or not in_arrays(mask):
+        return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
+    positions = np.flatnonzero(np.broadcast_to(chosen, shape))
     flat = views.reshape(source, (math.prod(source._ms_shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
     return watch(put_flat(spread, beside(tensor_of(positions), spread), part, False), mask)

@@ -17,12 +17,12 @@ from ..._core.tensor_base import TensorBase, array_of, tensor_of
 from ..._tape.composite import record
 from ..._tape.moving import beside
 from ..._tape.node import is_leaf
-from ..._tape.ways import followed, ways
+from ..._tape.ways import followed, in_arrays, ways
 from ..._tape.windows import linear
 from .._dispatch import call, readable, type_word, without_grad
 from .._operation import operation
-from ..elementwise.compare import clamp, eq, isnan, ne, where
-from ..elementwise.elementwise import div, mul
+from ..elementwise.compare import clamp, eq, gt, isnan, ne, where
+from ..elementwise.elementwise import add, div, mul, reciprocal
 from ..indexing.index import gather, index_select
 from ..indexing.scatter import index_add
 from ..indexing.subscript import setitem
@@ -31,6 +31,7 @@ from ..memory.from_data import made
 from ..reduce.reduce import any as any_of
 from ..reduce.reduce import argmax
 from ..reduce.reduce import sum as sum_of
+from ..reduce.vector_norm import vector_norm
 from ..shape import views
 
 _embedding = kernel("embedding")
@@ -107,12 +108,31 @@ def embedding(
     return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
-def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
-    """Scale the used rows in place so that their norm is at most ``max_norm``."""
-    used = np.unique(array_of(indices))
+def _refuse_rows(used: Array, weight: TensorBase) -> None:
     count = weight._ms_shape[0]
     for index in used[(used < -count) | (used >= count)][:1]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(weight._ms_shape)} at dimension 0")
+
+
+def _renorm_on_device(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> bool:
+    """Scale the rows at all positions, also at equal ones, which get equal values: nothing is read."""
+    with without_grad():
+        table, rows = views.detach(weight), views.reshape(indices, (-1,))
+        values = readable(rows)
+        if values is not None:
+            _refuse_rows(values, weight)
+        found = index_select(table, 0, rows)
+        norms = vector_norm(found, norm_type, 1, True)
+        scale = where(gt(norms, max_norm), mul(reciprocal(add(norms, 1e-7)), max_norm), 1.0)
+        setitem(table, rows, mul(found, scale))
+    return True
+
+
+@ways(device=_renorm_on_device)
+def renorm_rows_(weight: TensorBase, indices: TensorBase, max_norm: float, norm_type: float) -> None:
+    """Scale the used rows in place so that their norm is at most ``max_norm``."""
+    used = np.unique(array_of(indices))
+    _refuse_rows(used, weight)
     rows = array_of(weight)[used]
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1).astype(rows.dtype).astype(np.float64)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
@@ -127,7 +147,7 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     classes = readable(tensor) if num_classes > 0 else array_of(tensor)
     if classes is None:
-        return eq(views.unsqueeze(tensor, -1), arange(num_classes, device=tensor.device)).to(int64)
+        return _of_classes(tensor, num_classes)
     if classes.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
@@ -140,11 +160,17 @@ def one_hot(tensor: TensorBase, num_classes: int = -1) -> TensorBase:
         raise RuntimeError("num_classes should be positive")
     elif classes.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
+    if not in_arrays(tensor):
+        return _of_classes(tensor, num_classes)
     hot = np.zeros((classes.size, num_classes), np.int64)
     hot[np.arange(classes.size), classes.reshape(-1)] = 1
-    found = beside(made(hot.reshape(*classes.shape, num_classes)), tensor)
+    found = made(hot.reshape(*classes.shape, num_classes))
     found._ms_counter.version += 2  # torch fills it with zeros, then with ones: two writes
     return found
+
+
+def _of_classes(tensor: TensorBase, num_classes: int) -> TensorBase:
+    return eq(views.unsqueeze(tensor, -1), arange(num_classes, device=tensor.device)).to(int64)
 
 
 def bag_starts(

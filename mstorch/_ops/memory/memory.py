@@ -10,6 +10,7 @@ import numpy as np
 from ..._backend.arrays import Array, Number
 from ..._backend.cast import numpy_cast
 from ..._backend.errors import wrong_type
+from ..._backend.streams import keep_for
 from ..._core import device as devices
 from ..._core.above import above
 from ..._core.call_forms import combination
@@ -24,6 +25,7 @@ from ..._core.tensor_base import array_of as memory_of
 from ..._core.warned import warn
 from ..._core.writable import check_history, refuse_inference
 from ..._tape.moving import beside
+from ..._tape.ways import ways
 from ..._tape.writes import review
 from .._deprecated import warn_of
 from .._dispatch import cpp_word, shape_args, type_word
@@ -262,10 +264,19 @@ def as_strided_(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...
     return input
 
 
+def _used_by(self: Any, s: Any) -> bool:
+    if not hasattr(s, "_native"):
+        raise wrong_type(f"record_stream(): argument 's' (position 1) must be Stream, not {type(s).__name__}")
+    keep_for(self._ms_storage, self._ms_storage.base, s._native)
+    return True
+
+
+@ways(device=_used_by)
 def record_stream(self: Any, s: Any) -> None:
-    """Do nothing: MindSpore's allocator tracks the streams that use memory."""
-    if not devices.accelerator_is():
-        raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
+    """Keep a device's memory, once the tensor is freed, from work that starts before that which the stream ``s`` has by then.
+
+    Raise NotImplementedError for a tensor of the CPU."""
+    raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
 
 
 def reinforce(self: Any, reward: Any) -> None:

@@ -193,15 +193,22 @@ def batch_norm_parts(node: Any, gradients: Any) -> Any:
 
 @rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")
 def batch_norm_eval(node: Applied, g: Operand) -> tuple[Any, ...]:
+    """Return the gradients that are needed: in a network that is tuned in evaluation mode, those of the statistics are not."""
     x, weight, mean, var = (node.kept(g, place) for place in range(4))
     channels = v.shape_of(weight)
     wide = (1, *channels, *([1] * (len(v.shape_of(x)) - 2)))
     inverse = v.rsqrt(v.plus(var, node.args[0]))
-    centred = v.sub(x, v.reshape(mean, wide))
     scale = v.mul(weight, inverse)
-    moved = v.reshape(v.fit(v.mul(g, centred), wide), channels)  # the contribution of each channel's scale
-    shifted = v.reshape(v.fit(g, wide), channels)
-    by_var = v.times(v.mul(v.mul(moved, scale), v.mul(inverse, inverse)), -0.5)
+    by_input, by_weight, by_bias, by_mean, by_var = (edge is not None for edge in node.edges)
+    moved = shifted = None
+    if by_weight or by_var:  # the contribution of each channel's scale
+        moved = v.reshape(v.fit(v.mul(g, v.sub(x, v.reshape(mean, wide))), wide), channels)
+    if by_bias or by_mean:
+        shifted = v.reshape(v.fit(g, wide), channels)
     return (
-        v.mul(g, v.reshape(scale, wide)), v.mul(moved, inverse), shifted, v.neg(v.mul(shifted, scale)), by_var,
-    )  # fmt: skip
+        v.mul(g, v.reshape(scale, wide)) if by_input else None,
+        v.mul(moved, inverse) if by_weight else None,
+        shifted if by_bias else None,
+        v.neg(v.mul(shifted, scale)) if by_mean else None,
+        v.times(v.mul(v.mul(moved, scale), v.mul(inverse, inverse)), -0.5) if by_var else None,
+    )

@@ -1,9 +1,11 @@
-"""Gradients of softmax."""
+"""Gradients of softmax. A device's own kernels for them crashed on a 910B: its gradients are three kernels."""
 from __future__ import annotations
 
 from ..._backend.arrays import Array
 from ..._backend.host.softmax import slope_in_rows
 from ..._backend.onednn.rows import LOG_SOFTMAX, SOFTMAX
+from ..._backend.raw import Raw
+from ..._backend.table import serves
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -18,7 +20,14 @@ def softmax(node: Applied, g: Operand) -> Operand:
     return _slope(g, node.kept(g), node)
 
 
-@v.ways(array=lambda g, y, node: slope_in_rows(SOFTMAX, y, g, node.args[0]))
+def _of_device(g: Raw, y: Raw, node: Applied) -> Operand | None:
+    if not serves("add_product", v.dtype_name(y)):
+        return None
+    product = v.mul(g, y)
+    return v.add_product(product, y, v.total(product, _axes(node)), -1.0)
+
+
+@v.ways(array=lambda g, y, node: slope_in_rows(SOFTMAX, y, g, node.args[0]), raw=_of_device)
 def _slope(g: Operand, y: Operand, node: Applied) -> Operand:
     return v.wide(lambda g, y: v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node)))))(g, y)
 
@@ -28,6 +37,12 @@ def log_softmax(node: Applied, g: Array) -> Operand:
     return _log_slope(g, node.kept(g), node)
 
 
-@v.ways(array=lambda g, y, node: slope_in_rows(LOG_SOFTMAX, y, g, node.args[0]))
+def _log_of_device(g: Raw, y: Raw, node: Applied) -> Operand | None:
+    if not serves("add_product", v.dtype_name(y)):
+        return None
+    return v.add_product(g, v.exp(y), v.total(g, _axes(node)), -1.0)
+
+
+@v.ways(array=lambda g, y, node: slope_in_rows(LOG_SOFTMAX, y, g, node.args[0]), raw=_log_of_device)
 def _log_slope(g: Array, y: Array, node: Applied) -> Operand:
     return v.wide(lambda g, y: v.sub(g, v.mul(v.exp(y), v.total(g, _axes(node)))))(g, y)
