@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from . import models
+
 MODELS = pathlib.Path(__file__).parents[2] / "examples" / "models"
 # Operators that launch no kernel: views, uninitialized memory, Python numbers.
 NO_KERNEL = set(
@@ -160,6 +162,7 @@ def _llama(place: str) -> Program:
 STEPS: dict[str, Callable[[str], Program]] = {
     "MLP": _mlp, "ResNet-18": _example("resnet"), "ViT": _transformer(4, False, True), "GPT": _transformer(4, True, False),
     "GPT, autocast": _transformer(4, True, False, True), "GPT, clipped": _transformer(4, True, False, clip=True), "GPT of single operations": _example("gpt"), "UNet": _example("unet"),
+    "GPT, padded": models.padded, "adapters": models.adapted, "translation": models.translation,
     "LSTM": _recurrent("LSTM"), "GRU": _recurrent("GRU"), "BERT": _bert, "Llama": _llama,
 }  # fmt: skip
 

@@ -58,6 +58,7 @@ def _labels(x: Any) -> Any:
 LOSSES: dict[str, Callable[[str], Run]] = {
     "mse": _loss("mse_loss", lambda x: x), "l1": _loss("l1_loss", lambda x: x), "smooth l1": _loss("smooth_l1_loss", lambda x: x),
     "huber": _loss("huber_loss", lambda x: x, delta=0.5), "bce": _loss("binary_cross_entropy", lambda x: (x > 0).float()),
+    "bce, weighted": lambda place: _loss("binary_cross_entropy", lambda x: (x > 0).float(), weight=_torch().linspace(0, 2, 8).to(place))(place),
     "bce of logits": _loss("binary_cross_entropy_with_logits", lambda x: (x > 0).float()), "soft margin": _loss("soft_margin_loss", lambda x: x.sign()),
     "multi margin": _loss("multi_margin_loss", _labels), "kl div": _loss("kl_div", lambda x: x.softmax(1), reduction="batchmean"),
     "nll": _loss("nll_loss", _labels), "cross entropy": _loss("cross_entropy", _labels),

@@ -66,7 +66,7 @@ def test_steps_launch_what_torch_launches() -> None:
 
 
 MORE: dict[str, tuple[int, str]] = {
-    "huber": (4, "delta times smooth L1, which Ascend has a kernel of"), "nll": (4, "the kernel needs weights: ones, there and back"),
+    "bce, weighted": (8, "weights are multiplied and the mean taken after the kernel"), "huber": (4, "delta times smooth L1, which Ascend has a kernel of"), "nll": (4, "the kernel needs weights: ones, there and back"),
     "multi margin": (19, "composed: MindSpore has no kernel that runs on the cores"), "multilabel margin": (30, "composed, as multi margin"),
     "grid_sample, bicubic": (89, "composed: MindSpore names no bicubic mode"), "Bilinear": (12, "composed of products"),
     "softmax": (4, "its gradient's kernel crashed on a 910B"), "log_softmax": (4, "as softmax"),

@@ -295,12 +295,13 @@ def binary_cross_entropy(
     values = readable(target if target._ms_dtype.itemsize != 2 else target.detach().float())
     if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
-    found = None if weight is not None or is_tracked(target) else loss_by_kernel(
-        "bce_loss", "BinaryCrossEntropyBackward0", input, target, (reduction,), lambda x, y: reduced(call(_bce, (x, y)), reduction)
+    inner = reduction if weight is None else "none"
+    found = None if is_tracked(target) else loss_by_kernel(
+        "bce_loss", "BinaryCrossEntropyBackward0", input, target, (inner,), lambda x, y: reduced(call(_bce, (x, y)), inner)
     )
-    if found is not None:
+    if found is not None and weight is None:
         return found
-    loss = call(_bce, (input, target)) if math.prod(input._ms_shape) else mul(input, target)
+    loss = found if found is not None else call(_bce, (input, target)) if math.prod(input._ms_shape) else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(target._ms_shape, weight._ms_shape)))
         check_result_cast(loss._ms_dtype, input._ms_dtype)
