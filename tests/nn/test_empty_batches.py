@@ -35,10 +35,26 @@ def test_empty_batches(name: str) -> None:
             y = layer(x)
             y = y[0] if isinstance(y, tuple) else y
             y.sum().backward()
-            found.append((tuple(y.shape), tuple(x.grad.shape), [float(p.grad.sum()) for p in layer.parameters() if p.grad is not None]))
+            slopes = [float(p.grad.sum()) for p in layer.parameters() if p.grad is not None]
+            found.append((tuple(y.shape), tuple(x.grad.shape), slopes, [buffer.tolist() for buffer in layer.buffers()]))
         except (RuntimeError, ValueError, IndexError) as error:
             found.append(type(error))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (2, 3, 0), (0, 3, 2, 2), (2, 3, 0, 4), (0, 3, 1, 2, 2)])
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_running_statistics_after_an_empty_batch(both: Any, shape: tuple[int, ...], momentum: float | None) -> None:
+    """Only the number of batches changes. The functions that return the statistics of the batch raise."""
+
+    def body(torch: Any) -> Any:
+        layer = getattr(torch.nn, f"BatchNorm{max(len(shape) - 2, 1)}d")(3, momentum=momentum)
+        layer(torch.ones(2, 3, *[4] * (len(shape) - 2)))
+        layer(torch.ones(shape))
+        return dict(layer.named_buffers())
+
+    both(body)
+    both(lambda torch: torch.native_batch_norm(torch.ones(shape), None, None, torch.zeros(3), torch.ones(3), True, 0.1, 1e-5))
 
 
 _EMPTY = [(2, 0), (0, 2), (0, 0), (2, 3), (0,), (3,)]  # batches and channels, or channels; for the last ones, one side of the image is 0

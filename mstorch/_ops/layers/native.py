@@ -98,6 +98,8 @@ def native_batch_norm(
     running_var: TensorBase | None, training: bool, momentum: float, eps: float, *, out: TensorBase | Sequence[TensorBase] | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return ``batch_norm`` with the mean and reciprocal standard deviation (C) of the batch; in evaluation these are empty."""
+    if training and len(input._ms_shape) > 1:
+        _refuse_empty(input)
     result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         with without_grad():
@@ -108,12 +110,17 @@ def native_batch_norm(
     return finish((result, *stats), out)
 
 
+def _refuse_empty(input: TensorBase) -> None:
+    if not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input._ms_shape)}")
+
+
 def batch_norm_update_stats(
     input: TensorBase, running_mean: TensorBase | None, running_var: TensorBase | None, momentum: float
 ) -> tuple[Any, Any]:
     """Return the mean and biased variance (C) of a batch, and update the running statistics in place."""
-    if len(input._ms_shape) > 1 and not input.numel():
-        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input._ms_shape)}")
+    if len(input._ms_shape) > 1:
+        _refuse_empty(input)
     dims = tuple(d for d in range(len(input._ms_shape)) if d != 1)
     with without_grad(), values_set_to(modes, level=0):
         plain = input.detach()

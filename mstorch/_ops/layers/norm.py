@@ -72,8 +72,8 @@ def batch_norm(
 ) -> TensorBase:  # fmt: skip
     """Normalize each channel of (N, C, *) to mean 0 and variance 1, times ``weight`` plus ``bias`` (C).
 
-    In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance); else the
-    running ones are used.
+    In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance), unless the
+    batch has no elements; else the running ones are used.
     """
     refuse_tracked(momentum, eps)
     shape = input._ms_shape
@@ -113,9 +113,9 @@ def batch_norm(
             _, batch_mean, batch_var = call(_train, operands, eps)
     else:
         y, batch_mean, batch_var = call(_train, operands, eps)
-    if running_mean is not None:
+    if running_mean is not None and 0 not in shape:
         _update(running_mean, batch_mean, momentum)
-    if running_var is not None:
+    if running_var is not None and 0 not in shape:
         count = math.prod(input._ms_shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
     if modes.saved_hooks and running_mean is not None:
