@@ -226,7 +226,7 @@ def _enter_view(made: TensorBase, source: TensorBase, again: Callable[[Any], Any
         auto.base = above.base
         before = above.again
         if again is not None:
-            auto.again = again if before is None and source._ms_dtype is above.base._ms_dtype else _chained(source, again)
+            auto.again = _chained(source, again)
         elif before is not None:
             auto.again = _chained(source, _window_again(made))
         if above.origin != DEFAULT and origin == DEFAULT:
