@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._aten.overloads import schemas_of
+from .._core.above import above
+from .._core.overriding import state
 from .._core.schemas import Argument
 from .._core.tensor_base import TensorBase
 from .._ops.memory import creation
@@ -18,10 +20,23 @@ def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequ
     """Return the gradients of ``function(*inputs)`` for the tensor inputs, given the result's gradient; None for inputs that ``mask``
     excludes and for others."""
     wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
+    if any(wanted) and (state.maps or state.levels):
+        return _within_transforms(function, grad, inputs, wanted)
     with enable_grad():
         leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
         result = function(*leaves)
         found = iter(gradients_of(result, [leaf for leaf, want in zip(leaves, wanted) if want], grad) if any(wanted) else ())
+    return tuple(next(found) if want else None for want in wanted)
+
+
+def _within_transforms(function: Callable[..., Any], grad: Tensor, inputs: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
+    """Return the gradients for the ``wanted`` inputs where ``requires_grad_`` is refused."""
+
+    def of_wanted(*tensors: Tensor) -> Any:
+        given = iter(tensors)
+        return function(*(next(given) if want else x for x, want in zip(inputs, wanted)))
+
+    found = iter(above.torch.func.vjp(of_wanted, *(x for x, want in zip(inputs, wanted) if want))[1](grad))
     return tuple(next(found) if want else None for want in wanted)
 
 

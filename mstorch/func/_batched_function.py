@@ -241,13 +241,13 @@ def _tuple(value: Tensor | None) -> tuple[Any, ...]:
     return () if value is None else (value,) if isinstance(value, TensorBase) else tuple(value)
 
 
-@ruled("autograd.backward.backward")
+@ruled("autograd.backward.backward autograd.backward")
 def backward_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Raise RuntimeError: backward cannot be called under vmap."""
     raise RuntimeError(NO_BACKWARD)
 
 
-@ruled("autograd.backward.grad")
+@ruled("autograd.backward.grad autograd.grad")
 def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
     """Return gradients under vmap; if outputs are not batched but their gradients are, one pass is run per slice."""
     given = bound(op, args, kwargs)

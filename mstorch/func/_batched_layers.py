@@ -281,6 +281,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a random function within a vmap, for a call in which no argument is batched."""
     name = function.__name__
+    _refuse_out(kwargs)
     if map.randomness == "same" or kwargs.get("training") is False or _draws_nothing(name, args):
         with outside(map.depth):
             return function(*args, **kwargs)
@@ -296,6 +297,13 @@ def draw(map: Map, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         return _different(Op(function, map, name), args, kwargs)
 
 
+def _refuse_out(kwargs: dict[str, Any]) -> None:
+    if kwargs.get("out") is not None:
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"
+        )
+
+
 def _draws_nothing(name: str, args: tuple[Any, ...]) -> bool:
     """Return whether a call is a dropout outside of training, which draws nothing."""
     return name.endswith("dropout") and len(args) > 2 and not args[2]
@@ -307,7 +315,7 @@ _BY_SIZE = frozenset(("rand", "randn"))
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Draw random numbers with randomness "different": in one call for all slices, as torch does, so that the numbers are torch's."""
     map, name = op.map, op.name
-    if kwargs.get("out") is None and map.size:
+    if map.size:
         if name in _BY_SIZE:
             size = args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs.pop("size", ())
             return batched(op((map.size, *size), **kwargs), 0, map)
@@ -367,6 +375,7 @@ _DRAWN_IN_PLACE = (
 @ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
 def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Draw random numbers with batched arguments."""
+    _refuse_out(kwargs)
     if (kwargs.get("training") is False or _draws_nothing(op.name, args)) and "dropout" in op.name:
         return pointwise(op, args, kwargs)
     if op.map.randomness == "different":

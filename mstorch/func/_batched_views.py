@@ -466,7 +466,7 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise RuntimeError(NO_ITEM)
 
 
-@ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
+@ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true _is_all_true _is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result for the values of all slices together (a bool), so that functions may branch on it."""
     return op(args[0].value)
