@@ -72,7 +72,7 @@ class Pass:
         """Return True if the pass executes the node. As in torch, return False for a root if it is the only one."""
         if len(self.first) == 1 and node is self.first[0]:
             return False
-        return node in (self.order() if self.needed is None else self.needed)
+        return (self.needed is None or node in self.needed) and node in self.order()
 
     def order(self) -> list[Node]:
         """Return the nodes of the pass in their order of execution."""

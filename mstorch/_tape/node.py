@@ -390,6 +390,12 @@ class Saved:
             with grad_set_to(False):
                 shown = bare_twin(tensor)
                 self.packed = pack(shown)
+            if tensor._ms_counter.version != self.version:
+                raise RuntimeError(
+                    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
+                    "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
+                    "in-place operations on the input to a pack hook."
+                )
             if not output:
                 self.tensor = _history_of(tensor)
             else:

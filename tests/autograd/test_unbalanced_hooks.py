@@ -91,3 +91,25 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_no_hooks_stay(both: Both, name: str) -> None:
     both(CASES[name])
+
+
+_DOUBLES = {"in place": lambda x: x.mul_(2), "of a view": lambda x: (x[:1].mul_(2), x)[1], "out of place": lambda x: x * 2}
+
+
+@pytest.mark.parametrize("double", _DOUBLES.values(), ids=_DOUBLES)
+@pytest.mark.parametrize("forward", ["exp", "sin", "square", "sigmoid"])
+def test_a_pack_hook_that_writes_to_its_input(both: Both, double: Any, forward: str) -> None:
+    """It is refused, for saved inputs and results, in a context and on one saved tensor."""
+
+    def body(torch: Any) -> Any:
+        x = torch.arange(1.0, 4.0).requires_grad_()
+        with torch.autograd.graph.saved_tensors_hooks(double, lambda packed: packed / 2):
+            getattr(x, forward)().sum().backward()
+        return x.grad
+
+    def of_one(torch: Any) -> Any:
+        y = torch.ones(2, requires_grad=True) * torch.ones(2, requires_grad=True)
+        y.grad_fn._raw_saved_self.register_hooks(double, lambda packed: packed / 2)
+
+    both(body)
+    both(of_one)
