@@ -4,6 +4,7 @@ Differs from torch: kernels and fakes may be registered before their operator.
 """
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 from . import ops as _ops
 from ._core.dtype import dtype
 from ._core.schemas import Schema, parse
+from ._core.warned import warn
 from ._hook import missing as _missing
 from ._leaving import END, Undo, undoing
 from ._library import registry
@@ -30,11 +32,14 @@ def fallthrough_kernel() -> None:
 
 
 class Library:
-    """Operators of a namespace (``DEF``, ``FRAGMENT``), or kernels for those of another (``IMPL``)."""
+    """Operators of a namespace (``DEF``, ``FRAGMENT``), or kernels for those of another (``IMPL``). Both are removed when the library is
+    deleted."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
+        if ns == "prim" and kind != "IMPL":
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         if kind == "DEF":
             if ns in registry.owned:
                 raise RuntimeError(
@@ -46,12 +51,16 @@ class Library:
         self.kind = kind
         self.dispatch_key = dispatch_key
         self._defined: list[tuple[str, str, str]] = []
+        self._kernels: list[tuple[tuple[str, str, str], str, Callable[..., Any]]] = []
+        weakref.finalize(self, _remove, ns if kind == "DEF" else None, self._defined, self._kernels).atexit = False
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator; return its name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
             raise RuntimeError("mstorch: a Library of kind IMPL defines no operators")
         operator = registry.add(parse(self.ns, schema))
@@ -67,14 +76,37 @@ class Library:
         if with_keyset:
             raise NotImplementedError("mstorch: torch.library has no sets of dispatch keys")
         name = op_name if isinstance(op_name, str) else str(op_name).partition(".")[2]
-        if fn is not fallthrough_kernel:
-            registry.add_kernel(registry.names(f"{self.ns}::{name.rpartition('::')[2]}"), dispatch_key or self.dispatch_key, fn)
+        if self.dispatch_key and dispatch_key not in ("", self.dispatch_key):
+            raise RuntimeError(
+                f'impl("{name}", ...): Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the '
+                f"enclosing TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this "
+                "dispatch key and move your impl() there."
+            )
+        if fn is fallthrough_kernel:
+            return
+        qualname = f"{self.ns}::{name.rpartition('::')[2]}"
+        key = registry.names(qualname)
+        if self.ns in _OWN and key not in registry.operators:
+            warn(f"mstorch: the kernel registered for {qualname} is never called, because mstorch computes this operator itself")
+        self._kernels.append((key, dispatch_key or self.dispatch_key, fn))
+        registry.add_kernel(*self._kernels[-1])
 
     def _destroy(self) -> None:
-        """Remove the operators that this library defined."""
-        for key in self._defined:
-            registry.operators.pop(key, None)
-        registry.owned.discard(self.ns)
+        """Remove the operators and kernels that this library registered."""
+        _remove(self.ns if self.kind == "DEF" else None, self._defined, self._kernels)
+
+
+_OWN = ("aten", "prim", "prims")
+
+
+def _remove(owned: str | None, defined: Sequence[tuple[str, str, str]], kernels: Iterable[tuple[Any, str, Callable[..., Any]]]) -> None:
+    """Remove operators and kernels, and free the namespace ``owned``."""
+    for key, place, function in kernels:
+        registry.remove_kernel(key, place, function)
+    for key in defined:
+        registry.operators.pop(key, None)
+    if owned is not None:
+        registry.owned.discard(owned)
 
 
 @undoing
@@ -87,8 +119,21 @@ def _scoped_library(undo: Undo, ns: str, kind: str, dispatch_key: str = "") -> L
     return made
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Define an operator ``ns::name`` with a schema such as ``(Tensor x) -> Tensor``."""
+def _registering(library: Library, name: str, dispatch_key: str) -> Callable[..., Any]:
+    """Return a decorator that registers a kernel in a library."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        library.impl(name, function, dispatch_key)
+        return function
+
+    return register
+
+
+def define(qualname: str | Library, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Define an operator ``ns::name`` with a schema such as ``(Tensor x) -> Tensor``. With a library in place of the name, and the name in
+    the schema, return a decorator that also registers a kernel."""
+    if isinstance(qualname, Library):
+        return _registering(qualname, qualname.define(schema, alias_analysis, tags=tags), "")
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     namespace, name, overload = registry.names(qualname)
@@ -96,9 +141,12 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
 
 
 def impl(
-    qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None
+    qualname: str | Library, types: str | Sequence[str], func: Any = None, *, lib: Library | None = None
 ) -> Callable[..., Any] | None:
-    """Register an operator's kernel for device types (``cpu``, ``cuda``, ``default``) or dispatch keys; also a decorator."""
+    """Register an operator's kernel for device types (``cpu``, ``cuda``, ``default``) or dispatch keys; also a decorator. With a library
+    in place of the qualified name, return a decorator; the other arguments are the operator's name and a dispatch key."""
+    if isinstance(qualname, Library):
+        return _registering(qualname, str(types), func or "")
     if func is None:
         return lambda function: (impl(qualname, types, function), function)[1]
     for kind in [types] if isinstance(types, str) else types:

@@ -92,6 +92,62 @@ def test_libraries(ns):
     both(body)
 
 
+def test_a_deleted_library(ns):
+    """Its operators and kernels are removed, and another library may own the namespace."""
+
+    def body(torch):
+        op, seen = getattr(torch.ops, ns), []
+        for step in (1, 2):
+            lib = torch.library.Library(ns, "DEF")
+            lib.define("own(Tensor x) -> Tensor")
+            kernels = torch.library.Library(ns, "IMPL")
+            kernels.impl("own", lambda x, step=step: x + step, "CPU")
+            seen.append(op.own(torch.ones(2)))
+            del kernels
+            with pytest.raises(NotImplementedError, match="from the 'CPU' backend"):
+                op.own(torch.ones(2))
+            del lib
+            with pytest.raises(AttributeError, match="own"):
+                op.own(torch.ones(2))
+        return seen
+
+    both(body)
+
+
+def test_decorators_of_a_library(ns):
+    def body(torch):
+        lib = torch.library.Library(ns, "FRAGMENT")
+        lib.define("first(Tensor x) -> Tensor")
+
+        @torch.library.impl(lib, "first", "CPU")
+        def first(x):
+            return x + 1
+
+        @torch.library.define(lib, "second(Tensor x) -> Tensor")
+        def second(x):
+            return x + 2
+
+        op = getattr(torch.ops, ns)
+        return op.first(torch.ones(2)), op.second(torch.ones(2)), first(torch.zeros(1)), second(torch.zeros(1))
+
+    both(body)
+
+
+def test_what_libraries_refuse(ns):
+    for kind in ("DEF", "FRAGMENT"):
+        both(lambda torch, kind=kind: torch.library.Library("prim", kind))
+    both(lambda torch: torch.library.Library(ns, "DEF").define("own(Tensor x) -> Tensor", "SOME"))
+    both(
+        lambda torch: torch.library.Library("aten", "IMPL", "CPU").impl("sum", lambda x: x, "CUDA"),
+        message='impl("sum", ...): Explicitly provided dispatch key (CUDA) is inconsistent with the dispatch key of the enclosing',
+    )
+
+
+def test_a_kernel_for_an_operator_of_torch():
+    with pytest.warns(UserWarning, match="the kernel registered for aten::sum is never called"):
+        mstorch.library.Library("aten", "IMPL").impl("aten::sum", lambda x: x, "CPU")
+
+
 def test_errors(ns):
     @mstorch.library.custom_op(f"{ns}::same", mutates_args=())
     def same(x: mstorch.Tensor) -> mstorch.Tensor:

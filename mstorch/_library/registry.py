@@ -190,6 +190,13 @@ def add_kernel(key: tuple[str, str, str], place: str, function: Callable[..., An
     (found.kernels if found is not None else waiting.setdefault(key, {}))[place] = function
 
 
+def remove_kernel(key: tuple[str, str, str], place: str, function: Callable[..., Any]) -> None:
+    """Remove a kernel, unless another one has replaced it."""
+    kernels = operators[key].kernels if key in operators else waiting.get(key, {})
+    if kernels.get(place) is function:
+        del kernels[place]
+
+
 def find(qualname: str) -> Operator:
     """Return the operator with this name. Raise RuntimeError if there is none."""
     key = names(qualname)
