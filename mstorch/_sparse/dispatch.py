@@ -61,6 +61,8 @@ FORMS: dict[str, Function] = {
     "add": elementwise.add, "sub": elementwise.sub, "subtract": elementwise.sub, "mul": elementwise.mul,
     "multiply": elementwise.mul, "div": elementwise.div, "divide": elementwise.div, "true_divide": elementwise.div,
     "floor_divide": elementwise.floor_divide, "pow": elementwise.pow, "clone": elementwise.clone,
+    "conj": elementwise.conj, "is_conj": lambda input: False, "is_neg": lambda input: False,
+    **dict.fromkeys(("resolve_conj", "resolve_neg"), lambda input: input),
     "mm": products.mm, "mv": products.mv, "bmm": products.bmm, "spmm": products.mm, "dsmm": products.mm,
     "matmul": products.matmul, "addmm": products.addmm, "addmv": products.addmv,
     "sum": reduce.sum, "any": reduce.any_, "norm": reduce.norm,
@@ -243,7 +245,6 @@ def _kept_methods() -> dict[str, Function]:
     kept["resize_as_"] = lambda self, the_template, memory_format=None: shape.resize_as_sparse_(self, the_template)
     kept["reshape"] = _wrong("reshape is not implemented for sparse tensors")
     kept["contiguous"] = _wrong("unsupported memory format option Contiguous")
-    kept["resolve_conj"] = kept["resolve_neg"] = lambda self: self
     kept["new_tensor"] = lambda self, data, **options: self._values_part.new_tensor(data, **options)
     return kept
 

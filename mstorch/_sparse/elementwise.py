@@ -20,7 +20,7 @@ from .._core.writable import check_writable
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops._operation import record_of
 from .._ops._public import functions
-from .._ops.elementwise import elementwise
+from .._ops.elementwise import complex_views, elementwise
 from .._ops.shape.join import cat
 from .._tensor import Tensor
 from .base import BY_ROWS, WORDS, host, index_tensor, layout_word, like, replace, sparse
@@ -65,6 +65,11 @@ def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     apply.__name__ = name
     return apply
+
+
+def conj(input: Any) -> Any:
+    """Return the conjugate, computed at once; a real tensor itself."""
+    return unary("conj_physical", complex_views.conj_physical)(input) if input._ms_dtype.is_complex else input
 
 
 def in_place(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -135,3 +135,13 @@ def test_activations_into_a_tensor(both, name):
         return getattr(torch.nn.functional, name)(x, out=out) is out, out
 
     both(body)
+
+
+@pytest.mark.parametrize("place", [-5, -4, 3, 4])
+@pytest.mark.parametrize("call", [
+    lambda torch, place: torch.nn.functional.embedding(torch.tensor([[1, 2]]), torch.ones(4, 3), place),
+    lambda torch, place: torch.nn.functional.embedding_bag(torch.tensor([[1, 2]]), torch.ones(4, 3), padding_idx=place),
+    lambda torch, place: torch.nn.Embedding(4, 3, place).padding_idx, lambda torch, place: torch.nn.EmbeddingBag(4, 3, padding_idx=place).padding_idx,
+])  # fmt: skip
+def test_places_of_padding(both, call, place):
+    both(lambda torch: call(torch, place))

@@ -57,3 +57,38 @@ def test_layers_with_more_bases_work_as_before():
         return results
 
     both(body, rtol=1e-5)
+
+
+class Mixed:
+    """A base of no Module, which takes arguments."""
+
+    def __init__(self, given=1, *, key=2):
+        super().__init__()
+        self.given, self.key = given, key
+
+
+@pytest.mark.parametrize("calls", [True, False])
+@pytest.mark.parametrize("args, options", [((), {}), ((7,), {}), ((), {"key": 3}), ((7,), {"key": 3}), ((7, 8), {})])
+def test_call_super_init(both, calls, args, options):
+    """Bases after Module are initialized too where the class asks for it, with all arguments."""
+
+    def body(torch):
+        class Both(torch.nn.Module, Mixed):
+            call_super_init = calls
+
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options)
+                self.layer = torch.nn.Linear(1, 1)
+
+        module = Both(*args, **options)
+        return getattr(module, "given", None), getattr(module, "key", None), [name for name, _ in module.named_parameters()]
+
+    both(body)
+
+
+def test_call_super_init_without_other_bases(both):
+    def body(torch, *args):
+        return type(type("Plain", (torch.nn.Module,), {"call_super_init": True})(*args)).__name__
+
+    both(body)
+    both(lambda torch: body(torch, 1))

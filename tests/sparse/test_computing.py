@@ -270,3 +270,26 @@ def test_numbers_of_elements_that_overflow(both):
     size = (100_001,) * 4
     both(lambda torch: torch.sparse_coo_tensor(torch.zeros(4, 0, dtype=torch.long), torch.zeros(0), size))
     both(lambda torch: torch.zeros(size, layout=torch.sparse_coo))
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128", "int64"])
+def test_conjugates(both, layout, dtype):
+    """They are computed at once; a real tensor is its own conjugate."""
+
+    def body(torch):
+        x = torch.tensor([[1, 0], [2, 3]]).to(getattr(torch, dtype))
+        x = (x * 1j if x.is_complex() else x).to_sparse(layout=getattr(torch, layout))
+        found = [x.conj(), torch.conj(x), x.conj_physical(), x.resolve_conj(), x.resolve_neg(), torch.resolve_conj(x), x.adjoint(), x.mH]
+        return [x.is_conj(), x.is_neg(), torch.is_conj(x), x.conj() is x, [(y.layout == x.layout, y.is_conj(), y.to_dense()) for y in found]]
+
+    both(body)
+
+
+def test_the_gradient_of_a_conjugate(both):
+    def body(torch):
+        x = torch.tensor([[1j, 0], [2 + 1j, 3]]).to_sparse().requires_grad_()
+        (x.conj().to_dense() * torch.tensor([[1, 2], [3 + 1j, 4j]])).sum().abs().backward()
+        return x.grad.to_dense()
+
+    both(body)

@@ -28,11 +28,13 @@ def embedding(
     return emb.embedding(weight, input, padding, scale_grad_by_freq, sparse)
 
 
-def _padding(padding_idx: int | None, weight: Tensor) -> int:
+def _padding(padding_idx: int | None, weight: Tensor, bag: bool = False) -> int:
     if padding_idx is None:
         return -1
     rows = weight._ms_shape[0]
     if not -rows <= padding_idx < rows:
+        if bag:
+            raise RuntimeError(f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}")
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
@@ -90,7 +92,7 @@ def embedding_bag(
         )
     if len(shape) == 1:
         starts = emb.bag_starts(offsets, shape[0], weight, mode, include_last_offset, padding_idx)
-    padding = None if padding_idx is None else _padding(padding_idx, weight)
+    padding = None if padding_idx is None else _padding(padding_idx, weight, bag=True)
     return emb.bag(weight, input, starts, mode, scale_grad_by_freq, per_sample_weights, padding, sparse)
 
 

@@ -121,6 +121,9 @@ class Module(ModuleParts):
         members["_non_persistent_buffers_set"] = set()
         self._mstorch_init_hooks()
         members["_modules"] = {}
+        if self.call_super_init:
+            behind = next(kind for kind in type(self).__mro__ if kind not in Module.__mro__[:-1] and not issubclass(kind, Module))
+            behind.__init__(self, *args, **kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_modules" not in self.__dict__:
