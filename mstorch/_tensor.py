@@ -23,7 +23,7 @@ from ._core.dtype import get_default_dtype
 from ._core.hooks import RemovableHandle, warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch, is_torch
-from ._core.overriding import join, refuse_in_transform, state
+from ._core.overriding import disabled_dispatch, join, refuse_in_transform, state
 from ._core.promotion import WORDS
 from ._core.size import Size
 from ._core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
@@ -470,6 +470,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     _make_subclass = staticmethod(subclasses.make_subclass)
     _make_wrapper_subclass = staticmethod(subclasses.make_wrapper_subclass)
     __torch_function__: Any = classmethod(subclasses.default_handler)
+    __torch_dispatch__: Any = staticmethod(disabled_dispatch)
 
     # MindSpore
 

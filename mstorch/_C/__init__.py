@@ -47,6 +47,7 @@ __all__ = [
 _has_cuda = _has_cudnn = _has_cusparselt = _has_magma = _has_mps = _has_xpu = False
 _debug_only_are_vmap_fallback_warnings_enabled = _functorch.are_vmap_fallback_warnings_enabled
 _debug_only_display_vmap_fallback_warnings = _functorch.display_vmap_fallback_warnings
+_disabled_torch_dispatch_impl = overriding.disabled_dispatch
 _disabled_torch_function_impl = overriding.disabled
 _has_torch_function = has_torch_function
 _has_torch_function_unary = has_torch_function_unary

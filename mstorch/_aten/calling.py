@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from .._core.decorating import plain_method
 from .._core.dtype import dtype
 from .._core.generator import default_generator
 from .._core.modes import grad_set_to, modes
@@ -67,6 +68,8 @@ class _Pending:
 
 def takers(values: Any, found: list[Any]) -> list[Any]:
     """Return the tensors among the values (also in containers) whose class handles calls, one per class, subclasses first."""
+    if state.unseen:
+        return found
     for value in values:
         kind = type(value)
         if kind in PLAIN:
@@ -108,7 +111,7 @@ def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[st
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
         if state.dispatchers:
             with without_innermost() as mode:
-                result = mode.__torch_dispatch__(operator, kinds, args, kwargs)
+                result = plain_method(mode, "__torch_dispatch__")(operator, kinds, args, kwargs)
             if result is not NotImplemented:
                 return _written_argument(operator, args, result)
         for value in found:

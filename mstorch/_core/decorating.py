@@ -1,10 +1,18 @@
-"""Context managers as decorators of generator functions."""
+"""Context managers as decorators of generator functions; the handlers of modes."""
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any
+
+
+def plain_method(mode: Any, name: str) -> Callable[..., Any]:
+    """Return a mode's handler. Raise torch's error if it is a classmethod."""
+    found = getattr(mode, name)
+    if isinstance(getattr(found, "__self__", None), type):
+        raise RuntimeError(f"Defining your mode's `{name}` as a classmethod is not supported, please make it a plain method")
+    return found
 
 
 def around_generator(made: Callable[[], AbstractContextManager[Any]], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ A tensor with more dimensions than NumPy supports (32 before NumPy 2, 64 since) 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -46,15 +47,17 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
-    """Return torch's error to raise instead of one about exhausted memory or NumPy's maximum number of dimensions; return None for any
-    other error.
+    """Return torch's error to raise instead of one about exhausted memory, or about NumPy's maximum number of dimensions or of bytes;
+    return None for any other error.
 
-    ``given``: the arguments of the failed call. NumPy has no error class for its limit, so the arguments show whether it was exceeded.
+    ``given``: the arguments of the failed call. NumPy has no error class for its limits, so the arguments show whether one was exceeded.
     """
     if lacks_memory(error):
         return no_memory(error)
-    if not isinstance(error, (ValueError, IndexError)) or not foreign(error) or _dimensions(given) < MOST_DIMENSIONS:
+    if not isinstance(error, (ValueError, IndexError)) or not foreign(error):
         return None
+    if _dimensions(given) < MOST_DIMENSIONS:
+        return _overflow(given)
     more = "; with NumPy 2 it has up to 64" if MOST_DIMENSIONS == 32 else ""
     return RuntimeError(f"mstorch: a tensor has at most {MOST_DIMENSIONS} dimensions with NumPy {np.__version__}{more} ({error})")
 
@@ -73,6 +76,31 @@ def _rank(value: Any) -> int:
         return deepest + 1 if deepest else len(value)
     special = getattr(value, "_ms_sparse", False) or getattr(type(value), "_ms_nested", False)  # without a plain shape
     return 0 if special else len(getattr(value, "_ms_shape", ()))
+
+
+def counted(shape: Sequence[int], itemsize: int = 1) -> int:
+    """Return a shape's number of elements; raise torch's error if that number, or their size in bytes, exceeds 63 bits."""
+    count = math.prod(shape)
+    if count >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if count * itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return count
+
+
+def _overflow(given: Sequence[Any]) -> RuntimeError | None:
+    """Return torch's error if a result of 4-byte elements would exceed 63 bits: one with the largest lengths of the tensors among the
+    arguments or, without tensors, with the lengths that an argument lists, or that the arguments are."""
+    shapes = [value._ms_shape[::-1] for value in given if hasattr(value, "_ms_shape") and _rank(value)]
+    listed = next((value for value in given if isinstance(value, (list, tuple))), given)
+    lengths = [item for item in listed if item.__class__ is int and item > 1]
+    sizes = [max(column) for column in itertools.zip_longest(*shapes, fillvalue=1)][::-1] if shapes else lengths
+    return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}") if math.prod(sizes) >= 2**61 else None
+
+
+def holds_itself(value: Any) -> bool:
+    """Return whether a list contains itself behind its first item."""
+    return isinstance(value, list) and any(item is value for item in value[1:])
 
 
 def tells_no_memory(function: Function) -> Function:

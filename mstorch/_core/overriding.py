@@ -19,12 +19,13 @@ import numpy as np
 from .._leaving import Block, values_again, values_set_to
 from . import homes
 from .built_in import built_in, written
+from .decorating import plain_method
 from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
-from .no_memory import limit_reached, tells_no_memory
+from .no_memory import holds_itself, limit_reached, tells_no_memory
 from .other_words import in_own_words
 from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore, with_dtypes
 from .size import Size
@@ -74,12 +75,13 @@ class _State(threading.local):
     """Thread-local modes and running vmaps, the innermost last, and whether overriding is on.
 
     ``levels``: torch.func levels of differentiation that the thread has entered. ``dispatchers``: stack of ``TorchDispatchMode``s, which
-    see ATen calls below autograd. ``skips``: the next call bypasses all handlers.
+    see ATen calls below autograd. ``skips``: the next call bypasses all handlers. ``unseen``: tensors' ``__torch_dispatch__`` is off.
     """
 
     level = ON
     levels = 0
     skips = False
+    unseen = False
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
@@ -105,9 +107,15 @@ def disabled(*args: Any, **kwargs: Any) -> Any:
     return NotImplemented
 
 
-def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
-    """Serve as ``__torch_dispatch__`` of classes that handle no calls below autograd."""
-    return NotImplemented
+def disabled_dispatch(func: Function, types: Any, args: Iterable[Any] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    """Call an ATen operator, which sees only plain tensors: ``Tensor.__torch_dispatch__``."""
+    with undispatched():
+        return func(*args, **(kwargs or {}))
+
+
+def undispatched() -> values_set_to:
+    """Context manager in which no ``TorchDispatchMode`` and no tensor's ``__torch_dispatch__`` sees a call."""
+    return values_set_to(state, dispatchers=[], unseen=True)
 
 
 class level_set_to(Block):
@@ -144,7 +152,9 @@ def mode_is_on() -> bool:
 
 def is_taken(*values: Any) -> bool:
     """Return whether a mode, or the ``__torch_dispatch__`` of one of these values, has to see the call, above or below autograd."""
-    return mode_is_on() or bool(state.dispatchers) or any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
+    return mode_is_on() or bool(state.dispatchers) or not state.unseen and any(
+        type(value) not in PLAIN and dispatches(type(value)) for value in values
+    )
 
 
 def overrides(value: Any) -> bool:
@@ -197,11 +207,7 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
     kinds = tuple(map(type, found))
     if mode_is_on():
         with without_innermost_mode() as mode:
-            if isinstance(getattr(mode.__torch_function__, "__self__", None), type):
-                raise RuntimeError(
-                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
-                )
-            result = mode.__torch_function__(public, kinds, args, kwargs)
+            result = plain_method(mode, "__torch_function__")(public, kinds, args, kwargs)
         if result is not NotImplemented:
             return result
     for value in found:
@@ -391,7 +397,8 @@ def entry(
                 raise told from None
             if isinstance(error, RecursionError):
                 if data:  # nested lists that contain themselves
-                    raise ValueError(f"too many dimensions '{type(first).__name__}'") from None
+                    wrong = TypeError("new(): self-referential lists are incompatible") if holds_itself(first) else None
+                    raise wrong or ValueError(f"too many dimensions '{type(first).__name__}'") from None
                 raise
             if _among_nested((*given, *named.values())):
                 raise  # nested tensors raise their own errors, and have no shape to explain

@@ -23,6 +23,7 @@ from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .marks import mark
 from .modes import modes
+from .no_memory import counted
 from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
 from .strides import Strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
@@ -564,8 +565,9 @@ def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
 def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
     """Give a tensor a row-major shape within its storage, which grows on the host if necessary."""
     storage, size = tensor._ms_storage, tensor._ms_dtype.itemsize
-    need = (tensor._ms_offset + math.prod(shape)) * size
-    if math.prod(shape) and storage.nbytes < need:
+    count = counted(shape, size)
+    need = (tensor._ms_offset + count) * size
+    if count and storage.nbytes < need:
         refuse_growth(storage)
         whole = storage.nbytes // size * size
         storage.resize(need)

@@ -7,6 +7,7 @@ from typing import Any
 from .. import ops
 from .._core.device import device
 from .._core.formats import strided
+from .._core.overriding import dispatches
 from .._hook import missing as _missing
 from .._tensor import Tensor
 from ..utils._python_dispatch import TorchDispatchMode
@@ -90,7 +91,7 @@ class CrossRefFakeMode(TorchDispatchMode):
         """Run the operator. Raise MetadataMismatchError if the fake results have other metadata."""
         kwargs = kwargs or {}
         compared = func not in _NOT_COMPARED and not self.ignore_op_fn(func) and all(
-            not hasattr(type(tensor), "__torch_dispatch__") and tensor.layout is strided for tensor in _tensors((args, kwargs))
+            not dispatches(type(tensor)) and tensor.layout is strided for tensor in _tensors((args, kwargs))
         )
         told = self._worked_out(func, args, kwargs) if compared else None
         result = func(*args, **kwargs)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ._python_dispatch import _disable_current_modes
+from .._core.overriding import undispatched
 
 
 def no_dispatch() -> AbstractContextManager[Any]:
-    """Context manager in which every ``TorchDispatchMode`` is disabled."""
-    return _disable_current_modes()
+    """Context manager in which every ``TorchDispatchMode``, and ``__torch_dispatch__`` of every tensor, is disabled."""
+    return undispatched()
 
 
 def all_same_mode(modes: Sequence[Any]) -> bool:

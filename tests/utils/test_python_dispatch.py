@@ -366,3 +366,70 @@ def test_writes_give_the_tensor_itself(both, write):
         return found is x, x.value, seen, type(other).__name__, other.dtype, other.value, other.type()
 
     both(body)
+
+
+def _direct(torch, handle):
+    """Return a subclass with memory of its own whose ``__torch_dispatch__`` calls ``handle`` and counts the calls."""
+
+    class Direct(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+        calls: list[str] = []
+
+        @staticmethod
+        def __new__(cls, data):
+            return torch.Tensor._make_subclass(cls, data, data.requires_grad)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            cls.calls.append(str(func))
+            return handle(cls, Direct, func, types, args, kwargs)
+
+    return Direct
+
+
+def _inherited(torch, cls, own, func, types, args, kwargs):
+    return super(own, cls).__torch_dispatch__(func, types, args, kwargs)
+
+
+def _within_no_dispatch(torch, cls, own, func, types, args, kwargs):
+    with importlib.import_module(f"{torch.__name__}.utils._mode_utils").no_dispatch():
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("handle", [_inherited, _within_no_dispatch])
+@pytest.mark.parametrize("call", [
+    lambda x: x.neg(), lambda x: x + x, lambda x: x.sum(), lambda x: x[0], lambda x: x.add_(1), lambda x: x.view(-1), lambda x: 2 * x.exp(),
+])  # fmt: skip
+def test_a_direct_subclass_hands_calls_on(both, handle, call):
+    def body(torch):
+        kind = _direct(torch, lambda *given: handle(torch, *given))
+        result = call(kind(torch.arange(4.0).reshape(2, 2)))
+        return type(result).__name__, kind.calls, result.detach().as_subclass(torch.Tensor) if type(result) is kind else result
+
+    both(body)
+
+
+def test_the_handler_of_plain_tensors(both):
+    def body(torch):
+        class Sub(torch.Tensor):
+            pass
+
+        plain = torch._C._disabled_torch_dispatch_impl
+        return [kind.__torch_dispatch__ is plain for kind in (torch.Tensor, torch.nn.Parameter, Sub)]
+
+    both(body)
+    both(lambda torch: torch.Tensor._make_wrapper_subclass(type("Sub", (torch.Tensor,), {}), (2, 2)))
+
+
+@pytest.mark.parametrize("room, name, handler", [
+    ("utils._python_dispatch", "TorchDispatchMode", "__torch_dispatch__"), ("overrides", "TorchFunctionMode", "__torch_function__"),
+])  # fmt: skip
+def test_a_mode_whose_handler_is_a_classmethod(both, room, name, handler):
+    def body(torch):
+        base = getattr(importlib.import_module(f"{torch.__name__}.{room}"), name)
+        mode = type("Mode", (base,), {handler: classmethod(lambda cls, func, types, args=(), kwargs=None: func(*args, **(kwargs or {})))})
+        x = torch.ones(2)
+        with mode():
+            return x + x
+
+    both(body)

@@ -12,7 +12,7 @@ from ..._core.above import above
 from ..._core.device import device as Device
 from ..._core.dtype import dtype, get_default_dtype
 from ..._core.formats import layout, memory_format
-from ..._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
+from ..._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, disabled_dispatch, dispatches, level_set_to
 from ..._core.storage import Absent
 from ..._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
 from ..shape import views
@@ -64,7 +64,7 @@ def make_wrapper_subclass(
     """
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
-    if not hasattr(cls, "__torch_dispatch__"):
+    if cls.__torch_dispatch__ is disabled_dispatch:  # type: ignore[attr-defined]
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     if memory_format is not None or dispatch_device or dispatch_layout:
         raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes no memory_format, dispatch_device or dispatch_layout")

@@ -13,6 +13,7 @@ from ..._backend.geometry import contiguous_strides, inverse_order
 from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from ..._core.dtype import dtype
+from ..._core.no_memory import counted
 from ..._core.promotion import type_text
 from ..._core.storage import Counter
 from ..._core.strides import beyond_storage, is_contiguous, view_strides
@@ -314,6 +315,7 @@ def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False
         if shape[i] == 1:
             steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)
+    counted(target)
     return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._ms_offset, _EXPANDED, target)
 
 
@@ -565,7 +567,7 @@ def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], st
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     limit, item = whole_storage(input).numel(), input._ms_dtype.itemsize
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
-    if math.prod(size) and last >= limit:
+    if counted(size) and last >= limit:
         raise beyond_storage(size, stride, offset, item, limit * item)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 

@@ -268,3 +268,13 @@ def test_copies_to_the_meta_device(both, name):
 
 def test_a_module_goes_where_a_tensor_is(both):
     both(lambda torch: str(torch.nn.Linear(2, 2).to(torch.ones(1, device="meta")).weight.device))
+
+
+@pytest.mark.parametrize("name", ["tensor", "as_tensor"])
+def test_a_list_that_contains_itself(both, name):
+    def body(torch):
+        values = [0]
+        values.append(values)
+        getattr(torch, name)(values)
+
+    both(body)
