@@ -1,10 +1,12 @@
 """torch.futures: results of asynchronous work."""
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 S = TypeVar("S")
 
@@ -64,7 +66,17 @@ class Future(Generic[T]):
             waiting, self._callbacks = self._callbacks, []
             self._changed.notify_all()
         for callback in waiting:
+            self._call(callback)
+
+    def _call(self, callback: Callable[[Future[T]], Any]) -> None:
+        """Run a callback; log its error, which reaches nobody, as in torch."""
+        try:
             callback(self)
+        except Exception as error:  # noqa: BLE001 - whatever the callback raises is logged
+            _log.error("Got the following error when running the callback: %s: %s", type(error).__name__, error)
+
+    def __reduce__(self) -> str:
+        raise RuntimeError("Can not pickle torch.futures.Future")
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
         """Register ``callback(self)``, called when the future is done, or immediately if it is."""
@@ -72,7 +84,7 @@ class Future(Generic[T]):
             if not self._done:
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """Return a future of ``callback(self)``, which is called when this one is done."""

@@ -1,9 +1,12 @@
 """Small modules: torch.export, ao.quantization, nn.quantized, utils.weak, utils.cpp_extension, __future__, futures, onnx."""
 from __future__ import annotations
 
+import copy
 import gc
 import importlib
+import pickle
 import threading
+import unittest
 
 import pytest
 import torch as real_torch
@@ -90,6 +93,30 @@ def test_futures():
         return results
 
     both(body)
+
+
+@pytest.mark.parametrize("fails", [lambda future: 1 / 0, lambda: 1, lambda future: future.missing])
+def test_errors_of_callbacks_stay_in_the_log(fails):
+    def body(torch):
+        future, seen = torch.futures.Future(), []
+        future.add_done_callback(fails)
+        future.add_done_callback(lambda done: seen.append(done.value()))
+        later = future.then(lambda done: done.value() + 1)
+        future.set_result(5)
+        future.add_done_callback(fails)
+        wrong = torch.futures.Future()
+        wrong.add_done_callback(fails)
+        wrong.set_exception(KeyError("own"))
+        return seen, future.wait(), later.wait()
+
+    with unittest.TestCase().assertLogs("mstorch.futures", "ERROR") as logs:
+        both(body)
+    assert [record.getMessage().split(":")[0] for record in logs.records] == ["Got the following error when running the callback"] * 3
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_futures_are_not_copied(copied):
+    both(lambda torch: copied(torch.futures.Future()))
 
 
 def test_what_raises():

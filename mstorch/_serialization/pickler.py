@@ -68,15 +68,16 @@ class StorageTable:
     """The unique storages found so far, in order of first reference."""
 
     def __init__(self) -> None:
-        self._by_cell: dict[int, SavedStorage] = {}
+        self._by_cell: dict[tuple[int, str | None], SavedStorage] = {}
 
     def add(self, cell: DeviceMemory | Storage, dtype_name: str, location: str, array: Callable[[], Any]) -> SavedStorage:
         """Return the entry of a cell. Raise RuntimeError if it was found with another dtype, which files cannot represent."""
         kind = dtype_name if dtype_name in CLASS_OF_DTYPE else None
-        found = self._by_cell.get(id(cell))
+        name = id(cell), None if cell.nbytes else kind  # empty storages may be seen under several dtypes
+        found = self._by_cell.get(name)
         if found is None:
             found = SavedStorage(cell, str(len(self._by_cell)), kind, location, array)
-            self._by_cell[id(cell)] = found
+            self._by_cell[name] = found
         elif found.dtype_name != kind:
             raise RuntimeError(_DTYPES_DIFFER)
         return found

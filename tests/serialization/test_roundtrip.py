@@ -98,6 +98,19 @@ def test_one_storage_under_two_dtypes_is_refused():
     assert_same(our_load(our_bytes(ours.view(ms.int16)[2:5])), torch_load(torch_bytes(real.view(torch.int16)[2:5])))
 
 
+@pytest.mark.parametrize("options", [{}, {"_use_new_zipfile_serialization": False}])
+def test_empty_storages_under_several_dtypes(options):
+    def tree(library):
+        x = library.zeros(0, 4)
+        return [x, x.view(library.int32), x.view(library.uint8), x.view(library.complex64), x[:, 1:]]
+
+    real, ours = io.BytesIO(), io.BytesIO()
+    torch.save(tree(torch), real, **options)
+    ms.save(tree(ms), ours, **options)
+    assert_same(our_load(real.getvalue()), torch_load(ours.getvalue()))
+    assert_same(our_load(ours.getvalue()), tree(torch))
+
+
 class Holder:
     """A user's class that holds tensors."""
 
