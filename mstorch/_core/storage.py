@@ -516,7 +516,7 @@ class Mirror:
         if array.dtype.names:  # complex numbers of half precision
             return turned(array, self.conj, self.neg)
         found = np.conjugate(array) if self.conj else array
-        return np.negative(found) if self.neg else found
+        return np.asarray(np.negative(found) if self.neg else found)
 
     def turned_raw(self, raw: Raw) -> Raw:
         """Apply the conjugate and negative bits to a MindSpore tensor."""

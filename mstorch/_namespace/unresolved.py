@@ -36,7 +36,7 @@ _VIEWS = frozenset("""
     __getitem__ asarray as_tensor atleast_1d atleast_2d atleast_3d cpu data T type type_as cfloat cdouble float double half bfloat16
 """.split())
 _OPERATORS = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ __setitem__".split())
-_NOT_CONVERTED = "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
+_NOT_CONVERTED = "torch.Tensor.view is not supported for {} when converting to a different dtype."
 
 
 class Unresolved(Tensor):
@@ -145,7 +145,7 @@ def _write_unresolved(target: Tensor, values: Tensor) -> None:
 
 def _seen(function: Callable[..., Any], name: str, first: Tensor, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
     if name == "view" and any(isinstance(value, dtype) for value in (*rest, *named.values())):
-        raise RuntimeError(_NOT_CONVERTED)
+        raise RuntimeError(_NOT_CONVERTED.format("conjugate view tensors" if signs_of(first)[0] else "tensors with negative bit set"))
     if name == "view_as_real" and signs_of(first)[0]:
         return function(first)  # raises torch's error
     lying = as_it_lies(first)

@@ -219,6 +219,39 @@ def test_without_recording_and_in_inference_mode(both):
     both(body)
 
 
+@pytest.mark.parametrize("call", [
+    "y.abs()", "y.angle()", "y.exp()", "y.sqrt()", "y.sin()", "y.tanh()", "y.sigmoid()", "y.log()", "y.reciprocal()", "y.square()", "y.sgn()", "y.neg()",
+    "y * y", "y / x", "y + 1", "y - x", "y ** 2", "x ** y", "y.mul(x).abs()", "y.real", "y.imag", "y.imag.exp()", "y.imag * y.imag", "y.imag.abs()",
+    "torch.view_as_real(y.resolve_conj())", "torch.stack([x, y])", "y.sum()", "y.prod()", "y.reshape(1)", "y.clone()", "y.to(torch.complex128)", "y.cumsum(0)",
+    "torch.where(x.real > 0, y, x)", "torch.addcmul(x, y, y)", "y.expand(2).abs()", "torch.dot(y.reshape(1), x.reshape(1))", "y.imag.neg().square()",
+])  # fmt: skip
+@pytest.mark.parametrize("transform", [False, True])
+def test_gradients_of_single_numbers(both, call, transform):
+    """A tensor without dimensions, and an element of one with."""
+
+    def total(torch, x):
+        out = eval(call, {"torch": torch, "x": x, "y": x.conj()})
+        return (out * (0.5 + torch.arange(1.0, 1 + out.numel()).reshape(out.shape))).sum().abs()
+
+    def body(torch):
+        found = []
+        for x in (torch.tensor(1 + 2j), torch.tensor([1 + 2j, 3 - 1j])[0], torch.tensor(0.5 - 1j, dtype=torch.complex128)):
+            if transform:
+                found.append(torch.func.grad(lambda x: total(torch, x))(x))
+            else:
+                leaf = x.detach().clone().requires_grad_()
+                total(torch, leaf).backward()
+                found.append(leaf.grad)
+        return found
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["conj", "imag of conj"])
+def test_another_dtype_for_a_lazy_view(both, name):
+    both(lambda torch: (torch.ones(2, dtype=torch.complex64).conj() if name == "conj" else torch.ones(2, dtype=torch.complex64).conj().imag).view(torch.int32))
+
+
 def test_devices_compute_at_once():
     x = mstorch.ones(2, dtype=mstorch.complex64, device="meta")
     assert not x.conj().is_conj() and x.conj().device.type == "meta"
