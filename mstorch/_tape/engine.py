@@ -94,9 +94,9 @@ running = _Running()
 
 
 class _Watch(threading.local):
-    """Thread-local anomaly mode, set by torch.autograd: ``check`` is called with each node after it has run, and with its gradients."""
+    """Thread-local anomaly mode, set by torch.autograd: ``check`` is called with each node that ran, and its gradients or, on an error, None."""
 
-    check: Callable[[Node, Sequence[Any]], None] | None = None
+    check: Callable[[Node, Sequence[Any] | None], None] | None = None
 
 
 watch = _Watch()
@@ -310,7 +310,13 @@ def _run_marked(node: Node, gradients: list[Any], tensors: bool, check: Callable
     if marks is not None and marks.watched:
         for item in marks.watched:
             item.check(node)
-    if check is not None or MODES or (marks is not None and (marks.before is not None or marks.hooks is not None)):
+    if check is not None:
+        try:
+            return _run_node(node, gradients, tensors)
+        except Exception:
+            check(node, None)
+            raise
+    if MODES or (marks is not None and (marks.before is not None or marks.hooks is not None)):
         return _run_node(node, gradients, tensors)
     if node.saved is None:
         raise RuntimeError(FREED)
@@ -368,8 +374,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
     """Run the hooks of a node; return the node's gradients, with those that a hook returned in place of the computed ones."""
-    made = tuple(dressed(gradient) for gradient in found)
-    given = tuple(dressed(gradient) for gradient in gradients)
+    made, given = tuple(map(dressed, found)), tuple(map(dressed, gradients))
     for hook in list((node.hooks or {}).values()):
         changed = hook(made, given)
         if changed is not None:

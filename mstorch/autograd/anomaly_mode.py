@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +48,7 @@ def _as_before(enabled: bool, check_nan: bool) -> Callable[[], Any]:
 
 
 class detect_anomaly(Block):
-    """A context manager in which backward raises RuntimeError if a gradient is NaN.
+    """A context manager in which backward raises RuntimeError if a gradient is NaN, and warns of the node in which an error occurred.
 
     Differs from torch: the traceback of the forward pass is not shown.
     """
@@ -76,8 +77,13 @@ class set_detect_anomaly(Block):
 
 
 def _check(node: Node, gradients: Any) -> None:
-    """Raise RuntimeError if a node's gradient is NaN."""
-    if not _state.check_nan:
+    """Raise RuntimeError if a node's gradient is NaN; warn of a node that raised."""
+    if gradients is None:
+        try:
+            warn(f"Error detected in {node.name()}. mstorch keeps no traceback of the forward call.")
+        except UserWarning as told:  # where warnings are errors, the node's error stays the one that is raised
+            sys.stderr.write(f"{told}\n")
+    if gradients is None or not _state.check_nan:
         return
     for number, gradient in enumerate(gradients):
         if gradient is None:

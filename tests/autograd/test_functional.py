@@ -1,6 +1,8 @@
 """torch.autograd.functional, anomaly detection and the modes of backward, against torch."""
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 
@@ -252,3 +254,48 @@ def test_choices_and_what_is_gone(both):
     both(body)
     both(lambda t: t.autograd.variable(3))
     assert issubclass(mstorch.autograd.NestedIOFunction, mstorch.autograd.Function)
+
+
+def _written(torch):
+    x = torch.ones(3, requires_grad=True) + 1
+    y = x**2
+    x += 1
+    y.sum().backward()
+
+
+def _no_number(torch):
+    (torch.zeros(2, requires_grad=True).sqrt() * 0).sum().backward()
+
+
+def _own_error(torch):
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise ValueError("own")
+
+    Own.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+def _freed(torch):
+    y = torch.ones(2, requires_grad=True).exp()
+    y.sum().backward()
+    y.sum().backward()
+
+
+@pytest.mark.parametrize("mistake", [_written, _no_number, _own_error, _freed, lambda torch: torch.ones(2, requires_grad=True).exp().sum().backward()])
+def test_anomaly_mode_names_the_node(both, mistake):
+    def body(torch):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                with torch.autograd.detect_anomaly():
+                    mistake(torch)
+            except (RuntimeError, ValueError) as error:
+                return type(error).__name__, [str(item.message).split(". ")[0] for item in caught]
+        return [str(item.message).split(". ")[0] for item in caught]
+
+    both(body)
