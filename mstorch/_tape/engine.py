@@ -94,7 +94,7 @@ running = _Running()
 
 
 class _Watch(threading.local):
-    """Thread-local anomaly mode, set by torch.autograd: ``check`` is called with each node that ran, and its gradients or, on an error, None."""
+    """Thread-local anomaly mode: ``check`` is called with each node that ran, and with its gradients or, after an error, None."""
 
     check: Callable[[Node, Sequence[Any] | None], None] | None = None
 
