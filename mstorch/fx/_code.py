@@ -34,6 +34,9 @@ _UNARY = {"pos": "+", "neg": "-", "invert": "~"}
 INFIX: dict[Any, str] = {getattr(operator, name): f"{{}} {sign} {{}}" for name, sign in _BINARY.items()}
 INFIX |= {getattr(operator, name): f"{sign}{{}}" for name, sign in _UNARY.items()}
 INFIX[operator.getitem] = "{}[{}]"
+_IN_PLACE: dict[Any, str] = {
+    getattr(operator, f"i{name.rstrip('_')}"): f"{sign}=" for name, sign in _BINARY.items() if hasattr(operator, f"i{name.rstrip('_')}")
+}
 
 
 _GENERIC: dict[Any, str] = {list: "List", dict: "Dict", set: "Set", frozenset: "FrozenSet", tuple: "Tuple"}
@@ -173,6 +176,14 @@ class _Writer:
         parts = [*map(self.text, node.args), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
         return f"{head}({', '.join(parts)})"
 
+    def line(self, node: Node) -> str | None:
+        """Return a node's line of code; None for nodes without one. In-place operators also bind their first operand anew."""
+        if node.op == "call_function" and node.target in _IN_PLACE and not node.kwargs and isinstance(node.args[0], Node):
+            first, second = map(self.text, node.args)
+            return f"{first} {_IN_PLACE[node.target]} {second};  {node.name} = {first}"
+        value = self.value(node)
+        return None if value is None else f"{node.name} = {value}"
+
     def value(self, node: Node) -> str | None:
         """Return the right-hand side of a node's line of code; None for nodes without one."""
         if node.op == "placeholder":
@@ -266,10 +277,9 @@ class CodeGen:
         last = _last_uses(nodes)
         lines = []
         for node in nodes:
-            value = writer.value(node)
-            if value is None:
+            line = writer.line(node)
+            if line is None:
                 continue
-            line = f"{node.name} = {value}"
             if node.op == "placeholder":
                 lines.append(line)
                 continue

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
 import pickle
 import sys
@@ -92,3 +93,21 @@ def test_forwards_have_no_annotations_where_import_torch_gets_mstorch() -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     done = warm.done("-c", f"import mstorch; mstorch.install(); {code}", environment=environment)
     assert done.stdout.split("\n")[3] == "def forward(self, input):", done.stderr
+
+
+@pytest.mark.parametrize("name", [
+    "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ior", "ixor", "imatmul", "add", "sub", "neg",
+])  # fmt: skip
+@pytest.mark.parametrize("returned", ["result", "operand"])
+def test_operators_in_place_as_code(both, name, returned):
+    """An in-place operator binds its first operand to the result, which numbers show."""
+
+    def body(torch):
+        graph = torch.fx.Graph()
+        a, b = graph.placeholder("a"), graph.placeholder("b")
+        out = graph.call_function(getattr(operator, name), (a,) if name == "neg" else (a, b))
+        graph.output(out if returned == "result" else a)
+        module = torch.fx.GraphModule({}, graph)
+        return module.code, None if name == "imatmul" else module(7, 2), None if name[-1] in "tdrv" else module(torch.ones(2, 2), torch.ones(2, 2))
+
+    both(body)
