@@ -98,9 +98,11 @@ def _overflow(given: Sequence[Any]) -> RuntimeError | None:
     return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}") if math.prod(sizes) >= 2**61 else None
 
 
-def holds_itself(value: Any) -> bool:
-    """Return whether a list contains itself behind its first item."""
-    return isinstance(value, list) and any(item is value for item in value[1:])
+def of_endless_list(value: Any) -> Exception:
+    """Return torch's error about data without end: a list that contains itself, behind its first item or as the first."""
+    if isinstance(value, list) and any(item is value for item in value[1:]):
+        return TypeError("new(): self-referential lists are incompatible")
+    return ValueError(f"too many dimensions '{type(value).__name__}'")
 
 
 def tells_no_memory(function: Function) -> Function:

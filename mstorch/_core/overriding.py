@@ -25,7 +25,7 @@ from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
-from .no_memory import holds_itself, limit_reached, tells_no_memory
+from .no_memory import limit_reached, of_endless_list, tells_no_memory
 from .other_words import in_own_words
 from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore, with_dtypes
 from .size import Size
@@ -152,9 +152,8 @@ def mode_is_on() -> bool:
 
 def is_taken(*values: Any) -> bool:
     """Return whether a mode, or the ``__torch_dispatch__`` of one of these values, has to see the call, above or below autograd."""
-    return mode_is_on() or bool(state.dispatchers) or not state.unseen and any(
-        type(value) not in PLAIN and dispatches(type(value)) for value in values
-    )
+    taken = not state.unseen and any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
+    return taken or mode_is_on() or bool(state.dispatchers)
 
 
 def overrides(value: Any) -> bool:
@@ -356,15 +355,15 @@ def _refused(public: Function, found: list[Any]) -> str:
 
 def entry(
     function: Function, module: str, name: str, *, form: Function | None = None, data: bool = False,
-    public: Callable[[], Function] | None = None, quick: Function | None = None,
+    public: Callable[[], Function] | None = None, quick: Function | None = None, is_plain: Callable[[Any], bool] | None = None,
 ) -> Function:  # fmt: skip
     """Return the public form of a function, named ``name`` in ``module``; ``form`` handles tensors of classes in ``FORMED``.
 
-    ``public`` returns the function that an operator is known as. ``quick`` handles a second argument that is not of a plain class (a key
-    with slices), and returns None for all others, and True if the function has no result.
+    ``public`` returns the function that an operator is known as. ``is_plain`` returns whether a second argument of another class (a key
+    with slices) holds nothing that overrides calls; ``quick`` handles some of them, and returns None for the others.
     """
     if watchers:
-        function, quick = _watched(function, module, name), None
+        function, quick, is_plain = _watched(function, module, name), None, None
     short = without_keywords(function)
 
     @functools.wraps(function)
@@ -384,10 +383,12 @@ def entry(
                     if second is not _MISSING:
                         return function(first, second, *rest, **named)
                     return function(**named) if first is _MISSING else function(first, **named)
-            elif quick is not None and one in PLAIN and not (MODES or named):
-                found = quick(first, second, *rest)
+            elif is_plain is not None and one in PLAIN and not (MODES or named):
+                found = None if quick is None else quick(first, second)
                 if found is not None:
-                    return None if found is True else found
+                    return found
+                if is_plain(second) and _plain(map(type, rest)):
+                    return function(first, second, *rest)
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
             return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
         except (*EXPLAINED, MemoryError) as error:
@@ -397,8 +398,7 @@ def entry(
                 raise told from None
             if isinstance(error, RecursionError):
                 if data:  # nested lists that contain themselves
-                    wrong = TypeError("new(): self-referential lists are incompatible") if holds_itself(first) else None
-                    raise wrong or ValueError(f"too many dimensions '{type(first).__name__}'") from None
+                    raise of_endless_list(first) from None
                 raise
             if _among_nested((*given, *named.values())):
                 raise  # nested tensors raise their own errors, and have no shape to explain

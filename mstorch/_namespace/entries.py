@@ -10,7 +10,6 @@ from typing import Any
 from .._core.in_python import written_in_python
 from .._core.one_device import on_one_device
 from .._core.overriding import (
-    PLAIN,
     drawing,
     entered_property,
     entry,
@@ -136,25 +135,7 @@ def _is_operation(name: str, value: Any) -> bool:
     return value.__module__.startswith(_ROOMS) and not value.__module__.startswith(_NOT_OPERATIONS)
 
 
-def _read(getitem: Function) -> Function:
-    def quick(self: Tensor, key: Any) -> Any:
-        found = window_of(self, key)
-        return found if found is not None or not has_plain_items(key) else getitem(self, key)
-
-    return quick
-
-
-def _written(setitem: Function) -> Function:
-    def quick(self: Tensor, key: Any, *value: Any) -> bool | None:
-        if len(value) != 1 or value[0].__class__ not in PLAIN or not has_plain_items(key):
-            return None
-        setitem(self, key, *value)
-        return True
-
-    return quick
-
-
-_QUICK = {"__getitem__": _read, "__setitem__": _written}  # keys with slices need not be searched for what overrides calls
+_KEYED = {"__getitem__": (window_of, has_plain_items), "__setitem__": (None, has_plain_items)}
 
 
 def enter_class() -> None:
@@ -170,8 +151,8 @@ def enter_class() -> None:
                 setattr(Tensor, name, entry_of_operator(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
                 continue
             shown = on_one_device(_drawing(value), name)
-            quick = _QUICK[name](shown) if name in _QUICK else None
-            entered: Any = entry(shown, _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
+            quick, is_plain = _KEYED.get(name, (None, None))
+            entered: Any = entry(shown, _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick, is_plain=is_plain)
             if hasattr(entered, "__signature__"):
                 entered.__signature__ = _of_method(entered.__signature__)
             setattr(Tensor, name, entered)

@@ -313,7 +313,7 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
             else:
                 if step is not None and step <= 0:
                     return None
-                if not is_whole(item, (length,)):
+                if label != "SliceBackward0" and not is_whole(item, (length,)):
                     label = "SliceBackward0"
                 start, stop, step = item.indices(length)
                 lengths.append(max(0, -((start - stop) // step)))
