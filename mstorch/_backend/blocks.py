@@ -224,8 +224,9 @@ def _in_blocks(step: Step, rows: Sequence[Array], start: int, end: int, block: i
 _PASSES = 25  # number of passes that an activation counts as
 
 
-def blocked(kernel: Callable[..., Array]) -> Callable[..., Array]:
-    """Wrap an elementwise kernel, whose arguments are arrays of one shape and then numbers, to process long row-major arrays in blocks."""
+def blocked(kernel: Callable[..., Array], passes: int = _PASSES) -> Callable[..., Array]:
+    """Wrap an elementwise kernel, whose arguments are arrays of one shape and then numbers, to process long row-major arrays in blocks;
+    ``passes`` is its cost (``by_rows``)."""
 
     @functools.wraps(kernel)
     def run(x: Array, *rest: Any) -> Array:
@@ -245,7 +246,7 @@ def blocked(kernel: Callable[..., Array]) -> Callable[..., Array]:
         def work(start: int, end: int) -> None:
             line[start:end] = kernel(*[row[start:end] for row in rows], *others)
 
-        by_rows(work, x.size, 1, _PASSES)
+        by_rows(work, x.size, 1, passes)
         return out
 
     return run

@@ -109,7 +109,7 @@ def numpy_grid_sample_grad(g: Array, x: Array, grid: Array, mode: str, *rest: An
     *how, (by_input, by_grid) = rest
     reads, slopes = _reads(x, grid, mode, *how)
     of_x, of_grid = np.zeros(x.shape, x.dtype), np.zeros(grid.shape, grid.dtype)
-    rows = np.ascontiguousarray(g.reshape(*g.shape[:2], -1).swapaxes(1, 2)).reshape(-1, g.shape[1])
+    rows = _table(g)[:-1]
     with quiet():
         if by_input:
             of_x = _as_images((_matrix(x, reads).T @ rows)[:-1], x.shape)

@@ -9,30 +9,11 @@ from scipy import special
 
 from ..._quiet import quiet
 from ..arrays import Array
-from ..blocks import share
+from ..blocks import blocked
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 
-_COST = 15  # nanoseconds per element, more for some functions
-_MANY = 1 << 13
-
-
-def _shared(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an elementwise kernel of an array and numbers that computes parts of long arrays on several threads: SciPy's functions release
-    the GIL."""
-
-    def run(x: Array, *rest: Any) -> Array:
-        if x.size < _MANY or not x.flags.c_contiguous or any(item.__class__ is np.ndarray for item in rest):
-            return np.asarray(kernel(x, *rest))
-        line, out = x.reshape(-1), np.empty(x.size, x.dtype)
-
-        def work(start: int, end: int) -> None:
-            out[start:end] = kernel(line[start:end], *rest)
-
-        share(work, x.size, _COST)
-        return out.reshape(x.shape)
-
-    return run
+_PASSES = 125  # the cost of a function of SciPy's, which releases the GIL: about 15 nanoseconds per element
 
 
 def numpy_lgamma(x: Array) -> Array:
@@ -46,7 +27,7 @@ for _name, _function in {
     "bessel_y0": special.y0, "bessel_y1": special.y1, "modified_bessel_k0": special.k0, "modified_bessel_k1": special.k1,
     "scaled_modified_bessel_k0": special.k0e, "scaled_modified_bessel_k1": special.k1e,
 }.items():  # fmt: skip
-    define_host(_name, _shared(_function), FLOATS, HALF)
+    define_host(_name, blocked(lambda x, function=_function: np.asarray(function(x)), _PASSES), FLOATS, HALF)
 
 
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,4 +104,4 @@ for _name, _function in {
     "gammainc": _incomplete(special.gammainc, 0.0), "gammaincc": _incomplete(special.gammaincc, 1.0), "zeta": numpy_zeta,
     "airy_ai": lambda x: special.airy(x)[0],
 }.items():  # fmt: skip
-    define_host(_name, _shared(_in_double(_function)), FLOATS, HALF)
+    define_host(_name, blocked(_in_double(_function), _PASSES), FLOATS, HALF)
