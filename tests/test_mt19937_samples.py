@@ -325,6 +325,23 @@ def test_gamma(dtype: str) -> None:
     pair.agree(rng.standard_gamma(pair.engine, shapes), theirs)
 
 
+@pytest.mark.parametrize("n", [3, 33, 1000, 40_000])
+def test_samples_of_equal_parameters(n: int) -> None:
+    pair = Pair(5)
+    for number in (0.3, 1.0, 1.34, 1.5, 2.0, 50.0):
+        for cached in (0, 1):  # the second time a normal is left from an odd number of draws
+            theirs = empty(cached, "float32").normal_(generator=pair.generator)
+            pair.agree(rng.normal(pair.engine, (cached,)), theirs)
+            theirs = torch._standard_gamma(torch.full((n,), number), generator=pair.generator)
+            pair.agree(rng.standard_gamma(pair.engine, np.full(n, number, np.float32)), theirs)
+    for rate in (0.0, 0.4, 9.5, 10.0, 12.3, 1e3, 1e6):
+        theirs = torch.poisson(torch.full((n,), rate), generator=pair.generator)
+        pair.agree(rng.poisson(pair.engine, np.full(n, rate, np.float32)), theirs)
+    for count, p in ((0.0, 0.5), (10.0, 0.3), (40.0, 0.5), (1e4, 0.7), (1e6, 1.0)):
+        theirs = torch.binomial(torch.full((n,), count), torch.full((n,), p), generator=pair.generator)
+        pair.agree(rng.binomial(pair.engine, np.full(n, count, np.float32), np.full(n, p, np.float32)), theirs)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("categories", [1, 2, 5, 8, 16, 37, 300, 3000])
 def test_dirichlet(categories: int, dtype: str) -> None:
@@ -395,6 +412,13 @@ DRAWS: dict[str, tuple[Callable[..., np.ndarray], Callable[..., torch.Tensor]]] 
     "gamma": (
         lambda e, n: rng.standard_gamma(e, np.full(n % 50, 0.7, np.float32)),
         lambda g, n: torch._standard_gamma(torch.full((n % 50,), 0.7), generator=g),
+    ),
+    "gammas of one shape": (
+        lambda e, n: rng.standard_gamma(e, np.full(n, 1.6, np.float32)),
+        lambda g, n: torch._standard_gamma(torch.full((n,), 1.6), generator=g),
+    ),
+    "large poisson": (
+        lambda e, n: rng.poisson(e, np.full(n, 11.0)), lambda g, n: torch.poisson(torch.full((n,), 11.0).double(), generator=g),
     ),
     "multinomial": (
         lambda e, n: rng.multinomial(e, np.array([0.1, 0.2, 0.7]), n + 1, True),

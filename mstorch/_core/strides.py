@@ -103,6 +103,16 @@ def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | Non
     return order
 
 
+@lru_cache(_REMEMBERED)
+def dense_layout(shape: tuple[int, ...], strides: Strides) -> tuple[tuple[int, ...], tuple[int, ...], Strides | None, bool]:
+    """Return a dense geometry's dimensions from outermost to innermost, the inverse of this permutation, the strides (None if row-major),
+    and whether the elements are in row-major order (strides of dimensions of length 1 may still differ)."""
+    order = dense_order(shape, strides)
+    assert order is not None, "the result of an operation is dense"
+    long = [axis for axis in order if shape[axis] != 1]
+    return tuple(order), tuple(sorted(order, key=order.__getitem__)), normalize(shape, strides), long == sorted(long)
+
+
 def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int]) -> Strides | None:
     """Return strides that show the same elements in another shape; None if no such strides exist (torch's ``view`` then raises)."""
     numel = 1
@@ -216,8 +226,11 @@ def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that two shapes broadcast to; raise RuntimeError with torch's message if they are incompatible."""
-    if first == second:
-        return tuple(first)
+    return tuple(first) if first == second else _broadcast_shape(tuple(first), tuple(second))
+
+
+@lru_cache(_REMEMBERED)
+def _broadcast_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     rank = max(len(first), len(second))
     result = [1] * rank
     for i in range(1, rank + 1):

@@ -25,7 +25,7 @@ from .marks import mark
 from .modes import modes
 from .no_memory import counted
 from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
-from .strides import Strides, dense_order, normalize
+from .strides import Strides, dense_layout, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
 if TYPE_CHECKING:  # class Tensor accepts further arguments
@@ -168,11 +168,9 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
     shape, kind = tuple(raw.shape), kind or OF_MS[raw.dtype]
     lies = raw
     if strides is not None:
-        order = dense_order(shape, strides)
-        assert order is not None, "the result of an operation is dense"
-        strides = normalize(shape, strides)
+        order, _, strides, _ = dense_layout(shape, strides)
         if strides is not None:
-            lies = _permute[kind.held](raw, tuple(order))
+            lies = _permute[kind.held](raw, order)
     if ON_CPU or (modes.native is not None and modes.native.captured):
         cell = Value(lies)
         tensor = _make(cell, kind, shape, strides, 0)
@@ -190,17 +188,11 @@ def laid_out(array: Array, strides: Strides | None) -> Any:
         return tensor_of(array if array.flags.c_contiguous else row_major(array))
     if modes.native is not None:
         return wrap(face(array), strides)
-    size = array.itemsize
-    if array.size and tuple(step // size for step in array.strides) == strides:
-        return fresh(array, None, None, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
-    order = dense_order(array.shape, strides)
-    assert order is not None, "the result of an operation is dense"
+    order, back, steps, in_rows = dense_layout(array.shape, strides)
+    if in_rows and array.flags.c_contiguous:
+        return fresh(array, None, None, steps, array)
     source = row_major(array.transpose(order))
-    tensor = _host(source)
-    tensor._ms_shape = array.shape
-    tensor._ms_stride = normalize(array.shape, strides)
-    tensor._ms_array = source.transpose(np.argsort(order)) if order else source
-    return tensor
+    return fresh(source.transpose(back), None, None, steps, source)
 
 
 def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | None, offset: int) -> TensorBase:

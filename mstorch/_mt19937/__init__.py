@@ -4,20 +4,20 @@ The functions take an Engine as first argument. ``dtype`` is given by torch's na
 of float32."""
 
 from .continuous import cauchy as cauchy
-from .continuous import dirichlet as dirichlet
 from .continuous import exponential as exponential
 from .continuous import log_normal as log_normal
-from .continuous import standard_gamma as standard_gamma
+from .counts import binomial as binomial
+from .counts import poisson as poisson
 from .discrete import bernoulli as bernoulli
 from .discrete import bernoulli_each as bernoulli_each
-from .discrete import binomial as binomial
 from .discrete import dropout_mask as dropout_mask
 from .discrete import geometric as geometric
 from .discrete import multinomial as multinomial
-from .discrete import poisson as poisson
 from .engine import DEFAULT_SEED as DEFAULT_SEED
 from .engine import STATE_SIZE as STATE_SIZE
 from .engine import Engine as Engine
+from .gamma import dirichlet as dirichlet
+from .gamma import standard_gamma as standard_gamma
 from .integer import permutation as permutation
 from .integer import random_all as random_all
 from .integer import random_between as random_between

@@ -29,7 +29,7 @@ def _apply(function: Callable[[float], float], x: Doubles) -> Doubles:
 @cache
 def _choose(name: str) -> Function:
     """Return the vectorized function if it agrees with the C library, else a loop over the C library's."""
-    scalar = getattr(math, name)
+    scalar = _bounded_exp if name == "exp" else getattr(math, name)
 
     def loop(x: Doubles) -> Doubles:
         return _apply(scalar, x)
@@ -38,11 +38,16 @@ def _choose(name: str) -> Function:
         def vectorised(x: Doubles) -> Doubles:
             logarithms: Doubles = xlogy(1.0, x)
             return logarithms
+    elif name == "exp":
+        def vectorised(x: Doubles) -> Doubles:  # NumPy's loop for complex numbers calls the C library
+            return np.exp(x.astype(np.complex128)).real
     else:
         vectorised = getattr(np, name)
     sample = np.linspace(2.0**-53, 1.0, 20011)
     if name in ("sin", "cos"):
         sample *= 2.0 * math.pi
+    elif name == "exp":
+        sample = sample * 1400.0 - 700.0
     return vectorised if np.array_equal(vectorised(sample), loop(sample)) else loop
 
 
@@ -77,14 +82,17 @@ def log1p_for_float32(x: Doubles, factor: float) -> Doubles:
 
 def exp(x: Doubles) -> Doubles:
     """Return the exponential; infinity on overflow."""
+    if x.size <= _FEW:
+        return _apply(_bounded_exp, x)
+    with quiet():
+        return _choose("exp")(x)
 
-    def unbounded(value: float) -> float:
-        try:
-            return math.exp(value)
-        except OverflowError:
-            return math.inf
 
-    return _apply(unbounded, x)
+def _bounded_exp(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
 
 
 def sin(x: Doubles) -> Doubles:

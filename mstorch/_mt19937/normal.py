@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from . import box_muller, libm, pipeline
 from .engine import Engine
 from .rounding import FLOATS, cast, fma32, fma64, fma64_to_float32, numpy_dtype, require_dtype
-from .uniform import COMPLEX_PARTS, unit64, units64
+from .uniform import COMPLEX_PARTS, units64
 
 _TABLE_LIMIT = 592  # up to this many samples, which take 16 words more, are computed from the engine's tables
 _DTYPES = (*FLOATS, *COMPLEX_PARTS)
@@ -91,27 +91,23 @@ def polar_samples(engine: Engine, n: int) -> NDArray[np.float64]:
     return np.array(samples, np.float64)
 
 
-def polar_sample(engine: Engine) -> float:
-    """Return the next sample of `polar_samples`."""
-    if engine.cached_normal is not None:
-        sample, engine.cached_normal = engine.cached_normal, None
-        return sample
-    angle = _TWO_PI * unit64(engine)
-    radius = math.sqrt(-2.0 * math.log1p(-unit64(engine)))
-    engine.cached_normal = radius * math.sin(angle)
-    return radius * math.cos(angle)
+def polar_pairs(angle_units: NDArray[np.float64], radius_units: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return two normals for each pair of uniforms, cosine first."""
+    radius = libm.log1p(-radius_units)
+    radius *= -2.0
+    np.sqrt(radius, out=radius)
+    angle = angle_units * _TWO_PI
+    samples = np.empty((radius.size, 2))
+    np.multiply(radius, libm.cos(angle), out=samples[:, 0])
+    np.multiply(radius, libm.sin(angle), out=samples[:, 1])
+    return samples.reshape(-1)
 
 
 def _many_polar_samples(engine: Engine, n: int, first: list[float], pairs: int) -> NDArray[np.float64]:
     uniforms = units64(engine, 2 * pairs)
-    radius = libm.log1p(-uniforms[1::2])
-    radius *= -2.0
-    np.sqrt(radius, out=radius)
-    angle = uniforms[::2] * _TWO_PI
-    samples = np.empty(len(first) + 2 * pairs)
-    samples[: len(first)] = first
-    np.multiply(radius, libm.cos(angle), out=samples[len(first) :: 2])
-    np.multiply(radius, libm.sin(angle), out=samples[len(first) + 1 :: 2])
+    samples = polar_pairs(uniforms[::2], uniforms[1::2])
+    if first:
+        samples = np.concatenate((first, samples))
     if samples.size > n:
         engine.cached_normal = float(samples[-1])
     return samples[:n]

@@ -17,7 +17,7 @@ from .._core.dtype import OF_MS, OF_NP, by_name, dtype
 from .._core.modes import modes, shapes_only
 from .._core.no_memory import limit_reached
 from .._core.storage import DeviceMemory, Storage
-from .._core.strides import Strides, broadcast_shape, dense_order
+from .._core.strides import Strides, broadcast_shape, dense_layout
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
@@ -117,8 +117,7 @@ def in_order_of_memory(function: Callable[..., Any], name: str, inputs: Sequence
     shape: tuple[int, ...] = ()
     for item in inputs:
         shape = broadcast_shape(shape, item._ms_shape if isinstance(item, TensorBase) else np.shape(item))
-    order = dense_order(shape, strides)
-    assert order is not None, "the result of an operation is dense"
+    order = dense_layout(shape, strides)[0]
     raw = function(*[_in_order(item, name, len(shape), order) for item in inputs])
     return device_tensor(raw, OF_MS[raw.dtype], shape, strides)
 

@@ -14,25 +14,26 @@ from ..._quiet import quiet
 
 def evenly_spaced(start: Any, end: Any, steps: int, kind: dtype) -> Array:
     """Compute evenly spaced numbers from the nearer end, in the result's precision, as torch does."""
-    index = np.arange(steps)
     if kind.is_integral:
         start, end = int(start), int(end)
         step = (float(end) - float(start)) / max(steps - 1, 1)
-        front = _fused(index.astype(np.float64), step, start)
-        back = _fused((index - (steps - 1)).astype(np.float64), step, end)
-        return numpy_cast(np.trunc(np.where((index < steps // 2) | (steps == 1), front, back)), kind.np)
+        return numpy_cast(np.trunc(_from_both_ends(steps, np.dtype(np.float64), step, start, end)), kind.np)
     if kind.name in ("float16", "bfloat16"):
         return _in_halves(start, end, steps, kind)
     wide: Any = kind.np if kind.ms is not None else np.dtype(np.float32)
     first, last = wide.type(start), wide.type(end)
     with quiet():
         step = (last - first) / wide.type(max(steps - 1, 1))
-        front = _fused(index.astype(wide), step, first)
-        back = _fused((index - (steps - 1)).astype(wide), step, last)
-    values = np.where(index < steps // 2, front, back).astype(wide)
-    if steps == 1:
-        values[0] = first
-    return numpy_cast(values, kind.np)
+        return numpy_cast(_from_both_ends(steps, wide, step, first, last), kind.np)
+
+
+def _from_both_ends(steps: int, kind: np.dtype[Any], step: Any, first: Any, last: Any) -> Array:
+    """Return the first half of the numbers counted from the first, the second half from the last; a single number is the first."""
+    values = np.empty(steps, kind)
+    half = 1 if steps == 1 else steps // 2
+    values[:half] = _fused(np.arange(half, dtype=kind), step, first)
+    values[half:] = _fused(np.arange(half - steps + 1, 1, dtype=kind), step, last)
+    return values
 
 
 def _in_halves(start: float, end: float, steps: int, kind: dtype) -> Array:
