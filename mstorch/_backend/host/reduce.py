@@ -131,29 +131,28 @@ def numpy_prod(x: Array, dims: Dims, keepdim: bool) -> Array:
         if not dims or not x.ndim:
             return np.array(x, order="C")
         if x.size >= _MANY and x.dtype.char in "fd" and x.flags.c_contiguous:
-            found = _product_by_lanes(x, sorted(axis % x.ndim for axis in dims))
+            found = _product_by_lanes(x, sorted(dims))
             if found is not None:
                 return found.reshape([1 if axis in dims else n for axis, n in enumerate(x.shape)] if keepdim else found.shape)
         return np.asarray(np.multiply.reduce(x, axis=dims, dtype=x.dtype, keepdims=keepdim))
 
 
 _MANY = 1 << 10  # number of elements whose product takes longer than two calls
-_WIDE = 64
 
 
 def _product_by_lanes(x: Array, dims: list[int]) -> Array | None:
     """Return the product along the last dimensions of a row-major array; None for other dimensions, and for short rows.
 
-    Factors 64 apart are multiplied first, because NumPy multiplies contiguous ones one after another."""
+    Factors ``apart`` positions apart are multiplied first, because NumPy multiplies contiguous ones one after another."""
     lead = dims[0]
     if dims != list(range(lead, x.ndim)):
         return None
     length = math.prod(x.shape[lead:])
-    if length < 4 * _WIDE:
+    if length < 256:
         return None
-    rows = x.reshape(-1, length)
-    whole = length - length % _WIDE
-    lanes = np.multiply.reduce(rows[:, :whole].reshape(len(rows), -1, _WIDE), axis=1)
+    rows, apart = x.reshape(-1, length), 64 if length < 1 << 13 else 1024
+    whole = length - length % apart
+    lanes = np.multiply.reduce(rows[:, :whole].reshape(len(rows), -1, apart), axis=1)
     found = np.multiply.reduce(lanes, axis=1)
     if whole != length:
         found *= np.multiply.reduce(rows[:, whole:], axis=1)

@@ -34,6 +34,8 @@ OF_ONE: dict[str, Any] = {
     "erfinv": lambda torch, x: torch.erfinv(x.clamp(-1, 1)), "lgamma": lambda torch, x: x.abs().lgamma(),
     "means of 4 by 25": lambda torch, x: torch.nn.functional.adaptive_avg_pool2d(x[None], (10, 12)),
     "mean of all": lambda torch, x: torch.nn.functional.adaptive_avg_pool2d(x[None], 1),
+    "prod of rows": lambda torch, x: x.tanh().prod(1, keepdim=True), "prod of all": lambda torch, x: (1 + x.tanh() * 0.01).prod(),
+    "prod of images": lambda torch, x: (1 + x.tanh() * 0.01)[:39].view(3, 13, 300).prod(-1), "prod of columns": lambda torch, x: x.tanh().prod(0),
     "rows by index": lambda torch, x: x[torch.arange(0, 40, 3).repeat(4)],
 }  # fmt: skip
 
