@@ -174,7 +174,7 @@ from .func import vmap
 from .futures import Future
 from .jit import ScriptFunction, ScriptModule
 
-from . import distributions, multiprocessing, testing  # last: their modules import this one under its name, and need it complete
+from . import multiprocessing, testing  # last: their modules import this one under its name, and need it complete
 
 from ._namespace import foreach as _foreach
 from ._namespace import symbolic as _symbolic
@@ -210,8 +210,8 @@ _found_later = _missing(
     "mstorch",
     tuple((
         "_C _VF __future__ _custom_ops _dynamo _export _functorch _guards _jit_internal _logging _prims_common _utils _utils_internal "
-        "_vendor _vmap_internals ao distributed export futures fx hub jit classes library monitor onnx profiler quantization quasirandom "
-        "types"
+        "_vendor _vmap_internals ao distributed distributions export futures fx hub jit classes library monitor onnx profiler quantization "
+        "quasirandom types"
     ).split()),
 )
 # Private names that programs call as operators; torch's other private names have a function here, or are absent.

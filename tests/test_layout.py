@@ -32,7 +32,8 @@ CIRCLES = {
 }
 # Imports allowed within functions: modules that few processes need or that take long to load, and optional packages.
 LATE = {
-    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
+    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["importlib", "mstorch._backend.runtime"],
+    "mstorch/_backend/importing.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows", "mstorch._library.gradients"],
     "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],

@@ -1,19 +1,35 @@
 """Python's cyclic garbage collector: paused while mstorch is imported, and run less often afterwards.
 
-Modules stay in memory, and scanning them took a third of the import's time. Later, a tensor with its autograd node consists of about six
+Modules stay in memory, and scanning them took a tenth of the import's time. Later, a tensor with its autograd node consists of about six
 Python objects (one in torch), and graphs contain no cycles, so that a collection frees nothing. With Python's default, a collection after
 every 700 new objects, a quarter of the time of a neural differential equation (torchdiffeq's dopri8) went into collections."""
 from __future__ import annotations
 
 import gc
-
-from . import runtime  # noqa: F401 - refuses versions that do not fit, before anything is changed
+import importlib
 
 DEFAULTS = (700, 2000)  # Python's default thresholds, up to 3.12 and from 3.13 on
 THRESHOLD = 7000
 """Number of new objects after which garbage collection runs, unless the program has set its own threshold."""
+_FRAMES = 1 << 16  # words
+
+
+def _import_runtime() -> None:
+    """Import MindSpore, unless the versions do not fit together."""
+    importlib.import_module("mstorch._backend.runtime")
+
+
+# Python allocates frames in chunks of 16 kB, and returns a chunk to the system when its first frame ends: a function that MindSpore's
+# import calls in a loop just there costs a page fault per call (200 ms in all). The chunk of a frame this large holds all that follow.
+_import_runtime.__code__ = _import_runtime.__code__.replace(co_stacksize=_FRAMES)
 _collecting = gc.isenabled()
 gc.disable()
+try:
+    _import_runtime()
+except BaseException:
+    if _collecting:
+        gc.enable()
+    raise
 
 
 def finished() -> None:

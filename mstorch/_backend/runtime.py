@@ -3,15 +3,18 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.metadata
 import importlib.util
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
+
+import numpy
 
 TESTED_MINDSPORE = ("2.7.2", "2.8.0", "2.9.0", "2.10.0")
 TUNE = os.environ.get("MSTORCH_TUNE", "1") != "0"
@@ -61,16 +64,18 @@ def check_versions(mindspore_version: str | None, numpy_version: str) -> None:
         raise ImportError("mstorch needs ml_dtypes for bfloat16 on NumPy 2: pip install ml_dtypes")
 
 
-def _installed(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
+def _mindspore_release() -> str | None:
+    """Return the version of MindSpore without importing it; None if it is not installed."""
+    spec = importlib.util.find_spec("mindspore")
+    if spec is None or spec.origin is None:
         return None
+    found = re.search(r"^__version__ = '([^']+)'", Path(spec.origin).with_name("version.py").read_text("utf-8"), re.MULTILINE)
+    return found and found[1]
 
 
-NUMPY_2 = _release(importlib.metadata.version("numpy")) >= (2,)
-_mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _installed("mindspore-ascend")
-check_versions(_mindspore_version, importlib.metadata.version("numpy"))
+NUMPY_2 = _release(numpy.__version__) >= (2,)
+_mindspore_version = _mindspore_release()
+check_versions(_mindspore_version, numpy.__version__)
 
 PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
 """Emulated device for tests: "Ascend", "rehearsal" (MindSpore reports an Ascend device, ``rehearsal.py``), or empty."""
@@ -190,7 +195,7 @@ def describe() -> dict[str, str]:
     tuning = ", ".join(f"{name}={value}" for name, value in _TUNED.items())
     return {
         "mindspore": str(mindspore.__version__),
-        "numpy": importlib.metadata.version("numpy"),
+        "numpy": numpy.__version__,
         "device": device_type(),
         "tuning": tuning or ("nothing to tune" if TUNE else "off (MSTORCH_TUNE=0)"),
     }
