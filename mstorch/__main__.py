@@ -29,6 +29,7 @@ from mstorch import _environment, _hook
 from mstorch._backend import runtime
 from mstorch._backend.onednn import library
 from mstorch._core import cuda_names
+from mstorch._frames import with_room
 from mstorch.multiprocessing._process import die_with_parent
 
 _COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
@@ -155,7 +156,7 @@ def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None)
     gc.freeze()  # the library's objects: the last collections, at the program's end, spent half a second on them
     try:
         code = source if isinstance(source, CodeType) else compile(source, filename or "", "exec", dont_inherit=True)
-        exec(code, module.__dict__)
+        exec(with_room(code), module.__dict__)
     except SystemExit:
         raise
     except BaseException:

@@ -337,3 +337,26 @@ def test_errors_of_missing_attributes():
     error = _hook.missing_attribute("mstorch.nn", "x")
     assert str(error) == f"module 'torch.nn' has no attribute 'x' (mstorch {_hook.versions()[0]} does not provide it yet)"
     assert error.name == "x"
+
+
+AT_EVERY_DEPTH = """
+import resource
+
+def called():
+    return 1
+
+def page_faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(200):
+        called()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def deep(levels):
+    return page_faults() if levels == 0 else deep(levels - 1)
+
+print(max(deep(levels) for levels in range(300)))
+"""
+
+
+def test_no_depth_of_calls_is_slow(tmp_path):
+    assert int(ran(tmp_path, AT_EVERY_DEPTH).stdout) < 100  # one for each call at some depth, without room for the frames

@@ -23,7 +23,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "benchmarks").rglob("*.py"))
 
 # Each room may import from itself and from the rooms before it.
-ROOMS = ["_version", "_leaving", "_quiet", "_progress", "_mt19937", "_backend", "_core", "_tape", "return_types", "_ops", "_tensor_str", "_methods", "_tensor", "autograd"]
+ROOMS = ["_version", "_frames", "_leaving", "_quiet", "_progress", "_mt19937", "_backend", "_core", "_tape", "return_types", "_ops", "_tensor_str", "_methods", "_tensor", "autograd"]
 
 # Import cycles: the files on them besides the first, and the reasons.
 CIRCLES = {

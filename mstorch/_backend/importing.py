@@ -8,10 +8,11 @@ from __future__ import annotations
 import gc
 import importlib
 
+from .._frames import with_room
+
 DEFAULTS = (700, 2000)  # Python's default thresholds, up to 3.12 and from 3.13 on
 THRESHOLD = 7000
 """Number of new objects after which garbage collection runs, unless the program has set its own threshold."""
-_FRAMES = 1 << 16  # words
 
 
 def _import_runtime() -> None:
@@ -19,9 +20,7 @@ def _import_runtime() -> None:
     importlib.import_module("mstorch._backend.runtime")
 
 
-# Python allocates frames in chunks of 16 kB, and returns a chunk to the system when its first frame ends: a function that MindSpore's
-# import calls in a loop just there costs a page fault per call (200 ms in all). The chunk of a frame this large holds all that follow.
-_import_runtime.__code__ = _import_runtime.__code__.replace(co_stacksize=_FRAMES)
+_import_runtime.__code__ = with_room(_import_runtime.__code__)
 _collecting = gc.isenabled()
 gc.disable()
 try:
