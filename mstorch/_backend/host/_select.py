@@ -54,16 +54,34 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
         return found.astype(np.int64, "C"), np.flatnonzero((same[:, -k:] if descending else same[:, :k]).any(-1))
     keys = rows if not descending else -rows if rows.dtype.kind == "f" else ~rows
     # The k-th element decides: elements that are not beyond it are selected, unless these are more than k.
-    chosen = keys <= np.partition(keys, k - 1, -1)[:, k - 1 : k]
+    chosen = keys <= _kth(keys, k)
     more = np.count_nonzero(chosen, -1) != k
     if more.any():
         chosen[more], chosen[more, :k] = False, True
-    places = np.nonzero(chosen)[1].reshape(count, k)
+    places = np.flatnonzero(chosen).reshape(count, k)
+    places -= np.arange(0, count * width, width)[:, None]
     values = np.take_along_axis(keys, places, -1)
     order = values.argsort(-1)
     values = np.take_along_axis(values, order, -1)
     tied = (values[:, 1:] == values[:, :-1]).any(-1) | more
     return np.take_along_axis(places, order, -1), np.flatnonzero(tied)
+
+
+_LONG = 1 << 13  # number of elements per row from which on a bound of the k-th is found first
+_GROUP = 64
+
+
+def _kth(keys: Array, k: int) -> Array:
+    """Return the ``k``-th smallest element of each row as a column; no element is NaN.
+
+    In a long row, the ``k``-th smallest of the minima of groups of 64 is not smaller; few elements are left below it."""
+    width = keys.shape[1]
+    groups = width // _GROUP
+    if width < _LONG or 4 * k > groups:
+        return np.partition(keys, k - 1, -1)[:, k - 1 : k]
+    least = np.minimum.reduce(keys[:, : groups * _GROUP].reshape(-1, _GROUP, groups), axis=1)
+    bounds = np.partition(least, k - 1, -1)[:, k - 1]
+    return np.array([np.partition(row[row <= bound], k - 1)[k - 1 : k] for row, bound in zip(keys, bounds)], keys.dtype)
 
 
 def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:

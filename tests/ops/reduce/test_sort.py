@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -334,3 +335,17 @@ def test_quantiles_outside_of_0_and_1(both, function, q):
     if isinstance(q, list) and not all(0 <= one <= 1 for one in q) and mstorch.get_default_device().type != "cpu":
         pytest.skip("the values of a device are not read")
     both(lambda torch: getattr(torch, function)(torch.arange(4.0), torch.tensor(q) if isinstance(q, list) else q))
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("k", [1, 5, 31, 32, 50])
+@pytest.mark.parametrize("width", [8192, 20_001])
+def test_topk_of_long_rows(both: Any, width: int, k: int, largest: bool) -> None:
+    random = np.random.default_rng(k)
+    rows = random.standard_normal((5, width)).astype(np.float32)
+    rows[1] = np.round(rows[1] * 10)
+    rows[2, ::3] = np.inf
+    rows[3, 1::2] = -np.inf
+    rows[4, 7] = np.nan
+    both(lambda torch: [torch.from_numpy(part.copy()).topk(k, largest=largest) for part in (rows[:4], rows[4:], rows[0])])
+    both(lambda torch: torch.from_numpy((rows[:1] * 1000).astype(np.int64)).topk(k, largest=largest))
