@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..halves import widened
 from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
+from .index import row_places
 
 _HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bfloat16", "bool")
@@ -34,12 +35,6 @@ def wide(array: Array) -> Array:
     return widened(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 
-def places_along(dim: int, index: Array) -> tuple[Any, ...]:
-    """Return NumPy's key for an index along a dimension, as used by ``torch.scatter``."""
-    grid = np.ogrid[tuple(slice(n) for n in index.shape)]
-    return tuple(index if d == dim else grid[d] for d in range(index.ndim))
-
-
 def _lifted(x: Array) -> Array:
     return x if x.ndim else x.reshape(1)
 
@@ -49,11 +44,12 @@ def numpy_scatter(x: Array, source: Array, dim: int, index: Array, how: str) -> 
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), _lifted(source)
+        places = row_places(found.shape, dim, index)
         if how == "add":
             found = wide(found)
-            np.add.at(found, places_along(dim, index), wide(source))
+            np.add.at(found.reshape(-1), places.reshape(-1), wide(source).reshape(-1))
         else:
-            found[places_along(dim, index)] = source
+            found.reshape(-1)[places] = source
     return np.asarray(found.reshape(x.shape), x.dtype)
 
 
@@ -90,15 +86,15 @@ def numpy_scatter_reduce(x: Array, source: Array, dim: int, index: Array, how: s
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), wide(_lifted(source))
-        found, key = wide(found), places_along(dim, index)
+        found, places = wide(found), row_places(found.shape, dim, index).reshape(-1)
         counts = np.ones(found.shape, found.dtype)
         if not include_self:
-            found[key] = _start(how, found.dtype)
-            counts[key] = 0
+            found.reshape(-1)[places] = _start(how, found.dtype)
+            counts.reshape(-1)[places] = 0
         with quiet():
-            _HOW[how].at(found, key, source)
+            _HOW[how].at(found.reshape(-1), places, source.reshape(-1))
             if how == "mean":
-                np.add.at(counts, key, np.ones((), found.dtype))
+                np.add.at(counts.reshape(-1), places, np.ones((), found.dtype))
                 found, counts = found.astype(x.dtype), counts.astype(x.dtype)  # the sum is rounded, too
                 found = found // counts if found.dtype.kind in "iu" else found / counts
     return np.asarray(found.reshape(x.shape), x.dtype)

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..._backend.arrays import Array
 from ..._backend.cast import cast
-from ..._backend.host.scatter import places_along
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
@@ -19,8 +18,12 @@ from ._places import Places
 
 
 def _along(shape: tuple[int, ...], dim: int, index: Array, own: tuple[int, ...]) -> Places:
+    """Return the places that a scatter with an index along a dimension writes to."""
     wide = index if index.ndim else index.reshape(1)
-    return Places(places_along(dim, wide), shape, own)
+    rank = wide.ndim
+    key = [np.arange(n).reshape([-1 if axis == d else 1 for axis in range(rank)]) for d, n in enumerate(wide.shape)]
+    key[dim] = wide
+    return Places(tuple(key), shape, own)
 
 
 _scatter, _gather = Primitive("scatter"), Primitive("gather")
