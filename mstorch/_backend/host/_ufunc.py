@@ -10,7 +10,7 @@ import numpy as np
 from ..._quiet import quietly
 from ..arrays import Array
 from ..blocks import share, threads
-from .narrow import FEWEST, by_columns
+from .narrow import FEWEST, by_columns, may_be_narrow
 
 FEW = 1 << 12  # number of float32 elements up to which results are rounded as torch rounds them
 _FEW_DOUBLES = 1 << 7  # the same for float64, whose wider dtype takes up to 50 ns per element
@@ -67,7 +67,7 @@ def two(function: Any) -> Callable[[Array, Array], Array]:
     function = quietly(function)
 
     def kernel(x: Array, y: Array) -> Array:
-        if x.size >= FEWEST or y.size >= FEWEST:
+        if x.size >= FEWEST or y.size >= FEWEST or (x.shape != y.shape and x.size * y.size >= FEWEST and may_be_narrow(x)):
             return _of_large(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
         found = function(x, y)
         return found if found.__class__ is np.ndarray else np.asarray(found)

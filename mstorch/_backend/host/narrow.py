@@ -16,6 +16,11 @@ _ROWS = 1 << 10  # the number of rows from which on columns take less time
 FEWEST = 2 * _ROWS  # no array with fewer elements is narrow
 
 
+def may_be_narrow(array: Array) -> bool:
+    """Return whether a result of arithmetic on this operand may have so few columns that it is computed one by one."""
+    return array.ndim > 1 and array.shape[-1] <= _COMPUTED
+
+
 def _is_narrow(array: Array, columns: int) -> bool:
     """Return whether the last dimension has at most ``columns`` elements, and NumPy's inner loop would run along it."""
     if array.ndim < 2 or not 1 < array.shape[-1] <= columns or array.size < _ROWS * array.shape[-1]:
