@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..halves import BFLOAT16, widened
 from ..onednn.gemm import gemm
 from ..onednn.library import FOUND_HALVES
+from ._folds import folded
 
 _SERIAL = 1024  # number of sequential additions whose rounding error is accepted
 _PART = 256
@@ -25,6 +26,10 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
     if x.size >= _SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
         chosen = tuple(axis % x.ndim for axis in given)
+        if dtype is None or dtype == x.dtype:
+            found = folded(np.add, x, chosen, keepdims)
+            if found is not None:
+                return found
         outer = _outer(x, set(chosen))
         serial = 1
         for axis in outer:
@@ -35,7 +40,7 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
 
 
 _MANY = 1 << 12  # number of elements whose sum takes longer than two calls
-_SHORTEST = 64
+_SHORTEST = 9
 
 
 def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:

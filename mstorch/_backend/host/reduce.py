@@ -11,6 +11,7 @@ from ..._quiet import quiet
 from ..arrays import Array
 from ..halves import narrowed, widened
 from ..table import define_direct, define_host
+from ._folds import reduced
 from ._sums import halves_along, sum_along
 from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number
 
@@ -81,19 +82,19 @@ def root_slope(g: Array, root: Array) -> Array:
 
 def numpy_all(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return whether all elements along dimensions are true."""
-    return np.asarray(np.logical_and.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
+    return reduced(np.logical_and, x, dims or None, keepdim) if x.ndim else x.copy()
 
 
 def numpy_any(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Return whether any element along dimensions is true."""
-    return np.asarray(np.logical_or.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()
+    return reduced(np.logical_or, x, dims or None, keepdim) if x.ndim else x.copy()
 
 
 def _extreme(function: np.ufunc) -> Callable[..., Any]:
     def kernel(x: Array, dims: Dims, keepdim: bool) -> Array:
         if not dims or not x.ndim:
             return np.array(x, order="C")
-        return np.asarray(function.reduce(x, axis=dims, keepdims=keepdim))
+        return reduced(function, x, dims, keepdim)
 
     return kernel
 
@@ -134,7 +135,7 @@ def numpy_prod(x: Array, dims: Dims, keepdim: bool) -> Array:
             found = _product_by_lanes(x, sorted(dims))
             if found is not None:
                 return found.reshape([1 if axis in dims else n for axis, n in enumerate(x.shape)] if keepdim else found.shape)
-        return np.asarray(np.multiply.reduce(x, axis=dims, dtype=x.dtype, keepdims=keepdim))
+        return reduced(np.multiply, x, dims, keepdim)
 
 
 _MANY = 1 << 10  # number of elements whose product takes longer than two calls

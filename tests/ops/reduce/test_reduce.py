@@ -1,6 +1,8 @@
 """Reductions compared with torch: values, NaN, dtypes, empty tensors, gradients, errors."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -273,3 +275,37 @@ def test_renorm_changes_each_entry_by_itself(with_gradients, p):
 
 def test_weights_of_a_covariance_are_numbers(both):
     both(lambda torch: torch.cov(torch.ones(2, 2), aweights=torch.tensor([0.5, float("nan")])))
+
+
+ROWS = {"points": (1500, 3), "pairs": (1100, 2), "rows of 8": (300, 8), "rows of 9": (500, 9), "rows": (700, 31), "blocks": (5, 50, 64), "images": (2, 9, 12, 20),
+        "columns": (4099, 1, 2)}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "float16", "complex64"])
+@pytest.mark.parametrize("shape", ROWS.values(), ids=ROWS)
+def test_reductions_of_many_short_rows(both: Any, shape: tuple[int, ...], dtype: str) -> None:
+    random = np.random.default_rng(0)
+    x = random.standard_normal(shape).astype(np.float32)
+    special = x.copy()
+    special.reshape(-1)[::701] = np.nan
+    special.reshape(-1)[5::907] = np.inf
+    names = {"bool": ["any", "all", "sum"], "complex64": ["sum", "mean", "prod"], "int64": ["sum", "prod", "amax", "amin"]}.get(
+        dtype, ["sum", "mean", "prod", "amax", "amin", "norm", "var"]
+    )
+    dims = [*range(len(shape)), *((0, 1) for _ in shape[2:3]), *((1, 2) for _ in shape[2:3]), *((2, 3) for _ in shape[3:])]
+
+    def body(torch: Any) -> Any:
+        kind = getattr(torch, dtype)
+        found = []
+        for values in (x,) if dtype in ("int64", "bool") else (x, special):
+            tensor = torch.from_numpy(values.copy())
+            tensor = (tensor * 3).to(kind) if dtype == "int64" else tensor > -0.5 if dtype == "bool" else tensor.to(kind)
+            for name in names:
+                for dim in dims:
+                    if name == "prod" and isinstance(dim, tuple):
+                        continue
+                    near = 1 + 0.1 * tensor if name == "prod" and kind.is_floating_point else tensor
+                    found.append(getattr(near, name)(dim=dim, keepdim=name in ("sum", "amax", "any")))
+        return found
+
+    both(body, rtol=1e-2 if dtype == "float16" else 1e-4, atol=1e-2 if dtype == "float16" else 2e-5)
