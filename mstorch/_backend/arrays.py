@@ -16,7 +16,9 @@ def extremes(array: Array) -> tuple[Any, Any]:
     """Return the minimum and the maximum of a non-empty array; both are NaN if an element is NaN.
 
     For contiguous arrays they are found by ``argmin`` and ``argmax``, which take a quarter of the time of ``min`` and ``max``; of other
-    arrays those two would make a copy."""
+    arrays those two would make a copy. Of an expanded dimension, one entry is enough."""
+    if 0 in array.strides:
+        array = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
     if array.size <= _FEW or array.flags.c_contiguous:
         return array.item(array.argmin()), array.item(array.argmax())
     return array.min().item(), array.max().item()

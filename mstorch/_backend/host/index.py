@@ -29,6 +29,9 @@ def numpy_gather(x: Array, dim: int, index: Array) -> Array:
         return np.empty(index.shape, x.dtype)
     if not index.ndim or not x.ndim:
         return x.reshape(-1)[np.reshape(index, -1)].reshape(index.shape)
+    rows = expanded_rows(x.shape, dim, index)
+    if rows is not None:
+        return x.take(rows, axis=0)
     if x.flags.c_contiguous:
         return x.reshape(-1).take(row_places(x.shape, dim, index))
     part = x[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(index.shape))]
@@ -37,9 +40,21 @@ def numpy_gather(x: Array, dim: int, index: Array) -> Array:
 
 def row_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """Return the flat positions that ``gather`` reads, in a row-major array of this shape."""
+    rows = expanded_rows(shape, dim, index)
+    if rows is not None:
+        inner = math.prod(shape[1:])
+        return ((rows * inner)[:, None] + np.arange(inner)).reshape(index.shape)
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
     return index + starts if step == 1 else index * step + starts
+
+
+def expanded_rows(shape: tuple[int, ...], dim: int, index: Array) -> Array | None:
+    """Return the vector that was expanded over the other dimensions of an array of this shape to an index along the first; None for another
+    index."""
+    if dim or index.ndim < 2 or index.shape[1:] != shape[1:] or any(step and n > 1 for step, n in zip(index.strides[1:], index.shape[1:])):
+        return None
+    return index[(slice(None), *(0,) * (index.ndim - 1))]
 
 
 _REMEMBERED = 1 << 14

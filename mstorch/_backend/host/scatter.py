@@ -11,18 +11,19 @@ from ..arrays import Array
 from ..halves import widened
 from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
-from .index import row_places
+from .index import expanded_rows, row_places
 
 _HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bfloat16", "bool")
 
 
+_FEWEST = 8  # number of elements of a row from which on rows are added as a whole
 _MANY = 1 << 11  # number of elements from which on SciPy adds faster than NumPy, which takes 7 ns per element
 
 
 def add_rows(whole: Array, positions: Array, rows: Array) -> None:
     """Add ``rows[i]`` to ``whole[positions[i]]`` for each i in order. ``positions`` is a vector of nonnegative numbers."""
-    if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
+    if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < _FEWEST * len(positions):
         np.add.at(whole, positions, rows)
         return
     count = len(positions)
@@ -44,6 +45,13 @@ def numpy_scatter(x: Array, source: Array, dim: int, index: Array, how: str) -> 
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), _lifted(source)
+        rows = expanded_rows(found.shape, dim, index)
+        if rows is not None and (how == "none" or source.size >= _FEWEST * len(rows)):
+            if how == "none":
+                found[rows] = source
+                return found.reshape(x.shape)
+            with quiet():
+                return np.asarray(_sums_of_rows(wide(found), wide(source), rows, False, True, x.dtype), x.dtype)
         places = row_places(found.shape, dim, index)
         if how == "add":
             found = wide(found)
@@ -84,6 +92,10 @@ def numpy_index_write(x: Array, source: Array, dim: int, index: Array, accumulat
 def numpy_scatter_reduce(x: Array, source: Array, dim: int, index: Array, how: str, include_self: bool) -> Array:
     """Reduce ``source`` into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     found = np.array(_lifted(x), order="C")
+    rows = expanded_rows(found.shape, dim, index) if how in ("sum", "mean") and source.size >= _MANY else None
+    if rows is not None and source.size >= _FEWEST * len(rows):
+        with quiet():
+            return np.asarray(_sums_of_rows(wide(found), wide(source), rows, how == "mean", include_self, x.dtype), x.dtype)
     if index.size:
         index, source = _lifted(index), wide(_lifted(source))
         found, places = wide(found), row_places(found.shape, dim, index).reshape(-1)
@@ -97,7 +109,21 @@ def numpy_scatter_reduce(x: Array, source: Array, dim: int, index: Array, how: s
                 np.add.at(counts.reshape(-1), places, np.ones((), found.dtype))
                 found, counts = found.astype(x.dtype), counts.astype(x.dtype)  # the sum is rounded, too
                 found = found // counts if found.dtype.kind in "iu" else found / counts
-    return np.asarray(found.reshape(x.shape), x.dtype)
+    with quiet():
+        return np.asarray(found.reshape(x.shape), x.dtype)
+
+
+def _sums_of_rows(found: Array, source: Array, rows: Array, mean: bool, include_self: bool, kind: np.dtype[Any]) -> Array:
+    """Add rows of ``source`` to the rows ``rows`` of ``found``, which is overwritten; ``kind`` is the dtype of the result."""
+    if not include_self:
+        found[rows] = 0
+    add_rows(found, rows, source)
+    if not mean:
+        return found
+    counts = np.bincount(rows, minlength=len(found))
+    counts = np.maximum(counts + include_self, 1).astype(found.dtype).astype(kind).reshape(-1, *(1,) * (found.ndim - 1))
+    found = found.astype(kind)  # the sum is rounded, too
+    return found // counts if kind.kind in "iu" else found / counts
 
 
 def _start(how: str, kind: np.dtype[Any]) -> float:

@@ -98,7 +98,7 @@ def unique(
         nowhere = views.reshape(nothing, shape)
         chosen = refuse("Unique2Backward0", "_unique2", source, row_major(flat.clone()))
         return _given(chosen, nowhere, nothing.clone(), return_inverse, return_counts)
-    values, order = sort(flat)
+    values, order = sort(flat, stable=flat._ms_dtype.is_integral)  # equal integers cannot be told apart
     starts = _starts(views.slice_dim(values, 0, 1, count, 1) != views.slice_dim(values, 0, 0, count - 1, 1))
     places, group, lengths = _groups(starts, count)
     inverse = views.reshape(group.scatter(0, order, group), shape) if return_inverse else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
-from ..._backend.host.index import index_key, row_places
+from ..._backend.host.index import expanded_rows, index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
 from ..._backend.raw import Raw
 from ..._core.tensor_base import TensorBase
@@ -90,6 +90,9 @@ def gather(node: Applied, g: Array) -> Operand:
     if not shape or not index_.ndim:
         flat = (int(np.prod(shape)),)
         return Places((np.reshape(index_, -1),), flat, v.shape_of(g), True, True, shape).add(g, "GatherBackward0")
+    rows = expanded_rows(shape, dim, index_)
+    if rows is not None:
+        return Places((rows, *[slice(None)] * (len(shape) - 1)), shape, v.shape_of(g), rounded_once=True).add(g, "GatherBackward0")
     flat = (math.prod(shape),)
     return Places(row_places(shape, dim, index_), flat, v.shape_of(g), rounded_once=True, outer=shape).add(g, "GatherBackward0")
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.arrays import Array
 from ..._backend.cast import cast
+from ..._backend.host.index import expanded_rows
 from ..._core.tensor_base import TensorBase
 from .. import movement
 from .. import vocabulary as v
@@ -20,7 +21,9 @@ from ._places import Places
 def _along(shape: tuple[int, ...], dim: int, index: Array, own: tuple[int, ...]) -> Places:
     """Return the places that a scatter with an index along a dimension writes to."""
     wide = index if index.ndim else index.reshape(1)
-    rank = wide.ndim
+    rank, rows = wide.ndim, expanded_rows(shape, dim, wide)
+    if rows is not None:
+        return Places((rows, *[slice(None)] * (rank - 1)), shape, own)
     key = [np.arange(n).reshape([-1 if axis == d else 1 for axis in range(rank)]) for d, n in enumerate(wide.shape)]
     key[dim] = wide
     return Places(tuple(key), shape, own)

@@ -1,6 +1,8 @@
 """Writing, adding and reducing at index tensors, compared with torch."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -313,3 +315,33 @@ def test_sources_of_no_indices_take_part(both, call):
         return found, names["y"].grad, names["s"].grad, names["s2"].grad
 
     both(body)
+
+
+ROWS = {"rows of 8": (20, 300, (8,)), "rows of rows": (20, 300, (3, 5)), "short rows": (20, 1500, (2,)), "long rows": (300, 7, (400,))}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16"])
+@pytest.mark.parametrize(("count", "many", "shape"), ROWS.values(), ids=ROWS)
+def test_an_index_that_is_expanded_over_rows(both: Any, count: int, many: int, shape: tuple[int, ...], dtype: str) -> None:
+    random = np.random.default_rng(0)
+    x, source, places = random.standard_normal((count, *shape)), random.standard_normal((many, *shape)), random.integers(0, count, many)
+
+    def body(torch: Any) -> Any:
+        kind = getattr(torch, dtype)
+        into, values = torch.from_numpy(x * 3).to(kind), torch.from_numpy(source * 3).to(kind)
+        index = torch.from_numpy(places).view(-1, *[1] * len(shape)).expand(many, *shape)
+        found = [into.gather(0, index), into.scatter_add(0, index, values)]
+        found += [
+            into.scatter_reduce(0, index, values, how, include_self=own)
+            for how in ("sum", "mean", "prod", "amax", "amin") for own in (True, False)
+        ]  # fmt: skip
+        once = torch.arange(min(count, many)).flip(0).view(-1, *[1] * len(shape)).expand(-1, *shape)
+        found.append(into.scatter(0, once, values[: len(once)]))
+        if kind.is_floating_point and dtype != "bfloat16":
+            a, b = into.clone().requires_grad_(), values.clone().requires_grad_()
+            calls = [a.gather(0, index) * values, a.scatter_add(0, index, b) * into, a.scatter(0, once, b[: len(once)]) * into,
+                     *(a.scatter_reduce(0, index, b, how) * into for how in ("sum", "mean", "amax"))]  # fmt: skip
+            found += [torch.autograd.grad(call.sum(), (a, b), allow_unused=True) for call in calls]
+        return found
+
+    both(body, rtol=2e-2 if dtype == "bfloat16" else 1e-5, atol=2e-2 if dtype == "bfloat16" else 1e-5)
