@@ -54,7 +54,8 @@ def expanded_rows(shape: tuple[int, ...], dim: int, index: Array) -> Array | Non
     index."""
     if dim or index.ndim < 2 or index.shape[1:] != shape[1:] or any(step and n > 1 for step, n in zip(index.strides[1:], index.shape[1:])):
         return None
-    return index[(slice(None), *(0,) * (index.ndim - 1))]
+    key: tuple[Any, ...] = (slice(None), *(0,) * (index.ndim - 1))
+    return np.asarray(index[key])
 
 
 _REMEMBERED = 1 << 14

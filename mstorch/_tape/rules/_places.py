@@ -23,7 +23,7 @@ class Places:
     shape, where ``shape`` is only the shape that the key applies to."""
 
     def __init__(
-        self, key: Array | tuple[Array, ...], shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False,
+        self, key: Array | tuple[Any, ...], shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False,
         rounded_once: bool = False, outer: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         self.key, self.shape, self.own, self.flat, self.rounded_once = key, shape or (1,), own, flat, rounded_once
