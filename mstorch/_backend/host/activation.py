@@ -18,7 +18,7 @@ from ..processor import flags
 from ..table import define_host
 from . import bfloat16
 from ._ufunc import FLOATS, HALF, INTS, beside_number, exact, number
-from .elementwise import numpy_clamp
+from .elementwise import numpy_clamp, numpy_where
 from .math import numpy_sigmoid, share_blocks
 
 
@@ -70,7 +70,7 @@ def numpy_leaky_relu(x: Array, slope: float) -> Array:
     """Return ``x`` where positive, else ``slope * x``."""
     falling = np.asarray(silent.multiply(x, number(slope, x)))
     if slope <= 0:  # infinity times 0 is NaN
-        return np.where(x > 0, x, falling)
+        return numpy_where(x > 0, x, falling)
     return np.asarray((np.maximum if slope <= 1 else np.minimum)(x, falling))
 
 
@@ -201,15 +201,15 @@ def _enter(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOA
 
 
 _enter("hardtanh", lambda x, low, high: beside_number(np.minimum, high, np.asarray(beside_number(np.maximum, low, x))), (*FLOATS, *INTS))
-_enter("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
-_enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, _expm1(np.minimum(x.dtype.type(0), x) * inner) * (alpha * scale)))
+_enter("prelu", lambda x, weight: numpy_where(x > 0, x, x * weight))
+_enter("elu", lambda x, alpha, scale, inner: numpy_where(x > 0, x * scale, _expm1(np.minimum(number(0, x), x) * inner) * (alpha * scale)))
 _enter("mish", lambda x: x * _tanh(_log1p(_exp(x))))
-_enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _log1p(_exp(x * beta)) / beta))
+_enter("softplus", lambda x, beta, bound: numpy_where(x * beta > bound, x, _log1p(_exp(x * beta)) / beta))
 _enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - _log1p(_exp(-np.abs(x))))
 _enter("hardsigmoid", lambda x: numpy_clamp(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("hardswish", _hardswish)
 _enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
-_enter("hardshrink", lambda x, bound: np.where(np.abs(x) <= bound, number(0, x), x))
-_enter("threshold", lambda x, bound, value: np.where(x <= bound, value, x))
+_enter("hardshrink", lambda x, bound: numpy_where(np.abs(x) <= bound, number(0, x), x))
+_enter("threshold", lambda x, bound, value: numpy_where(x <= bound, number(value, x), x))
 _enter("tanhshrink", lambda x: x - _tanh(x))
 _enter("softsign", lambda x: x / (np.abs(x) + number(1, x)))

@@ -22,7 +22,7 @@ Sizes = tuple[int, ...]
 
 def numpy_relu_grad(g: Array, y: Array) -> Array:
     """Return the gradient where the result of ReLU is positive or NaN, else 0."""
-    return np.where(y <= 0, g.dtype.type(0), g)
+    return numpy_where(y <= 0, g.dtype.type(0), g)
 
 
 def numpy_gelu_grad(g: Array, x: Array, how: str) -> Array:
@@ -60,7 +60,7 @@ def numpy_softplus_grad(g: Array, x: Array, beta: float, bound: float) -> Array:
     """Return the gradient of softplus; above the bound it is ``g``."""
     with quiet():
         scaled = x * g.dtype.type(beta)
-        return np.where(scaled > bound, g, g * special.expit(scaled))
+        return numpy_where(scaled > bound, g, g * special.expit(scaled))
 
 
 def numpy_mish_grad(g: Array, x: Array) -> Array:
@@ -73,17 +73,17 @@ def numpy_mish_grad(g: Array, x: Array) -> Array:
 def numpy_hardsigmoid_grad(g: Array, x: Array) -> Array:
     """Return a sixth of ``g`` where x is between -3 and 3, else 0."""
     with quiet():
-        return np.where((x > -3) & (x < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
+        return numpy_where((x > -3) & (x < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
 
 
 def numpy_shrink_grad(g: Array, x: Array, bound: float) -> Array:
     """Return ``g`` where the size of x is greater than the bound, else 0; NaN counts as inside."""
-    return np.where((x > bound) | (x < -bound), g, g.dtype.type(0))
+    return numpy_where((x > bound) | (x < -bound), g, g.dtype.type(0))
 
 
 def numpy_threshold_grad(g: Array, x: Array, bound: float) -> Array:
     """Return 0 where x is at most the bound, else ``g``."""
-    return np.where(x <= bound, g.dtype.type(0), g)
+    return numpy_where(x <= bound, g.dtype.type(0), g)
 
 
 def numpy_logsigmoid_grad(g: Array, x: Array) -> Array:
@@ -96,9 +96,9 @@ def numpy_prelu_grad(g: Array, x: Array, weight: Array) -> tuple[Array, Array]:
     """Return the gradients of PReLU for (N, C, *) and for a weight of 1 or C elements."""
     wide = weight.reshape(1, -1, *(1,) * (x.ndim - 2))
     with quiet():
-        by_weight = np.where(x > 0, x.dtype.type(0), g * x)
+        by_weight = numpy_where(x > 0, x.dtype.type(0), g * x)
         axes = None if len(weight) == 1 else (0, *range(2, x.ndim))
-        return np.where(x > 0, g, np.asarray(g * wide, g.dtype)), np.asarray(by_weight.sum(axes), g.dtype).reshape(-1)
+        return numpy_where(x > 0, g, np.asarray(g * wide, g.dtype)), np.asarray(by_weight.sum(axes), g.dtype).reshape(-1)
 
 
 def numpy_glu(x: Array, dim: int) -> Array:
