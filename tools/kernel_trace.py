@@ -20,7 +20,7 @@ _RESULTS = {
     "BatchNormGradExt": 3, "LayerNormExt": 3, "LayerNormGradExt": 3, "SortExt": 2, "TopkExt": 2, "CrossEntropyLoss": 4,
     "ConvolutionGrad": 3, "MaxPoolWithMask": 2, "MaxPoolWithIndices": 2, "AdaptiveMaxPool2D": 2, "Cummax": 2, "CumminExt": 2,
     "LinalgQr": 2, "FlashAttentionScore": 4, "FlashAttentionScoreGrad": 4, "AdamW": 3,
-    "PReLUGrad": 2, "TriangularSolve": 2, "GridSampler2DGrad": 2, "GridSampler3DGrad": 2,
+    "PReLUGrad": 2, "TriangularSolve": 2, "GridSampler2DGrad": 2, "GridSampler3DGrad": 2, "VarMean": 2, "StdMean": 2,
 }  # fmt: skip
 # Primitives that MindSpore's own Python code calls on shapes and arguments.
 _ON_THE_HOST = {"IsDimUnKnown", "IsShapeUnKnown", "DtypeToEnum", "StringToEnum", "ListToTuple"}

@@ -9,10 +9,12 @@ from typing import Any
 import mindspore
 from mindspore import mint
 
+from .primitives import run
 from .raw import MS_DTYPE, Raw, to_numpy
 
 STATE_SIZE = 16
 """Bytes of a state: the seed and the offset in its stream, eight bytes each."""
+_STEP = mindspore.Tensor(12, mindspore.int64)  # by which MindSpore's own draws advance the offset
 
 
 class DeviceStream:
@@ -81,6 +83,11 @@ class DeviceStream:
     def normal(self, shape: tuple[int, ...], name: str) -> Raw:
         """Draw standard normal numbers in a floating-point dtype."""
         return mint.randn(shape, generator=self._generator, dtype=MS_DTYPE[name])
+
+    def bits(self, count: int, keep: float) -> Raw:
+        """Draw bits that are 1 with probability ``keep``, eight a byte, for at least ``count`` of them."""
+        seed, offset = self._generator._step(_STEP)
+        return run("DropoutGenMaskExt", (count,), 1 - keep, seed, offset, MS_DTYPE["float32"])
 
     def integers(self, shape: tuple[int, ...], low: int, high: int, name: str) -> Raw:
         """Draw integers in [low, high)."""

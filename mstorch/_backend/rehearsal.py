@@ -15,6 +15,7 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import mint
+from mindspore.ops.auto_generate import gen_ops_prim
 
 from .arrays import Array
 
@@ -149,6 +150,17 @@ DRAWS: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
+class _Bits:
+    """Mock of the primitive DropoutGenMaskExt, which draws from a seed and an offset."""
+
+    def __call__(self, shape: tuple[int, ...], p: float, seed: Any, offset: Any, kind: Any) -> Any:
+        calls.append(("bits", (shape, p)))
+        with uncounted[0]():
+            numbers = np.random.default_rng([int(seed.asnumpy()) % (1 << 64), int(offset.asnumpy()) % (1 << 64)])
+        count = -(-int(np.prod(shape)) // 128) * 128
+        return mindspore.Tensor(np.packbits(numbers.random(count) >= p, bitorder="little"))
+
+
 def begin() -> None:
     """Make MindSpore report an Ascend device, before mstorch queries it."""
     mindspore.runtime.launch_blocking()
@@ -168,6 +180,7 @@ def begin() -> None:
             "memory_stats": lambda: dict(figures), "reset_peak_memory_stats": _noted("reset_peaks"), "memory_summary": lambda: "no pool",
         }),
         (mint, {name: _draw(name, draw) for name, draw in DRAWS.items()}),
+        (gen_ops_prim, {"DropoutGenMaskExt": _Bits}),
     ]  # fmt: skip
     for module, names in places:
         for name, value in names.items():

@@ -10,6 +10,7 @@ from .counts import binomial as binomial
 from .counts import poisson as poisson
 from .discrete import bernoulli as bernoulli
 from .discrete import bernoulli_each as bernoulli_each
+from .discrete import dropout_bits as dropout_bits
 from .discrete import dropout_mask as dropout_mask
 from .discrete import geometric as geometric
 from .discrete import multinomial as multinomial

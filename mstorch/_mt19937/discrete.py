@@ -47,6 +47,11 @@ def dropout_mask(engine: Engine, n: int, keep_probability: float) -> NDArray[np.
     return bernoulli(engine, (n,), keep_probability, "bool")
 
 
+def dropout_bits(engine: Engine, n: int, keep_probability: float) -> NDArray[np.uint8]:
+    """Return `dropout_mask` as bits, eight a byte, from the lowest on."""
+    return np.packbits(dropout_mask(engine, n, keep_probability), bitorder="little")
+
+
 def bernoulli_each(
     engine: Engine, probabilities: NDArray[np.floating[Any]], dtype: str = "float32"
 ) -> NDArray[Any]:

@@ -103,6 +103,11 @@ def record(
     return result
 
 
+def has_kernel(op: str, *tensors: Any) -> bool:
+    """Return whether a device computes an operation by one kernel, in the dtype of the first tensor, outside of MindSpore's autograd."""
+    return modes.native is None and fused(op, tensors[0]._ms_dtype, *tensors)
+
+
 def by_kernel(
     op: Kernel, slope: Callable[..., Any], tensors: tuple[Any, ...], args: tuple[Any, ...], label: str, composed: Callable[..., Any],
     direct: bool = False, host: bool = False,
@@ -112,9 +117,9 @@ def by_kernel(
     ``host``: use the host's kernel, too. ``slope(wanted, gradient, *tensors, *args)`` returns the gradients, on arrays or raw arrays;
     ``wanted`` has True for each tensor whose gradient is used. For ``composed`` and ``direct`` see ``record``."""
     kind = tensors[0]._ms_dtype
-    if modes.native is not None or any(tensor._ms_dtype is not kind for tensor in tensors):
+    if any(tensor._ms_dtype is not kind for tensor in tensors):
         return None
-    if not fused(op.op, kind, *tensors) and not (host and in_one_piece(tensors)):
+    if not has_kernel(op.op, *tensors) and not (host and in_one_piece(tensors)):
         return None
     with grad_set_to(False):
         found = apply(op, kind, tensors, args)

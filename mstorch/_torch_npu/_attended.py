@@ -22,7 +22,7 @@ def attended(
         raise RuntimeError(f"the {kept} heads of key and value must divide the {heads} of the query")
     allowed = None if hidden is None else ~hidden
     if pse is None and fits(query, key, value, allowed, 1.0 - keep):
-        found, top, total = attention_with_sums(query, key, value, allowed, causal, scale)
+        found, top, total = attention_with_sums(query, key, value, allowed, causal, scale, 1.0 - keep)
         return found, top.detach(), total.detach()
     kind = query.dtype
     if kind in (torch.float16, torch.bfloat16):  # scores and weights are not rounded to half precision

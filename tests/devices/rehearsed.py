@@ -50,6 +50,12 @@ def streams() -> list[str]:
     return [] if good and {"stream", "event.wait", "event.synchronize", "synchronize"} <= told else [f"streams: {inside}, {told}"]
 
 
+def _kept_weights(p: float) -> Any:
+    """Return attention's weights of 64 keys that are alike, times 64, after dropout."""
+    alike = torch.zeros(1, 2, 64, 64, device="npu")
+    return torch.nn.functional.scaled_dot_product_attention(alike, alike, 64 * torch.eye(64, device="npu").expand(1, 2, 64, 64), dropout_p=p)
+
+
 DRAWS: dict[str, tuple[Callable[[], Any], float, float]] = {  # the mean and the standard deviation
     "rand": (lambda: torch.rand(4000, device="npu"), 0.5, 0.289), "randn": (lambda: torch.randn(4000, device="npu"), 0, 1),
     "randint": (lambda: torch.randint(2, 6, (4000,), device="npu").float(), 3.5, 1.118), "rand_like": (lambda: torch.rand_like(torch.ones(4000, device="npu")), 0.5, 0.289),
@@ -59,6 +65,7 @@ DRAWS: dict[str, tuple[Callable[[], Any], float, float]] = {  # the mean and the
     "exponential_": (lambda: torch.empty(4000, device="npu").exponential_(2), 0.5, 0.5), "geometric_": (lambda: torch.empty(4000, device="npu").geometric_(0.5), 2, 1.414),
     "log_normal_": (lambda: torch.empty(4000, device="npu").log_normal_(0, 0.5), 1.133, 0.604), "random_": (lambda: torch.empty(4000, device="npu").random_(0, 4), 1.5, 1.118),
     "multinomial": (lambda: torch.tensor([0.5, 0.0, 0.5], device="npu").multinomial(4000, True).float(), 1, 1), "dropout": (lambda: torch.dropout(torch.ones(4000, device="npu"), 0.5, True), 1, 1),
+    "dropout of attention": (lambda: _kept_weights(0.2), 1, 0.5),
     "Normal": (lambda: D.Normal(torch.ones(4000, device="npu"), 2.0).rsample(), 1, 2), "Bernoulli": (lambda: D.Bernoulli(torch.full((4000,), 0.25, device="npu")).sample(), 0.25, 0.433),
     "Categorical": (lambda: D.Categorical(torch.ones(4000, 3, device="npu")).sample().float(), 1, 0.816), "a layer": (lambda: torch.nn.Linear(400, 100, device="npu").weight.detach(), 0, 0.0289),
 }  # fmt: skip
@@ -72,7 +79,7 @@ def draws() -> list[str]:
         torch.npu.manual_seed(5)
         before, reads = len(rehearsal.calls), sum(fake.transfers.values())
         first = draw()
-        if not any(asked in rehearsal.DRAWS for asked, _ in rehearsal.calls[before:]) or not first.is_npu:
+        if not any(asked in (*rehearsal.DRAWS, "bits") for asked, _ in rehearsal.calls[before:]) or not first.is_npu:
             wrong.append(f"{name} is not drawn by the device")
         if sum(fake.transfers.values()) > reads and name not in ("Normal", "Bernoulli", "Categorical"):  # they read their parameters
             wrong.append(f"{name} reads values")

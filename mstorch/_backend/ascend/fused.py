@@ -21,8 +21,8 @@ def _triangle() -> Raw:
     return from_numpy(np.triu(np.ones((_SIDE, _SIDE), np.uint8), 1))
 
 
-def _attributes(q: Raw, scale: float, causal: bool, layout: str) -> tuple[object, ...]:
-    return q.shape[layout.index("N")], 1.0, float(scale), _FAR, _FAR, 0, layout, 2 if causal else 0
+def _attributes(q: Raw, scale: float, causal: bool, layout: str, keep: float) -> tuple[object, ...]:
+    return q.shape[layout.index("N")], float(keep), float(scale), _FAR, _FAR, 0, layout, 2 if causal else 0
 
 
 def _masks(mask: Raw | None, causal: bool) -> tuple[Raw | None, Raw | None]:
@@ -33,19 +33,21 @@ def _masks(mask: Raw | None, causal: bool) -> tuple[Raw | None, Raw | None]:
     return (None, mask) if mask is None or NAME_OF[mask.dtype] == "bool" else (mask, None)
 
 
-def _attention(q: Raw, k: Raw, v: Raw, mask: Raw | None, scale: float, causal: bool, layout: str) -> tuple[Raw, Raw, Raw]:
+def _attention(
+    q: Raw, k: Raw, v: Raw, mask: Raw | None, bits: Raw | None, scale: float, causal: bool, layout: str, keep: float
+) -> tuple[Raw, Raw, Raw]:  # fmt: skip
     added, hidden = _masks(mask, causal)
-    found = run("FlashAttentionScore", q, k, v, added, None, None, hidden, at=_attributes(q, scale, causal, layout))
+    found = run("FlashAttentionScore", q, k, v, added, bits, None, hidden, at=_attributes(q, scale, causal, layout, keep))
     return found[3], found[0], found[1]
 
 
 def _attention_grad(
-    g: Raw, q: Raw, k: Raw, v: Raw, mask: Raw | None, found: Raw, top: Raw, total: Raw, scale: float, causal: bool,
-    layout: str,
+    g: Raw, q: Raw, k: Raw, v: Raw, mask: Raw | None, bits: Raw | None, found: Raw, top: Raw, total: Raw, scale: float, causal: bool,
+    layout: str, keep: float,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
     added, hidden = _masks(mask, causal)
-    attributes = _attributes(q, scale, causal, layout)
-    slopes = run("FlashAttentionScoreGrad", q, k, v, g, added, None, None, hidden, top, total, None, found, at=attributes)
+    attributes = _attributes(q, scale, causal, layout, keep)
+    slopes = run("FlashAttentionScoreGrad", q, k, v, g, added, bits, None, hidden, top, total, None, found, at=attributes)
     return slopes[0], slopes[1], slopes[2]
 
 
@@ -61,6 +63,7 @@ def _adamw_step(
 
 enter("attention", _attention, _KINDS)
 enter("attention_grad", _attention_grad, _KINDS)
+enter("drop", "DropoutDoMaskExt", _KINDS)
 enter("addmm", "Addmm", _KINDS)
 enter("baddbmm", "Baddbmm", _KINDS)
 enter("lerp_scalar", "LerpScalar", _KINDS)

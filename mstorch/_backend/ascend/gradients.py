@@ -5,14 +5,16 @@ gradient rules compose these instead.
 """
 from __future__ import annotations
 
+import math
+
 from ..device_memory import zeros
-from ..geometry import inverse_order
+from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw
 from ..table import FLOATS, HALVES, Function
-from ._primitives import enter, run
+from ._primitives import dense, enter, run
 from .index import with_first
-from .pool import pool_of_two
+from .pool import along_depth, pool_of_two
 
 Sizes = tuple[int, ...]
 
@@ -39,6 +41,8 @@ def _group_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, group
 
 def _max_pool_grad(g: Raw, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
     """Return the gradient of max pooling; the mask of the maxima is recomputed, because forward saves values only."""
+    if len(kernel) == 3:
+        return _max_pool_grad_of_solid(g, x, kernel, stride, padding, dilation, out)
     images, attributes, shape = pool_of_two(x, kernel, stride, padding, dilation, out)
     mask = run("MaxPoolWithMask", images, at=attributes)[1]
     found = run("MaxPoolGradWithMask", images, run("Reshape", g, shape), mask, at=attributes)
@@ -54,6 +58,27 @@ def _index_placed(g: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], c
     whole = run("Zeros", tuple(shape[d] for d in order), g.dtype)
     run("InplaceIndexPut", whole, indices, g, True)
     return whole if order == tuple(range(len(shape))) else run("Contiguous", run("Transpose", whole, inverse_order(order)))
+
+
+def _max_pool_grad_of_solid(g: Raw, x: Raw, *numbers: Sizes) -> Raw:
+    """Return the gradient of a pooling of planes and then along their depth."""
+    (n, c, depth), out = x.shape[:3], numbers[-1]
+    planes, attributes, _ = pool_of_two(run("Reshape", x, (n, c * depth, *x.shape[3:])), *(item[1:] for item in numbers))
+    values, mask = run("MaxPoolWithMask", planes, at=attributes)
+    lines = run("Reshape", values, (n, c, depth, math.prod(out[1:])))
+    by_lines = _max_pool_grad(run("Reshape", g, (n, c, out[0], math.prod(out[1:]))), lines, *along_depth(numbers))
+    found = run("MaxPoolGradWithMask", planes, run("Reshape", by_lines, tuple(values.shape)), mask, at=attributes)
+    return run("Reshape", found, tuple(x.shape))
+
+
+def _pad_like_grad(g: Raw, shape: Sizes, pads: Sizes, mode: str) -> Raw:
+    """Return the gradient of padding by reflection or replication. The kernel needs only the shape of the input."""
+    count, rows = len(pads) // 2, dense(g)
+    batched = shape if len(shape) > count + 1 else (1, *shape)
+    rows = rows if batched is shape else run("Reshape", rows, (1, *rows.shape))
+    like = run("AsStrided", rows, batched, contiguous_strides(batched), rows.storage_offset())
+    found = run(f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{count}DGrad", rows, like, pads)
+    return found if batched is shape else run("Reshape", found, shape)
 
 
 def _embedding_grad(g: Raw, index: Raw, rows: int, padding: int, by_frequency: bool) -> Raw:
@@ -109,7 +134,7 @@ _ROWS: dict[str, Function | str] = {
     "softshrink_grad": lambda g, x, bound: run("SoftShrinkGrad", g, x, at=(float(bound),)),
     "hardshrink_grad": lambda g, x, bound: run("HShrinkGrad", g, x, at=(float(bound),)),
     "threshold_grad": lambda g, x, bound: run("ThresholdGrad", g, x, float(bound)),
-    "max_pool_grad": _max_pool_grad, "embedding_grad": _embedding_grad,
+    "max_pool_grad": _max_pool_grad, "pad_like_grad": _pad_like_grad, "embedding_grad": _embedding_grad,
     "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": _cross_entropy_parts,
     "cross_entropy_grad": _cross_entropy_grad,
 }  # fmt: skip

@@ -17,6 +17,7 @@ def _solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:
     return found
 
 
+enter("cross", lambda x, y, dim: run("Cross", x, y, at=(dim,)), FLOATS)
 enter("linalg_qr", _qr, FLOATS)
 enter("linalg_solve_triangular", _solve_triangular, ("float32", "float64", "complex64", "complex128"))
 absent(

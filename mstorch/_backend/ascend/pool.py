@@ -1,13 +1,15 @@
 """Pooling on Ascend."""
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
 from ..host.pool import window_counts
+from ..kernels._nodes import constant
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import ALL, VIA_HALF
-from ._primitives import by_host, enter, enter_all, run
+from ._primitives import enter, enter_all, run
 
 Sizes = tuple[int, ...]
 
@@ -28,9 +30,12 @@ def pool_of_two(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: 
 
 
 def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
+    """Return the maximum of each window, and its index or, with MaxPoolWithMask, the mask for its gradient; solids are pooled as planes
+    and then along their depth."""
     rank = len(kernel)
     if rank == 3:
-        return by_host("max_pool_indices" if name.endswith("Indices") else "max_pool", x, kernel, stride, padding, dilation, out)
+        (planes, inner), (lines, outer) = _pooled_twice(name, x, kernel, stride, padding, dilation, out)
+        return run("Reshape", lines, (*x.shape[:2], *out)), _index_of_two(x, outer, inner, out) if name.endswith("Indices") else outer
     images, attributes, _ = pool_of_two(x, kernel, stride, padding, dilation, out)
     found = run(name, images, at=attributes)
     if rank == 2:
@@ -39,9 +44,32 @@ def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilati
     return run("Reshape", found[0], shape), run("Reshape", found[1], shape) if name.endswith("Indices") else found[1]
 
 
+def _pooled_twice(name: str, x: Raw, *numbers: Sizes) -> tuple[tuple[Raw, Raw], tuple[Raw, Raw]]:
+    """Return the maxima of the planes of (N, C, D, H, W), and those along the depth of these, each with its second result. A window's first
+    maximum is in the first of its planes that has it, and the last NaN in the last."""
+    (n, c, depth), (_, *out) = x.shape[:3], numbers[-1]
+    planes = _max(name, run("Reshape", x, (n, c * depth, *x.shape[3:])), *(item[1:] for item in numbers))
+    lines = run("Reshape", planes[0], (n, c, depth, math.prod(out)))
+    return planes, _max(name, lines, *along_depth(numbers))
+
+
+def along_depth(numbers: tuple[Sizes, ...]) -> list[Sizes]:
+    """Return the numbers of a solid's pooling as those of one along the first of two dimensions."""
+    kernel, stride, padding, dilation, out = numbers
+    return [(kernel[0], 1), (stride[0], 1), (padding[0], 0), (dilation[0], 1), (out[0], math.prod(out[1:]))]
+
+
+def _index_of_two(x: Raw, outer: Raw, inner: Raw, out: Sizes) -> Raw:
+    """Return the index in a solid, from that along the depth of pooled planes and those in the planes."""
+    rows, width = (*x.shape[:2], -1), out[1] * out[2]
+    outer = run("Reshape", outer, rows)
+    plane = run("Mul", run("DivMod", outer, constant(width, outer), "floor"), constant(x.shape[3] * x.shape[4], outer))
+    found = run("AddExt", plane, run("GatherD", run("Reshape", inner, rows), 2, outer), 1)
+    return run("Reshape", found, (*x.shape[:2], *out))
+
+
 def _max_pool(x: Raw, *numbers: tuple[int, ...]) -> Raw:
-    found = _max("MaxPoolWithMask", x, *numbers)
-    return found[0] if isinstance(found, tuple) else found
+    return _max("MaxPoolWithMask", x, *numbers)[0]
 
 
 def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
@@ -49,11 +77,14 @@ def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
 
 
 def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
+    shape = (*x.shape[:2], *out)
     if len(out) == 3:
-        return by_host("adaptive_max_pool", x, out)
+        (n, c, depth), width = x.shape[:3], out[1] * out[2]
+        planes, inner = run("AdaptiveMaxPool2D", run("Reshape", x, (n, c * depth, *x.shape[3:])), at=(out[1:],))
+        lines, outer = run("AdaptiveMaxPool2D", run("Reshape", planes, (n, c, depth, width)), at=((out[0], width),))
+        return run("Reshape", lines, shape), _index_of_two(x, outer, inner, out)
     if len(out) == 2:
         return run("AdaptiveMaxPool2D", x, at=(out,))
-    shape = (*x.shape[:2], out[0])
     found = run("AdaptiveMaxPool2D", run("Reshape", x, (*x.shape[:2], 1, x.shape[2])), at=((1, out[0]),))
     return run("Reshape", found[0], shape), run("Reshape", found[1], shape)
 

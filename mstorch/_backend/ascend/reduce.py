@@ -7,7 +7,8 @@ from typing import Any
 from ..kernels._nodes import constant
 from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
-from ._primitives import absent, enter_all, of_vectors, run
+from ..table import FLOATS, HALVES
+from ._primitives import absent, enter, enter_all, of_vectors, run
 
 Dims = tuple[int, ...]
 INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
@@ -71,6 +72,15 @@ def _p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> 
     return run("LinalgVectorNorm", x, p, dims, keepdim, None)
 
 
+def _var_mean(x: Raw, dims: Dims, correction: int, rooted: bool) -> tuple[Raw, Raw]:
+    """Return the variance or its root, and the mean; all dimensions are reduced as one, since the 910B rejects Var over several."""
+    whole = len(dims) == len(x.shape)
+    rows = run("Reshape", x, (1, -1)) if whole else x
+    found = run("StdMean" if rooted else "VarMean", rows, (1,) if whole else dims, correction, True)
+    shape = reduced_shape(tuple(x.shape), dims, True)
+    return (run("Reshape", found[0], shape), run("Reshape", found[1], shape)) if whole else (found[0], found[1])
+
+
 def _cumsum(x: Raw, dim: int) -> Raw:
     return run("CumsumExt", x, dim, x.dtype)
 
@@ -119,5 +129,7 @@ enter_all({
     "argsort": of_vectors(_argsort), "topk_indices": _topk_indices, "kth_index": of_vectors(_kth_index), "searchsorted": _searchsorted,
     "segment_sum": _segment_sum, "count_positions": _count_positions,
 })  # fmt: skip
+enter("var_mean", _var_mean, FLOATS + HALVES)
+enter("log_sum_exp", "LogSumExp", FLOATS + HALVES)
 absent("no kernel of the device adds up exponentials along the way: CumulativeLogsumexp keeps no NaN", "logcumsumexp")
 absent("no kernel of the device sorts rows by several keys", "lexicographic_order")

@@ -31,6 +31,7 @@ REFUSED: dict[str, str] = {
     "lgamma": "bool uint8 int8 int16 uint16 uint32 int64 uint64 bfloat16 complex64 complex128",
     "linalg_qr": "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float64 complex64 complex128",
     "linear_index": "uint16 uint32 uint64",
+    "log_sum_exp": "uint16 uint32 uint64 float64 complex64 complex128",
     "logaddexp": "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 complex64 complex128",
     "logsigmoid": "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 complex64 complex128",
     "logsigmoid_grad": "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 complex64 complex128",
@@ -54,4 +55,5 @@ REFUSED: dict[str, str] = {
     "softshrink_grad": "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 complex64 complex128",
     "topk_indices": "bool complex64 complex128",
     "trunc_divide": "complex64 complex128",
+    "var_mean": "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 float64 complex64 complex128",
 }

@@ -269,6 +269,13 @@ define_host("small_matmul", numpy_small_matmul, (*FLOATS, *COMPLEX), VIA_HALF)
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("bmm", numpy_bmm, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("linear", numpy_linear, (*FLOATS, *COMPLEX), HALF)
+def numpy_cross(x: Array, y: Array, dim: int) -> Array:
+    """Return the cross products of vectors along a dimension."""
+    with quiet():
+        return np.cross(x, y, axis=dim)
+
+
+define_host("cross", numpy_cross, FLOATS)
 define_host("linear_bias", numpy_linear_bias, (*FLOATS, *COMPLEX), HALF)
 define_direct("mm", "bfloat16", _half_mm)
 define_direct("bmm", "bfloat16", _half_bmm)

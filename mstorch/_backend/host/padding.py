@@ -1,10 +1,13 @@
 """Padding on the host."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..arrays import Array
 from ..table import define_host
+from ._ufunc import FLOATS, HALF
 
 
 def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -54,5 +57,13 @@ def numpy_pad_like(x: Array, pads: tuple[int, ...], mode: str) -> Array:
     return np.array(found, order="C")
 
 
+def numpy_pad_like_grad(g: Array, shape: tuple[int, ...], pads: tuple[int, ...], mode: str) -> Array:
+    """Return the gradient of ``numpy_pad_like`` for an input of a shape: each element's is the sum of those of its copies."""
+    count = math.prod(shape)
+    sources = numpy_pad_like(np.arange(count).reshape(shape), pads, mode)
+    return np.bincount(sources.reshape(-1), g.reshape(-1), count).reshape(shape).astype(g.dtype)
+
+
 define_host("pad", numpy_pad)
 define_host("pad_like", numpy_pad_like)
+define_host("pad_like_grad", numpy_pad_like_grad, FLOATS, HALF)

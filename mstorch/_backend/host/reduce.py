@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..._quiet import quiet
 from ..arrays import Array
@@ -56,6 +57,18 @@ def numpy_variance(x: Array, dims: Dims, keepdim: bool, divisor: float, rooted: 
         return found.astype(x.dtype, copy=False)
 
 
+def numpy_var_mean(x: Array, dims: Dims, correction: int, rooted: bool) -> tuple[Array, Array]:
+    """Return the variance, or its root, with the count minus ``correction`` as divisor, and the mean; reduced dimensions are kept."""
+    count = math.prod(x.shape[d] for d in dims)
+    return numpy_variance(x, dims, True, count - correction, rooted), numpy_mean(x, dims, True)
+
+
+def numpy_log_sum_exp(x: Array, dims: Dims, keepdim: bool) -> Array:
+    """Return the logarithm of the sum of exponentials along dimensions."""
+    with quiet():
+        return np.asarray(special.logsumexp(x, axis=dims, keepdims=keepdim), x.dtype)
+
+
 def _distances(x: Array, dims: Dims) -> Array:
     if x.size <= FEW:
         x = x.astype(np.float64, copy=False)
@@ -99,6 +112,8 @@ def _extreme(function: np.ufunc) -> Callable[..., Any]:
     return kernel
 
 
+define_host("var_mean", numpy_var_mean, FLOATS, HALF)
+define_host("log_sum_exp", numpy_log_sum_exp, FLOATS, HALF)
 define_host("sum", numpy_sum, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("mean", numpy_mean, (*FLOATS, *COMPLEX), HALF)
 

@@ -16,7 +16,7 @@ COMPOSED = (
     "nll_parts", "nll_grad", "cross_entropy_parts", "cross_entropy_grad", "upsample", "upsample_grad",
     "mse_loss", "mse_loss_grad", "smooth_l1_loss", "smooth_l1_loss_grad", "huber_loss", "huber_loss_grad", "bce_loss", "bce_loss_grad",
     "bce_logits_loss", "bce_logits_loss_grad", "soft_margin_loss", "soft_margin_loss_grad", "grid_sample", "grid_sample_grad",
-    "logsigmoid_grad", "prelu_grad", "glu", "glu_grad",
+    "logsigmoid_grad", "prelu_grad", "glu", "glu_grad", "var_mean", "log_sum_exp", "cross", "pad_like_grad", "drop",
 )  # fmt: skip
 """Operations that gradient rules and layers compute with several other kernels on a device without the kernel (``serves``, ``fused``)."""
 

@@ -1,6 +1,7 @@
 """Common calls on the device compared with the host, forward and backward; writes through views; attention."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -129,16 +130,21 @@ def _attended(kind: Any, options: dict[str, Any], place: str) -> list[Any]:
 
 
 def attention() -> list[Item]:
-    """Return checks of attention in three dtypes: plain, causal, with masks that hide some rows entirely."""
+    """Return checks of attention in three dtypes: plain, causal, with masks that hide some rows entirely, and with masks that are added:
+    numbers for each query and key, each head, each sequence, or all of them."""
     hidden = torch.zeros(32, 32)
     hidden[5], hidden[7, :4] = float("-inf"), float("-inf")
     options: dict[str, dict[str, Any]] = {
         "plain": {}, "causal": {"is_causal": True}, "boolean mask": {"attn_mask": hidden == 0}, "float mask": {"attn_mask": hidden},
-        "scale": {"scale": 0.5},
+        "scale": {"scale": 0.5}, "padding": {"attn_mask": hidden[7].expand(2, 1, 1, 32)},
     }  # fmt: skip
+    for shape in ((32, 32), (1, 4, 32, 32), (2, 1, 32, 32), (2, 4, 32, 32)):
+        numbers = torch.linspace(-1, 1, math.prod(shape)).reshape(shape)
+        options[f"added mask {shape}"] = {"attn_mask": numbers.flip(-1, -2) + hidden, "scale": 0.2}
     found: list[Item] = []
     for kind, close in ((torch.float32, (1e-3, 1e-3)), (torch.float16, (2e-2, 2e-2)), (torch.bfloat16, (1e-1, 1e-1))):
         for name, given in options.items():
-            own = {"attn_mask": hidden.to(kind)} if name == "float mask" else given
+            mask = given.get("attn_mask")
+            own = given if mask is None or mask.dtype is torch.bool else {**given, "attn_mask": mask.to(kind)}
             found.append((f"{name}, {kind}", partial(beside, partial(_attended, kind, own), close)))
     return found

@@ -20,7 +20,7 @@ from .._dispatch import call, contiguous_copy, is_number
 from ..shape import views
 from ._values_put import fitted, number_as
 
-_linear = kernel("linear_index")
+_linear, _index = kernel("linear_index"), kernel("index")
 _scatter = kernel("storage_scatter")
 _take = kernel("take")
 
@@ -49,25 +49,34 @@ def _put_by_one_kernel(
     adding: bool
 ) -> bool:
     storage, lead, width = target._ms_storage, dims[0] if adjacent else 0, len(common)
-    if LEVELS or recording((target, source)):
+    if LEVELS:
         return False
     check_writable(target, uniform=True)
+    indices = tuple(beside(index, target) for index in indices)
+    made = None
+    if recording((target, source)):
+        if is_tracked(source):
+            check_view(target)
+        plan = (dims, indices, common, adjacent)
+        made = watch(_IndexPut.recorded(snapshot(target), source, plan=plan, shape=source._ms_shape, adding=adding), *indices)
     order = (*dims, *(d for d in range(len(target._ms_shape)) if d not in dims))
     shape, strides = target._ms_shape, strides_of(target)
     turned = (*range(lead, lead + width), *range(lead), *range(lead + width, len(source._ms_shape)))
     given = value_of(views.permute(source, turned))
-    places = tuple(value_of(beside(index, target)) for index in indices)
+    places = tuple(map(value_of, indices))
     window = tuple(shape[d] for d in order), tuple(strides[d] for d in order), target._ms_offset
     if not storage.change("index_put", (given, places, adding), target._ms_dtype.name, *window):
         return False
     touch(target)
+    if modes.grad:
+        settle(target, made, "IndexPutBackward0")
     return True
 
 
 @ways(device=_put_by_one_kernel)
 def put_by_one_kernel(target: Any, dims: Any, indices: tuple[Any, ...], common: Any, adjacent: bool, source: Any, adding: bool) -> bool:
     """Write ``source`` (or add it, if ``adding``) at index tensors by one device kernel. Return False, and write nothing, if the kernel is
-    not applicable or autograd tracks the operands.
+    not applicable.
 
     The kernel indexes leading dimensions, so that it receives a view with the indexed dimensions first."""
     return False
@@ -124,4 +133,29 @@ class _FlatPut(Put):
             put_on_device(rest, self.positions, on_device(full(tuple(raw.shape), 0, whole._ms_dtype.name)))
         if self.edges[1] is not None:
             part = call(_take, (whole,), self.positions)
+        return tuple(item if item is None or recorded else bare(item) for item in (rest, part))
+
+
+class _IndexPut(Put):
+    """The node of a write at index tensors on a device, or of an addition (``adding``). ``plan``: the arguments of ``index``; ``shape``:
+    that of the elements at these indices."""
+
+    __slots__ = ("adding", "plan", "shape")
+    plan: Any
+    shape: Any
+    adding: Any
+
+    def run(self, gradients: list[Raw], recorded: bool) -> tuple[Raw | None, ...]:
+        """Return the gradient of the tensor before the write, which is 0 at the written indices, and that of the source."""
+        whole = dressed(gradients[0])
+        rest = part = None
+        if self.edges[0] is not None:
+            rest = whole if self.adding else contiguous_copy(whole)
+        if rest is not None and not self.adding:
+            nothing = views.expand(on_device(full((), 0, whole._ms_dtype.name)), self.shape)
+            if not put_by_one_kernel(rest, *self.plan, nothing, False):
+                dims, indices, common, adjacent = self.plan
+                put_on_device(rest, flat_positions(rest._ms_shape, dims, indices, common, adjacent, rest), nothing)
+        if self.edges[1] is not None:
+            part = call(_index, (whole,), *self.plan)
         return tuple(item if item is None or recorded else bare(item) for item in (rest, part))

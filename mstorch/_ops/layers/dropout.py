@@ -12,16 +12,19 @@ from ..._backend.table import kernel
 from ..._core.generator import mask_engine
 from ..._core.strides import dense_order, elementwise_strides
 from ..._core.tensor_base import TensorBase, strides_of, tensor_of, wrap
+from ..._tape.apply import apply
 from ..._tape.moving import beside
+from ..._tape.whole import has_kernel
 from .._dispatch import call, cast_tensor, refuse_codes, type_word
 from .._memory_order import result_strides
 from .._numbers import refuse_tracked
 from .._operation import BY_TENSOR, operation
 from ..elementwise.elementwise import add, mul, sub
+from ..memory.copying import is_contiguous
 from ..random.random import draw
-from ..shape.views import permute, reshape
+from ..shape.views import narrow, permute, reshape
 
-_mul = kernel("mul")
+_mul, _drop = kernel("mul"), kernel("drop")
 
 
 def _check(p: float) -> None:
@@ -61,6 +64,19 @@ def _scaled_mask(input: TensorBase, p: float, channels: bool, scale: float) -> T
     return mul(reshape(drawn, shape), scale)
 
 
+def dropout_bits(like: TensorBase, shape: tuple[int, ...], p: float) -> TensorBase:
+    """Return bits that are 1 with probability 1 - p, as ``dropout`` draws them for a row-major tensor of ``shape``: eight a byte, from the
+    lowest on, (…, S / 8) uint8."""
+    *outer, keys = shape
+    return reshape(narrow(_bits(like, math.prod(shape), p), 0, 0, math.prod(shape) // 8), (*outer, keys // 8))
+
+
+def _bits(like: TensorBase, count: int, p: float) -> TensorBase:
+    """Return at least ``count`` bits that are 1 with probability 1 - p, eight a byte, on the device of ``like``."""
+    drawn = draw("dropout_bits", mask_engine(like), count, 1 - p)
+    return beside(tensor_of(drawn), like) if isinstance(drawn, np.ndarray) else wrap(drawn)
+
+
 def _order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> Sequence[int] | None:
     """Return a tensor's dimensions in memory order, in which random numbers are drawn; None if row-major."""
     dense = elementwise_strides(shape, ((shape, strides),))
@@ -85,6 +101,8 @@ def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> Tensor
         return mul(input, 0)
     _refuse_others(input, (0, 1))
     refuse_codes("bernoulli_scalar_cpu_", input)
+    if not channels and has_kernel("drop", input) and is_contiguous(input):
+        return apply(_drop, input._ms_dtype, (input, _bits(input, math.prod(input._ms_shape), p)), (float(p),))
     noise = _noise(input, p, channels)
     return call(_mul, (input, noise), strides=result_strides((input,), input._ms_shape))
 

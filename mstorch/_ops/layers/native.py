@@ -20,7 +20,8 @@ from ..linalg.linalg import matrix_norm
 from ..linalg.linalg_factor import attach
 from ..memory.creation import empty, full, ones, zeros
 from ..reduce.measure import norm
-from ..reduce.reduce import mean, var
+from ..reduce.reduce import mean
+from ..reduce.variance import var
 from ..reduce.vector_norm import vector_norm
 from ..shape import views
 from .dropout import dropout

@@ -22,6 +22,7 @@ from .._numbers import refuse_tracked
 from .._one_dtype import expect_parameters
 from .._operation import operation
 from ..elementwise.elementwise import add, mul, rsqrt, square, sub
+from ..memory._kept import kept
 from ..memory.copying import to_dtype
 from ..memory.creation import ones, zeros
 from ..reduce.reduce import mean
@@ -41,6 +42,16 @@ def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float 
         if batch._ms_dtype is not running._ms_dtype:
             batch = cast_tensor(batch.detach(), running._ms_dtype)
         write_result(running, call(_running, (running.detach(), batch), factor, scale))
+
+
+def _weight_or_ones(input: TensorBase, shape: tuple[int, ...], weight: TensorBase | None) -> TensorBase:
+    kind, place = input._ms_dtype, input.device
+    return kept(input, ("ones", shape, kind), lambda: ones(shape, dtype=kind, device=place)) if weight is None else weight
+
+
+def _bias_or_zeros(input: TensorBase, shape: tuple[int, ...], bias: TensorBase | None) -> TensorBase:
+    kind, place = input._ms_dtype, input.device
+    return kept(input, ("zeros", shape, kind), lambda: zeros(shape, dtype=kind, device=place)) if bias is None else bias
 
 
 def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
@@ -92,8 +103,7 @@ def batch_norm(
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     if _beside_singles(input, weight, bias, running_mean, running_var):
         return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    weight = ones(channels, dtype=kind, device=input.device) if weight is None else weight
-    bias = zeros(channels, dtype=kind, device=input.device) if bias is None else bias
+    weight, bias = _weight_or_ones(input, (channels,), weight), _bias_or_zeros(input, (channels,), bias)
     if len(shape) < 2:
         return mul(input, 1)
     if not training:
@@ -141,8 +151,7 @@ def layer_norm(
     expect_parameters("LayerNormKernelImpl", input, weight, bias)
     if _beside_singles(input, weight, bias):
         return _wide_layer_norm(input, wanted, weight, bias, eps)
-    weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
-    bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
+    weight, bias = _weight_or_ones(input, wanted, weight), _bias_or_zeros(input, wanted, bias)
     operands, begin = (input, weight, bias), len(shape) - len(wanted)
     if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
         return call(_layer_norm_parts, operands, begin, eps)[0]  # also saves the statistics for the gradient kernel
@@ -241,10 +250,9 @@ def _normalises_groups(input: TensorBase, weight: TensorBase | None, bias: Tenso
 
 
 def _in_groups(input: TensorBase, groups: int, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
-    kind, channels = input._ms_dtype, input._ms_shape[1]
-    weight = ones((channels,), dtype=kind, device=input.device) if weight is None else weight
-    bias = zeros((channels,), dtype=kind, device=input.device) if bias is None else bias
-    found: TensorBase = call(_group_norm_parts, (input, weight, bias), groups, eps)[0]
+    channels = input._ms_shape[1:2]
+    operands = (input, _weight_or_ones(input, channels, weight), _bias_or_zeros(input, channels, bias))
+    found: TensorBase = call(_group_norm_parts, operands, groups, eps)[0]
     return found
 
 
@@ -280,7 +288,7 @@ def instance_norm(
     if running_mean is running_var is None and input._ms_dtype.itemsize > 2 and _normalises_groups(input, weight, bias):
         return call_node(_in_groups(input, channels, weight, bias, eps), "ViewBackward0")
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
-    unit, zero = (make(n * channels, dtype=input._ms_dtype, device=input.device) for make in (ones, zeros))
+    unit, zero = _weight_or_ones(input, (n * channels,), None), _bias_or_zeros(input, (n * channels,), None)
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
     count = math.prod(input._ms_shape) // max(n * channels, 1)
     if running_mean is not None:

@@ -133,6 +133,11 @@ def dropout_mask(stream: DeviceStream, n: int, keep: float) -> Raw:
     return bernoulli(stream, (n,), keep, "bool")
 
 
+def dropout_bits(stream: DeviceStream, n: int, keep: float) -> Raw:
+    """Return at least n / 8 bytes, whose bits are 1 with probability ``keep``."""
+    return stream.bits(n, keep)
+
+
 def _log_of_unit(stream: DeviceStream, shape: tuple[int, ...], dtype: str) -> TensorBase:
     """Return logarithms of uniform numbers in (0, 1]: 1 - u has no rounding error, since u is a multiple of half the dtype's epsilon."""
     return mathematics.log(elementwise.rsub(_unit(stream, shape, dtype), 1))

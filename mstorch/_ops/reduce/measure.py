@@ -5,16 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._backend.arrays import Number
+from ..._backend.table import kernel
 from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
 from ..._tape.composite import record
 from ..._tape.node import watch
 from ..._tape.ways import followed
+from ..._tape.whole import has_kernel
 from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES
 from .._deprecated import warn_of
 from .._dispatch import (
     broadcast_shape,
+    call,
     expect_out_dtype,
     finish,
     finish_exactly,
@@ -216,10 +219,20 @@ def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: 
     refuse_dtype("cross", input._ms_dtype)
     expect_dtype(input._ms_dtype, other)
     first, second = views.expand(input, shape), views.expand(other, shape)
-    made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    made = row_major(made)
+    if a == b and has_kernel("cross", input, other):
+        return finish_exactly(call(_cross, (input, other), axis), out)
+    made = row_major(_of_rolled(first, second, axis))
     watch(made, other if is_tracked(input) else None, input if is_tracked(other) else None)
     return finish_exactly(made, out)
+
+
+def _of_rolled(first: TensorBase, second: TensorBase, axis: int) -> TensorBase:
+    """Return cross products composed of elementwise products."""
+    made: TensorBase = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
+    return made
+
+
+_cross = kernel("cross")
 
 
 NAMED_METHODS = {"norm": _norm_method}

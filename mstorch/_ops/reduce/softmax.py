@@ -11,7 +11,7 @@ from ..._core.modes import grad_set_to
 from ..._core.promotion import refuse_other_dtype
 from ..._core.tensor_base import TensorBase
 from ..._tape.composite import record
-from ..._tape.ways import followed
+from ..._tape.ways import followed, fused
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, finish, finish_exactly, wrap_dim, wrap_dims
 from .._memory_order import row_major
@@ -22,7 +22,7 @@ from .reduce import amax
 from .reduce import sum as sum_of
 
 _softmax = kernel("softmax")
-_log_softmax = kernel("log_softmax")
+_log_softmax, _log_sum_exp = kernel("log_softmax"), kernel("log_sum_exp")
 
 
 def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype | None, out: TensorBase | None) -> TensorBase:
@@ -72,6 +72,8 @@ def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = Fal
 
 
 def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
+    if input._ms_shape and fused("log_sum_exp", input._ms_dtype, input):
+        return call(_log_sum_exp, (input.detach(),), dims, keepdim)
     values = input.detach()
     largest = amax(values.real if input._ms_dtype.is_complex else values, dims, True)
     limits = finfo(largest._ms_dtype)

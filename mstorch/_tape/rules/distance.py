@@ -25,6 +25,18 @@ def p_norm(node: Applied, g: Array) -> Array | None:
     return slope(restored(node, g, dims, keepdim), node.kept(g, 0), restored(node, node.kept(g, 1), dims, keepdim))
 
 
+_cross = v.Primitive("cross")
+
+
+@rule("cross", keep=(0, 1), crosswise=(0, 1), label="LinalgCrossBackward0")
+def cross(node: Any, g: Any) -> tuple[Any, Any]:
+    first, second = node.edges
+    return (
+        None if first is None else _cross(node.kept(g, 1), g, *node.args),
+        None if second is None else _cross(g, node.kept(g, 0), *node.args),
+    )
+
+
 def _divided_by_norm(value: Array, norm: Array, exponent: float = 1) -> Array:
     """Divide a value by a power of the norm; return zero where the norm is zero."""
     flat = v.is_zero(norm)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.arrays import Array
 from ..._backend.host.padding import numpy_pad_like
+from ..._backend.table import serves
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -59,8 +60,17 @@ def _axis_by_axis(node: Any, g: Any) -> Any:
     return g
 
 
+_pad_like_grad = v.Primitive("pad_like_grad")
+
+
+def _by_kernel(node: Any, g: Any) -> Any:
+    (pads, mode), shape = node.args, node.shapes[0]
+    fits = mode in ("reflect", "replicate") and min(pads) >= 0 and len(shape) - len(pads) // 2 in (1, 2) and 0 not in shape
+    return _pad_like_grad(g, shape, pads, mode) if fits and serves("pad_like_grad", node.kind.name) else _axis_by_axis(node, g)
+
+
 @rule("pad_like", label="ReflectionPadBackward0")
-@v.by_gradient(native=_axis_by_axis)
+@v.by_gradient(raw=_by_kernel, device=_axis_by_axis, captured=_axis_by_axis)
 def pad_like(node: Applied, g: Array) -> Operand:
     shape = node.shapes[0]
     pads, mode = node.args

@@ -20,6 +20,7 @@ from ..._backend.host.pool import (
 )
 from ..._backend.kernels.sliding_windows import adaptive_table
 from ..._backend.raw import Raw
+from ..._backend.table import serves
 from .. import movement
 from .. import vocabulary as v
 from ..apply import Applied, rule
@@ -66,7 +67,8 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
 def _max_pool_of_raws(node: Applied, g: Raw) -> Raw:
     if 0 in node.shapes[0] or 0 in v.shape_of(g):
         return None
-    return _max_pool_grad(g, node.kept(g, 0), *node.args) if len(node.args[0]) < 3 else _max_pool_on_device(node, g)
+    by_kernel = len(node.args[0]) < 3 or serves("max_pool_grad", node.kind.name)
+    return _max_pool_grad(g, node.kept(g, 0), *node.args) if by_kernel else _max_pool_on_device(node, g)
 
 
 def _lie_apart(node: Applied) -> bool:

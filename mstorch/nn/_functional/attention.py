@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._core.above import above
 from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
-from ..._core.modes import modes
 from ..._core.overriding import is_taken
 from ..._core.storage import DeviceMemory
 from ..._core.tensor_base import array_of, is_meta, value_of
@@ -23,6 +22,7 @@ from ..._ops.elementwise.elementwise import add, mul
 from ..._ops.layers.dropout import dropout
 from ..._ops.layers.padding import constant_pad_nd
 from ..._ops.linalg.matmul import linear, matmul
+from ..._ops.memory._kept import kept
 from ..._ops.memory.copying import contiguous
 from ..._ops.memory.creation import zeros
 from ..._ops.memory.from_data import made
@@ -31,7 +31,7 @@ from ..._ops.reduce.softmax import softmax
 from ..._ops.shape import views
 from ..._ops.shape.join import cat, repeat, repeat_interleave
 from ..._tape.moving import beside
-from ..._tape.ways import in_arrays, is_known, ways
+from ..._tape.ways import in_arrays, is_known
 from ..._tensor import Tensor
 from . import host_attention
 from .fused_attention import are_beside, attention, filled_rows, fits, without_empty_rows
@@ -68,7 +68,7 @@ def scaled_dot_product_attention(
     refuse_tracked(scale)
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
-        return attention(query, key, value, attn_mask, is_causal, factor)
+        return attention(query, key, value, attn_mask, is_causal, factor, dropout_p)
     if attn_mask is not None and attn_mask._ms_dtype is not query._ms_dtype and attn_mask._ms_dtype not in (bool_, float32):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -86,24 +86,10 @@ def scaled_dot_product_attention(
     return found
 
 
-_kept: dict[tuple[int, int, Any], Any] = {}
-
-
-def _kept_past(queries: int, keys: int, like: Any) -> Any:
-    found = _kept.get((queries, keys, like.device))
-    if found is None:
-        found = beside(made(np.tril(np.ones((queries, keys), bool))), like)
-        if not modes.inference:  # a tensor made in inference mode could not be saved for backward later
-            if len(_kept) >= 16:
-                _kept.clear()
-            _kept[queries, keys, like.device] = found
-    return found
-
-
-@ways(at=2, device=_kept_past)
 def _causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
     """Return a lower triangular bool mask of shape (queries, keys), on the device of ``like``."""
-    return beside(made(np.tril(np.ones((queries, keys), bool))), like)
+    mask: Tensor = kept(like, ("past", queries, keys), lambda: beside(made(np.tril(np.ones((queries, keys), bool))), like))
+    return mask
 
 
 def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:

@@ -1,6 +1,7 @@
 """Attention by a device's fused kernel."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..._core.dtype import bool_
 from ..._core.tensor_base import array_of, recording, strides_of
 from ..._ops.elementwise.compare import logical_and, logical_not, logical_or, ne, where
 from ..._ops.elementwise.elementwise import mul
+from ..._ops.layers.dropout import dropout_bits
 from ..._ops.layers.padding import constant_pad_nd
 from ..._ops.memory.copying import contiguous
 from ..._ops.memory.from_data import made
@@ -20,16 +22,22 @@ from ..._tape.apply import apply
 from ..._tape.derived import derived_from
 from ..._tape.moving import beside
 from ..._tape.ways import fused, is_known
+from ..._tape.whole import has_kernel
 from ..._tensor import Tensor
 
 _attention = kernel("attention")
 _WIDEST, _STEP = 512, 16  # head sizes of Ascend's kernel: multiples of 16 up to 512
 _BATCHES, _HEADS = 2048, 256
+LARGE = 1 << 24
+"""Elements of a mask, copied for each head, above which heads and batches change places instead."""
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float) -> bool:
-    """Return whether the device's kernel supports this call: it limits sizes, and accepts no dropout and no mask that requires grad."""
-    if dropout_p > 0 or not fused("attention", query._ms_dtype, query, key, value, mask):
+    """Return whether the device's kernel supports this call: it limits sizes, takes no mask that requires grad, and the bits of a dropout
+    in whole bytes for each query."""
+    if not fused("attention", query._ms_dtype, query, key, value, mask):
+        return False
+    if dropout_p > 0 and (not dropout_p < 1 or key._ms_shape[-2] % 8 or not has_kernel("attention", query)):
         return False
     q, k = query._ms_shape, key._ms_shape
     if len(q) not in (3, 4) or len(k) != len(q) or value._ms_shape[:-1] != k[:-1] or 0 in q or 0 in k or value._ms_shape[-1] == 0:
@@ -50,29 +58,37 @@ def broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     return all(n in (1, full) for n, full in zip(shape[::-1], wide[::-1]))
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float) -> Tensor:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float, dropout_p: float) -> Tensor:
     """Compute attention on (B, N, L, E) or (B, L, E), as ``scaled_dot_product_attention``; a row with every key masked gives zeros."""
     single = len(query._ms_shape) == 3
     if single:
         query, key, value = (views.unsqueeze(item, 1) for item in (query, key, value))
-    found = attention_with_sums(query, key, value, mask, causal, scale, single)[0]
+    found = attention_with_sums(query, key, value, mask, causal, scale, dropout_p, single)[0]
     return views.squeeze(found, 1) if single else found
 
 
 def attention_with_sums(
-    query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float, single: bool = False
-) -> list[Any]:
+    query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float, dropout_p: float = 0.0, single: bool = False
+) -> list[Any]:  # fmt: skip
     """Return the attention of (B, N, L, E), and each row's maximum score and sum of exponentials, repeated 8 times, in float32.
 
     ``single``: there is one head, and a 3-d mask is (B, L, S).
     """
-    filled = given = None
-    if mask is not None:
-        wide = (*query._ms_shape[:3], key._ms_shape[2])
-        filled, given = derived_from(mask, (wide, single), lambda: _given_mask(mask.detach(), wide, single))
+    filled = given = bits = None
+    wide, groups = (*query._ms_shape[:3], key._ms_shape[2]), key._ms_shape[1]
     width = value._ms_shape[3]
-    beside = not single and width == query._ms_shape[3] and are_beside(query)  # torch's fused kernel then lays its result out so
+    beside = not single and width == query._ms_shape[3] and are_beside(query)
     layout = "BSND" if beside and are_beside(key) else "BNSD"
+    shared = ""
+    if mask is not None:
+        shared = "" if single else _shared(mask, wide, groups, layout)
+        filled, given = derived_from(mask, (wide, single, shared, groups), lambda: _given_mask(mask.detach(), wide, single, shared, groups))
+    if dropout_p > 0:
+        bits = dropout_bits(query, wide, dropout_p)
+    if shared:
+        layout = "BNSD"
+        query, key, value = (_regrouped(item, groups, shared) for item in (query, key, value))
+        bits = None if bits is None else _regrouped(bits, groups, shared)
     if layout == "BSND":
         query, key, value = (views.transpose(item, 1, 2) for item in (query, key, value))
         filled = None if filled is None else views.transpose(filled, 1, 2)
@@ -80,14 +96,49 @@ def attention_with_sums(
         query, scale = mul(query, scale), 1.0  # the kernel adds such a mask before it scales
     whole = -(-max(width, query._ms_shape[3]) // _STEP) * _STEP
     query, key, value = (item if item._ms_shape[3] == whole else _widened(item, whole) for item in (query, key, value))
-    found, top, total = apply(_attention, query._ms_dtype, (query, key, value, given), (float(scale), causal, layout))
+    args = (float(scale), causal, layout, 1.0 - dropout_p)
+    parts = apply(_attention, query._ms_dtype, (query, key, value, given, bits), args)
+    found, top, total = (_as_before(part, wide, groups, shared) for part in parts) if shared else parts
     if width != whole:
         found = contiguous(views.narrow(found, 3, 0, width))
     if filled is not None:
         found = where(filled, found, 0.0)
-    if beside:
-        found = views.transpose(found if layout == "BSND" else contiguous(views.transpose(found, 1, 2)), 1, 2)
-    return [found, top, total]
+    turned = found if layout == "BSND" else views.transpose(found, 1, 2)
+    if beside and dropout_p == 0:  # torch's fused kernel then lays its result out as the query
+        return [views.transpose(contiguous(turned), 1, 2), top, total]
+    return [contiguous(views.transpose(turned, 1, 2) if layout == "BSND" else found), top, total]
+
+
+def _shared(mask: Tensor, wide: tuple[int, ...], groups: int, layout: str) -> str:
+    """Return the dimensions that heads are counted with so that a mask that is added needs no copy for each head: the kernel expands it
+    over batches, but not over heads. "batch": groups of heads are batches, besides those that there are. "heads": groups are the batches,
+    and batches count as heads. "": the mask is boolean, has heads or is small."""
+    own = (1,) * (4 - len(mask._ms_shape)) + mask._ms_shape
+    (batch, heads, *_), each = wide, wide[1] // groups
+    if mask._ms_dtype is bool_ or own[1] != 1 or heads == 1:
+        return ""
+    large = math.prod(wide[1:]) * own[0] > LARGE
+    if own[0] == 1 and batch * groups <= _BATCHES and (large or layout == "BNSD"):
+        return "batch"
+    return "heads" if own[0] > 1 and large and batch * each <= _HEADS else ""
+
+
+def _regrouped(item: Any, groups: int, shared: str) -> Any:
+    """Return (B, N, …) with the dimensions that ``_shared`` names: (B * groups, N / groups, …) or (groups, B * N / groups, …)."""
+    batch, heads, *rest = item._ms_shape
+    if shared == "batch":
+        return views.reshape(item, (batch * groups, heads // groups, *rest))
+    apart = views.reshape(item, (batch, groups, heads // groups, *rest))
+    return views.reshape(views.transpose(apart, 0, 1), (groups, batch * (heads // groups), *rest))
+
+
+def _as_before(item: Any, wide: tuple[int, ...], groups: int, shared: str) -> Any:
+    """Return a result of regrouped heads as (B, N, …)."""
+    batch, heads, *_ = wide
+    rest = item._ms_shape[2:]
+    if shared == "batch":
+        return views.reshape(item, (batch, heads, *rest))
+    return views.reshape(views.transpose(views.reshape(item, (groups, batch, heads // groups, *rest)), 0, 1), (batch, heads, *rest))
 
 
 def are_beside(heads: Tensor) -> bool:
@@ -101,7 +152,7 @@ def _widened(item: Tensor, width: int) -> Any:
     return constant_pad_nd(item, (0, width - item._ms_shape[3]))
 
 
-def _given_mask(mask: Any, wide: tuple[int, ...], single: bool) -> tuple[Any, Any]:
+def _given_mask(mask: Any, wide: tuple[int, ...], single: bool, shared: str, groups: int) -> tuple[Any, Any]:
     """Return, as (B, N, L, 1), which rows have an unmasked key (None if all are known to have one), and the mask in the form that the
     kernel takes: a boolean one is inverted, and the other rows are unmasked, because they are set to 0 later."""
     if single and len(mask._ms_shape) == 3:
@@ -115,10 +166,12 @@ def _given_mask(mask: Any, wide: tuple[int, ...], single: bool) -> tuple[Any, An
         shape = wide[2:] if rank <= 2 else (wide[0], 1 if rank == 4 and mask._ms_shape[1] == 1 else wide[1], *wide[2:])
     else:
         given = mask if filled is None else where(filled, mask, 0.0)
-        shape = (wide[0] if rank == 4 else 1, *wide[1:])
+        each = wide[1] // groups
+        shape = (wide[0] if rank == 4 else 1, each if shared else wide[1], *wide[2:])
     if filled is not None:
         filled = views.reshape(filled, (*[1] * (4 - rank), *filled._ms_shape))
-    return filled, given if given._ms_shape == shape else contiguous(views.expand(given, shape))
+    given = given if given._ms_shape == shape else contiguous(views.expand(given, shape))
+    return filled, views.reshape(given, (1, -1, *wide[2:])) if shared == "heads" else given
 
 
 def filled_rows(mask: Any) -> Tensor | None:
