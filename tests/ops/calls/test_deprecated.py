@@ -73,7 +73,8 @@ def test_asking_for_all(both: Callable[..., Any]) -> None:
     f"{start}{name}{form}" for name in ("addmm", "addbmm", "baddbmm", "addmv", "addr")
     for start, form in (("m.", "(2, a, b)"), ("m.", "_(2, a, b)"), ("m.", "(2, 3, a, b)"), ("m.", "_(2, 3, a, b)"), ("torch.", "(2, m, 3, a, b)"),
                         ("torch.", "(2, m, a, b)"))
-] + ["m.addcmul_(2, a, b)", "m.addcdiv_(2, a, b)", "torch.addcmul(m, 2, a, b)", "torch.addcdiv(m, 2, a, b)", "torch.add(m, 2, a)"])  # fmt: skip
+] + ["m.addcmul_(2, a, b)", "m.addcdiv_(2, a, b)", "torch.addcmul(m, 2, a, b)", "torch.addcdiv(m, 2, a, b)", "torch.add(m, 2, a)",
+     "m.add_(2, a)", "m.sub_(2, a)"])  # fmt: skip
 def test_texts_of_older_orders_of_arguments(call):
     shapes = {"addbmm": ((2, 2), (2, 2, 2), (2, 2, 2)), "baddbmm": ((2, 2, 2),) * 3, "addmv": ((2,), (2, 2), (2,)), "addr": ((2, 2), (2,), (2,))}
     own = shapes.get(call.split(".")[1].split("(")[0].rstrip("_"), ((2, 2),) * 3)
