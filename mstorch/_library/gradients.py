@@ -13,27 +13,20 @@ from .._core.tensor_base import TensorBase
 from .._ops.memory import creation
 from .._tensor import Tensor
 from ..autograd.backward import grad as gradients_of
-from ..autograd.grad_mode import enable_grad, is_grad_enabled
+from ..autograd.grad_mode import enable_grad
 
 
 def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
     """Return the gradients of ``function(*inputs)`` for the tensor inputs, given the result's gradient; None for inputs that ``mask``
-    excludes and for others. Autograd tracks them if it tracks an operand."""
+    excludes and for others."""
     wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
     if any(wanted) and (state.maps or state.levels):
         return _within_transforms(function, grad, inputs, wanted)
-    tracked = is_grad_enabled() and any(isinstance(x, TensorBase) and x.requires_grad for x in (grad, *inputs))
     with enable_grad():
-        leaves = [_leaf(x, tracked) if want else x for x, want in zip(inputs, wanted)]
+        leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
         result = function(*leaves)
-        reached = [leaf for leaf, want in zip(leaves, wanted) if want]
-        found = iter(gradients_of(result, reached, grad, create_graph=tracked) if reached else ())
+        found = iter(gradients_of(result, [leaf for leaf, want in zip(leaves, wanted) if want], grad) if any(wanted) else ())
     return tuple(next(found) if want else None for want in wanted)
-
-
-def _leaf(tensor: Tensor, tracked: bool) -> Tensor:
-    """Return an alias that requires grad; if ``tracked``, gradients flow on from it to the tensor."""
-    return tensor.view_as(tensor) if tracked and tensor.requires_grad else tensor.detach().requires_grad_()
 
 
 def _within_transforms(function: Callable[..., Any], grad: Tensor, inputs: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:

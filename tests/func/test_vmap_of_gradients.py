@@ -86,44 +86,6 @@ def test_backward_operators_in_transforms(both, name):
         both(slope)
 
 
-def _image(x):
-    return x.expand(4, 2, 3).sum(-1).view(1, 2, 2, 2)  # of (2, 3)
-
-
-LAYERS = {
-    "tanh": lambda aten, g, x: aten.tanh_backward(g, x), "sigmoid": lambda aten, g, x: aten.sigmoid_backward(g, x),
-    "softmax": lambda aten, g, x: aten._softmax_backward_data(g, x, 1, x.dtype), "threshold": lambda aten, g, x: aten.threshold_backward(g, x, 0.3),
-    "log_softmax": lambda aten, g, x: aten._log_softmax_backward_data(g, x, 1, x.dtype),
-    "embedding": lambda aten, g, x: aten.embedding_dense_backward(g, (x[:, 0] > 0.5).long(), 3, -1, False),
-    "average": lambda aten, g, x: aten.avg_pool2d_backward(g.view(1, 1, 2, 3), x.expand(2, 2, 3).reshape(1, 1, 4, 3)[..., :3], [3, 1], [1, 1], [0, 0], False, True, None),
-    "upsampled": lambda aten, g, x: aten.upsample_nearest2d_backward(g.expand(2, 2, 3).reshape(1, 1, 2, 6), [2, 6], [1, 1, 1, 3], None, None),
-    "convolution": lambda aten, g, x: aten.convolution_backward(
-        _image(g), _image(x), x.view(2, 3, 1, 1)[:, :2], None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, False])[:2],
-    "slice": lambda aten, g, x: aten.slice_backward(g[:1], [2, 3], 0, 0, 1, 1), "select": lambda aten, g, x: aten.select_backward(g[0], [2, 3], 0, 1),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("operands", ["leaves", "results", "first", "second", "neither", "without gradients", "one"])
-@pytest.mark.parametrize("name", sorted({*SLOPES, *LAYERS} - NOT_TWICE))
-def test_backward_operators_are_tracked(both, name, operands):
-    """A gradient that no element changes is zeros in torch, where autograd tracks nothing here."""
-    if operands == "second" and name in ("threshold", "average"):
-        pytest.skip("the second operand only selects elements")
-
-    def body(torch):
-        g = torch.tensor([[0.3, 0.7, 0.2], [0.1, 0.6, 0.4]], requires_grad=operands not in ("second", "neither"))
-        x = torch.tensor([[0.2, 0.9, 0.4], [0.6, 0.3, 0.8]], requires_grad=operands not in ("first", "neither"))
-        first, second = (g * 2, x * 2) if operands == "results" else (x, x) if operands == "one" else (g, x)
-        with torch.set_grad_enabled(operands != "without gradients"):
-            found = ({**SLOPES, **LAYERS}[name])(torch.ops.aten, first, second)
-        found = found if isinstance(found, tuple) else (found,)
-        if any(each.requires_grad for each in found):
-            sum((each**2).sum() for each in found).backward()
-        return [each.requires_grad for each in found], [each.detach() for each in found], [torch.zeros(2, 3) if t.grad is None else t.grad for t in (g, x)]
-
-    both(body, strides=False)
-
-
 DRAWS = {
     "randn": lambda torch, x: torch.randn(3, out=torch.empty(3)), "rand": lambda torch, x: torch.rand(3, out=torch.empty(3)),
     "randint": lambda torch, x: torch.randint(3, (3,), out=torch.empty(3, dtype=torch.int64)),
