@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import deprecated
+
 from ._functorch.vmap import vmap as _of_func
 from ._hook import missing as _missing
 from ._tensor import Tensor
@@ -13,6 +15,7 @@ in_dims_t = int | tuple[Any, ...]
 out_dims_t = int | tuple[int, ...]
 
 
+@deprecated("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", category=FutureWarning)
 def vmap(func: Callable[..., Any], in_dims: in_dims_t = 0, out_dims: out_dims_t = 0) -> Callable[..., Any]:
     """Return a function that applies ``func`` to each slice of its arguments."""
     return _vmap(func, in_dims, out_dims)

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
+from typing_extensions import deprecated
+
 from . import ops as _ops
 from ._core.dtype import dtype
 from ._core.schemas import Schema, parse
@@ -177,6 +179,11 @@ def register_fake(
     return func
 
 
+@deprecated(
+    "`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that instead; we will remove "
+    "`torch.library.impl_abstract` in a future version of PyTorch.",
+    category=FutureWarning,
+)
 def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
     """Register a fake function; deprecated name of ``register_fake``."""
     return register_fake(qualname, func)

@@ -60,7 +60,7 @@ autograd.SavedTensor autograd._functions.Resize _masked_softmax _amp_foreach_non
 _scaled_mm fx._symbolic_trace._Patcher _utils_internal Tensor._cdata _dynamo.explain _dynamo.utils.counters _dynamo.testing.CompileCounter
 distributed.Reducer utils._contextlib jit._state._enabled distributed.autograd.context distributed.rpc.RRef package.sys_importer
 distributed.checkpoint.utils.CheckpointException distributed.fsdp._common_utils.clean_tensor_name optim.lbfgs._cubic_interpolate
-_jit_internal.boolean_dispatched _C._is_tracing _C.ScriptObject
+_jit_internal.boolean_dispatched _C._is_tracing _C.ScriptObject _functorch.config fx.experimental._config
 """.split()
 
 

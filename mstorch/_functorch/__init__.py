@@ -2,4 +2,4 @@
 from .._hook import missing as _missing
 
 # ``torch.func`` takes ``vmap`` from here, and the other modules take ``torch.func``.
-__getattr__ = _missing(__name__, ("apis", "autograd_function", "deprecated", "eager_transforms", "make_functional", "vmap"))
+__getattr__ = _missing(__name__, ("apis", "autograd_function", "config", "deprecated", "eager_transforms", "make_functional", "vmap"))

@@ -7,6 +7,7 @@ from typing import Any
 from .._core.dtype import bool_
 from .._core.overriding import for_maps
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn
 from .._ops.memory.from_data import tensor
 from ..overrides import handle_torch_function, has_torch_function_unary
 
@@ -94,6 +95,10 @@ def _check_not_implemented(cond: int, message: Message = None) -> None:
 
 def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
     """Raise RuntimeError unless the number is a valid length, at most ``max``."""
+    warn(
+        "_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious.     Use _check(i >= 0) instead.",
+        FutureWarning,
+    )
     _check_with(RuntimeError, bool(i >= 0), message)
     if max is not None:
         _check_with(RuntimeError, bool(i <= max), message)

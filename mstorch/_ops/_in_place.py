@@ -116,8 +116,11 @@ def in_place_form(
     ``uniform``: a single value is written, so the tensor may be expanded. ``recorded``: whether autograd tracks the write.
     """
     run = getattr(function, "outside_autocast", function)
+    older = getattr(run, "in_place", None)
 
     def method(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
+        if older is not None and len(args) > 1:
+            (input, *args), kwargs = older(name, (input, *args), kwargs)
         if not uniform and input._ms_stride is not None:
             _check_target(input, run, args, kwargs)
         check_writable(input, uniform)
@@ -128,13 +131,7 @@ def in_place_form(
         with grad_set_to(False):
             return method(input, *args, **kwargs)
 
-    older = getattr(run, "in_place", None)
-
-    def reordered(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
-        first, named = older(name, (input, *args), kwargs)
-        return method(*first, **named)
-
-    made = unrecorded if not recorded else method if older is None or name in ("add_", "sub_") else reordered
+    made = method if recorded else unrecorded
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__module__ = function.__module__
     made.__doc__ = f"In-place version of ``{function.__name__}``."

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from typing_extensions import deprecated
+
 from .._core import cuda_names
 from .._core.device import device
 from .._leaving import END, Undo, undoing
@@ -110,6 +112,11 @@ def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
     return False
 
 
+@deprecated(
+    "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
+    "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+    category=FutureWarning,
+)
 @undoing
 def sdp_kernel(
     undo: Undo, enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True

@@ -1,6 +1,7 @@
 """torch.fx._symbolic_trace: the graph of a module or function, recorded by running it on proxies."""
 from __future__ import annotations
 
+import builtins
 import functools as functools
 import inspect
 import math
@@ -42,7 +43,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
     """Make calls of a function in the calling module be recorded instead of traced into; also a decorator."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
@@ -247,15 +248,14 @@ def _autowrap_check(patcher: Patches, frame_dict: dict[str, Any], function_ids: 
     if patcher.visit_once(frame_dict):
         for name, value in list(frame_dict.items()):
             if not name.startswith("_") and callable(value) and id(value) in function_ids:
-                patcher.item(frame_dict, name, wrapped(value))
+                patcher.patch(frame_dict, name, wrapped(value))
 
 
 def _patch_wrapped_functions(patcher: Patches) -> None:
-    """Make the functions registered by ``wrap`` be recorded."""
+    """Make the functions registered by ``wrap`` be recorded. Raise KeyError for a name that its module lacks."""
     for (_, name), space in _wrapped_names.items():
-        found = space.get(name, getattr(__builtins__, name, None) if not isinstance(__builtins__, dict) else __builtins__.get(name))
-        if found is not None:
-            patcher.item(space, name, wrapped(found))
+        found = getattr(builtins, name) if name not in space and hasattr(builtins, name) else space[name]
+        patcher.patch(space, name, wrapped(found))
 
 
 above.tracer = Tracer

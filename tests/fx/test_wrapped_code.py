@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import operator
 import os
 import pickle
@@ -17,6 +18,7 @@ from tests import warm
 from tests.against_torch import both
 
 MODULE = """
+import functools
 import math
 from math import sqrt
 wrap("len")
@@ -25,6 +27,31 @@ wrap("sqrt")
 @wrap
 def shifted(x, by=1):
     return x + by
+
+@wrap
+@functools.lru_cache
+def kept(x):
+    return x - 1
+
+def doubled(function):
+    @functools.wraps(function)
+    def inner(x):
+        return function(x) * 2
+    return inner
+
+@wrap
+@doubled
+def more(x):
+    return x + 3
+
+@doubled
+@wrap
+def inside(x):
+    return x + 4
+
+class Decorated(torch.nn.Module):
+    def forward(self, x):
+        return kept(x) + more(x) + inside(x)
 
 class Net(torch.nn.Module):
     def forward(self, x):
@@ -49,18 +76,23 @@ WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_code_and_values(way: str) -> None:
-    def body(torch: Any) -> Any:
-        import importlib
+def _module(torch: Any) -> Any:
+    """Return a module that has the code of ``MODULE``."""
+    importlib.import_module(f"{torch.__name__}.fx")
+    made = types.ModuleType("wrapped_in_a_test")
+    made.__dict__.update(torch=torch, wrap=torch.fx.wrap)
+    sys.modules[made.__name__] = made
+    exec(compile(MODULE, made.__name__, "exec"), made.__dict__)
+    return made
 
-        importlib.import_module(f"{torch.__name__}.fx")
-        made = types.ModuleType("wrapped_in_a_test")
-        made.__dict__.update(torch=torch, wrap=torch.fx.wrap)
-        sys.modules[made.__name__] = made
+
+@pytest.mark.parametrize("net", ["Net", "Decorated"])
+@pytest.mark.parametrize("way", WAYS)
+def test_code_and_values(way: str, net: str) -> None:
+    def body(torch: Any) -> Any:
+        made = _module(torch)
         try:
-            exec(compile(MODULE, made.__name__, "exec"), made.__dict__)
-            graph = WAYS[way](torch, torch.fx.symbolic_trace(made.Net()), made)
+            graph = WAYS[way](torch, torch.fx.symbolic_trace(getattr(made, net)()), made)
             shown = [(node.name, node.op, node.meta.get("is_wrapped")) for node in graph.graph.nodes]
             return graph.code, shown, graph(torch.ones(4))
         finally:
@@ -73,13 +105,27 @@ def test_wrap_is_told_where_it_may_stand() -> None:
     both(lambda torch: torch.fx.wrap("len"), message="wrap must be called at the top level of a module")
 
 
+@pytest.mark.parametrize("given", ["kept", "sqrt", "object()", "functools.partial(kept)", "3", "'absent'"])
+def test_what_can_be_wrapped(given: str) -> None:
+    def body(torch: Any) -> Any:
+        made = _module(torch)
+        try:
+            exec(compile(f"result = wrap({given})", "wrapped_in_a_test", "exec"), made.__dict__)
+            return str(made.result).split(" at ")[0], torch.fx.symbolic_trace(lambda x: x + 1).code
+        finally:
+            registered = torch.fx._symbolic_trace
+            registered = getattr(registered, "_wrapped_fns_to_patch", None) or registered._wrapped_names
+            for key in [key for key, space in registered.items() if space is made.__dict__]:
+                del registered[key]
+
+    both(body)
+
+
 @pytest.mark.parametrize("name", ["input", "len", "x"])
 def test_inputs_keep_the_names_that_callers_give(name: str) -> None:
     """In the code, an input with the name of a built-in gets another name."""
 
     def body(torch: Any) -> Any:
-        import importlib
-
         importlib.import_module(f"{torch.__name__}.fx")
         graph = torch.fx.symbolic_trace(eval(f"lambda {name}, id=2: {name} * id"))
         layers = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import types
 
 import pytest
 
@@ -61,6 +62,24 @@ def test_settings_have_other_values_for_a_while():
         return seen, decorated(), config.freezing
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["_inductor.config", "_dynamo.config", "_functorch.config", "fx.experimental._config"])
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
+def test_options_have_the_values_of_torch(name):
+    """mstorch has some of torch's options, with the values that torch has before a program sets them."""
+    theirs, ours = (importlib.import_module(f"{home}.{name}") for home in ("torch", "mstorch"))
+    listed = {key: value for key, value in vars(ours).items() if key[0] != "_" and not callable(value) and key not in ("annotations", "compile_threads")}
+    known = vars(theirs)["_config"]  # without options of older versions
+    for option, value in listed.items():
+        if isinstance(value, types.SimpleNamespace):
+            assert {key: getattr(getattr(theirs, option), key) for key in vars(value)} == vars(value)
+        elif option in known:
+            assert getattr(theirs, option) == value, option
+    assert len(set(listed) & set(known)) > 7
+    with ours.patch(**dict.fromkeys(listed, 7)):
+        assert all(getattr(ours, option) == 7 for option in listed)
+    assert all(getattr(ours, option) == value for option, value in listed.items())
 
 
 def test_where_a_gradient_arrives():

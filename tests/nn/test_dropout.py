@@ -48,3 +48,27 @@ def test_attention(both):
         return layer(t.randn(3, 5, 8)), t.rand(2)
 
     both(body, atol=1e-5)
+
+
+CALLS = {
+    "layer": lambda t, x, p: t.nn.Dropout(p)(x), "in evaluation": lambda t, x, p: t.nn.Dropout(p).eval()(x), "operator": lambda t, x, p: t.dropout(x, p, True),
+    "by name": lambda t, x, p: t.nn.functional.dropout(input=x, p=p, training=True), "with its mask": lambda t, x, p: t.native_dropout(x, p, True)[0],
+    "with a mask of ones": lambda t, x, p: t.native_dropout(x, p, False)[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("p", [0.0, 0, 0.3, 1.0, 1])
+@pytest.mark.parametrize("jagged", [True, False], ids=["jagged", "strided"])
+@pytest.mark.parametrize("call", CALLS)
+def test_how_many_random_numbers_are_drawn(both, call, jagged, p):
+    def body(t):
+        values = t.tensor([[1.0, -2.0], [float("inf"), float("nan")], [3.0, 4.0]], requires_grad=True)
+        x = t.nested.nested_tensor_from_jagged(values, t.tensor([0, 1, 3])) if jagged else values
+        t.manual_seed(3)
+        found = CALLS[call](t, x, p)
+        following = t.rand(2)
+        found = found.values() if jagged else found
+        found.nan_to_num(0, 0, 0).sum().backward()
+        return found.detach(), values.grad, following
+
+    both(body)

@@ -86,3 +86,16 @@ def test_a_state_that_says_nothing(both: Any) -> None:
         return layer.extra, layer[0].weight.shape, list(layer.state_dict())
 
     both(body)
+
+
+@pytest.mark.parametrize("value", ["lambda: 0", "print", "3", "[]", "torch.ones(1)", "'x'", "int", "torch.nn.Linear", "torch.nn.functional.relu", "layer.forward"])
+@pytest.mark.parametrize("call", [
+    "torch.nn.Sequential(layer).__setattr__('0', value)", "layer.__setattr__('weight', value)", "layer.register_parameter('a', value)",
+    "layer.register_buffer('b', value)", "layer.register_module('c', value)", "layer.register_buffer(value, None)",
+])  # fmt: skip
+def test_what_is_named_in_an_error(both: Any, call: str, value: str) -> None:
+    def body(torch: Any) -> Any:
+        layer = torch.nn.Linear(1, 1)
+        eval(call, {"torch": torch, "layer": layer, "value": eval(value, {"torch": torch, "layer": layer})})
+
+    both(body)

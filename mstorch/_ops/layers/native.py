@@ -139,11 +139,12 @@ def native_dropout(input: TensorBase, p: float, train: bool | None) -> tuple[Any
     shape, kind = input._ms_shape, input._ms_dtype
     if not input.numel():
         return kept_order(mul(input, 1), input), kept_order(empty(shape, dtype=bool_, device=input.device), input)
-    if train is False or p == 0:
+    if train is False:
         return mul(input, 1), ones(shape, dtype=bool_, device=input.device)
-    if p == 1:
-        return mul(input, 0), zeros(shape, dtype=bool_, device=input.device)
-    mask = kept_order(dropout(ones(shape, dtype=kind, device=input.device), p, True) != 0, input)
+    sure = p in (0, 1)  # random numbers are drawn nevertheless, as in torch
+    mask = kept_order(dropout(ones(shape, dtype=kind, device=input.device), 0.5 if sure else p, True) != 0, input)
+    if sure:
+        return mul(input, 1 - p), full(shape, p == 0, dtype=bool_, device=input.device)
     return in_order_of(mul(mul(input, mask.to(kind)), 1 / (1 - p)), input, mask), mask
 
 

@@ -11,6 +11,8 @@ import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from typing_extensions import deprecated
+
 import mstorch as torch
 
 from ..._hook import missing as _missing
@@ -224,6 +226,9 @@ def load(
         _collectives.barrier(process_group)
 
 
+@deprecated(
+    "`save_state_dict` is deprecated and will be removed in future versions.Please use `save` instead.", category=FutureWarning
+)
 def save_state_dict(
     state_dict: dict[str, Any], storage_writer: Any, process_group: ProcessGroup | None = None, coordinator_rank: int = 0,
     no_dist: bool = False, planner: Any = None
@@ -232,6 +237,9 @@ def save_state_dict(
     return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
 
 
+@deprecated(
+    "`load_state_dict` is deprecated and will be removed in future versions. Please use `load` instead.", category=FutureWarning
+)
 def load_state_dict(
     state_dict: dict[str, Any], storage_reader: Any, process_group: ProcessGroup | None = None, coordinator_rank: int = 0,
     no_dist: bool = False, planner: Any = None

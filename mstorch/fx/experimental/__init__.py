@@ -2,4 +2,4 @@
 
 from ..._hook import missing as _missing
 
-__getattr__ = _missing(__name__, ("proxy_tensor", "symbolic_shapes"))  # torch's import binds these, too
+__getattr__ = _missing(__name__, ("_config", "proxy_tensor", "symbolic_shapes"))  # torch's import binds these, too

@@ -16,6 +16,7 @@ from ..._core.nested_parts import is_nested
 from ..._core.overriding import public_name
 from ..._core.tensor_base import TensorBase
 from ..._ops._dispatch import wrap_dim
+from ..._ops.layers.native import native_dropout
 from ..._ops.memory import creation
 from ..._tensor import Tensor
 from ...nn import functional as F
@@ -411,6 +412,17 @@ def convolution(public: Function, input: Any, *args: Any, **named: Any) -> Any:
     """Apply a convolution to all components, along dimensions other than the ragged one."""
     needs_plain(input, "convolution_default", "input")
     return like(input, public(input._values, *args, **named))
+
+
+@form("dropout")
+def dropout(
+    public: Function, input: Any, p: float = 0.5, train: bool = True, inplace: bool = False, *, training: bool | None = None
+) -> Tensor:
+    """Apply dropout to all components. Probabilities of 0 and 1 also draw random numbers."""
+    trained = train if training is None else training
+    if trained and not inplace and p in (0, 1):
+        return like(input, native_dropout(input._values, p, True)[0])
+    return input.pointwise(public, "dropout", (input, p, trained, *((True,) if inplace else ())), {})
 
 
 @form("scaled_dot_product_attention")

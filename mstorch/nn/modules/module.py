@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from ..._backend.cell import init_cell, is_raw
 from ..._core.no_memory import lacks_memory, no_memory
+from ..._core.settings import typename
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
@@ -164,7 +165,7 @@ class Module(ModuleParts):
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, TensorBase):
             raise TypeError(
-                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         for hook in _global_buffer_registration_hooks.values():
             given = hook(self, name, tensor)
@@ -184,7 +185,7 @@ class Module(ModuleParts):
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
@@ -199,9 +200,9 @@ class Module(ModuleParts):
     def add_module(self, name: str, module: Module | None) -> None:
         """Register a child module; it is then available as an attribute."""
         if module is not None and not isinstance(module, Cell):
-            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         if not isinstance(name, str):
-            raise TypeError(f"module name should be a string. Got {_type_name(name)}")
+            raise TypeError(f"module name should be a string. Got {typename(name)}")
         if self._mstorch_taken(name) and name not in self._modules:
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
@@ -247,7 +248,7 @@ class Module(ModuleParts):
         if parameters is not None and name in parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
             return
@@ -264,7 +265,7 @@ class Module(ModuleParts):
             return
         if modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
             modules[name] = value
             return
         buffers = members.get("_buffers")
@@ -281,7 +282,7 @@ class Module(ModuleParts):
             return
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, TensorBase):
-                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+                raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
             for hook in _global_buffer_registration_hooks.values():
                 given = hook(self, name, value)
                 value = value if given is None else given
@@ -477,15 +478,6 @@ class Module(ModuleParts):
         return self is other
 
 
-def _type_name(value: Tensor | float) -> str:
-    names = {"mstorch._tensor": "torch"}
-    kind = type(value)
-    module = names.get(kind.__module__, kind.__module__).replace("mstorch.", "torch.")
-    if module == "torch" and kind.__name__ == "Tensor":
-        return "torch.FloatTensor"
-    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
-
-
 def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:
     """Call a subclass's ``register_buffer``, which may not accept ``persistent``."""
     known = inspect.signature(module.register_buffer).parameters
@@ -502,7 +494,7 @@ def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:
 
 def _check_name(what: str, name: str) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"{what} name should be a string. Got {_type_name(name)}")
+        raise TypeError(f"{what} name should be a string. Got {typename(name)}")
     if "." in name:
         raise KeyError(f'{what} name can\'t contain "."')
     if name == "":

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, overload
 
+from typing_extensions import deprecated
+
 from ... import init
 from ..._core.above import above
 from ..._core.device import device
@@ -26,6 +28,7 @@ _run, _step = for_maps(rnn.run), for_maps(rnn.step)
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+@deprecated("`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead", category=FutureWarning)
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """Return ``tensor`` permuted along a dimension."""
     return tensor.index_select(dim, permutation)
@@ -195,8 +198,8 @@ class RNNBase(Module):
         if permutation is None:
             return hx
         if isinstance(hx, tuple):
-            return tuple(apply_permutation(part, permutation) for part in hx)
-        return apply_permutation(hx, permutation)
+            return tuple(part.index_select(1, permutation) for part in hx)
+        return hx.index_select(1, permutation)
 
     def _weights(self) -> list[tuple[Any, ...]]:
         found, given = [], iter(self._flat_weights)

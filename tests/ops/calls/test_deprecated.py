@@ -1,6 +1,7 @@
 """Warnings compared with torch: their texts, how often they come, and the user's line."""
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -73,7 +74,8 @@ def test_asking_for_all(both: Callable[..., Any]) -> None:
     f"{start}{name}{form}" for name in ("addmm", "addbmm", "baddbmm", "addmv", "addr")
     for start, form in (("m.", "(2, a, b)"), ("m.", "_(2, a, b)"), ("m.", "(2, 3, a, b)"), ("m.", "_(2, 3, a, b)"), ("torch.", "(2, m, 3, a, b)"),
                         ("torch.", "(2, m, a, b)"))
-] + ["m.addcmul_(2, a, b)", "m.addcdiv_(2, a, b)", "torch.addcmul(m, 2, a, b)", "torch.addcdiv(m, 2, a, b)", "torch.add(m, 2, a)"])  # fmt: skip
+] + ["m.addcmul_(2, a, b)", "m.addcdiv_(2, a, b)", "torch.addcmul(m, 2, a, b)", "torch.addcdiv(m, 2, a, b)", "torch.add(m, 2, a)",
+     "m.add_(2, a)", "m.sub_(2, a)"])  # fmt: skip
 def test_texts_of_older_orders_of_arguments(call):
     shapes = {"addbmm": ((2, 2), (2, 2, 2), (2, 2, 2)), "baddbmm": ((2, 2, 2),) * 3, "addmv": ((2,), (2, 2), (2,)), "addr": ((2, 2), (2,), (2,))}
     own = shapes.get(call.split(".")[1].split("(")[0].rstrip("_"), ((2, 2),) * 3)
@@ -90,3 +92,30 @@ def test_texts_of_older_orders_of_arguments(call):
             torch.set_warn_always(before)
         texts.append((found.tolist(), [str(w.message).split(" (Triggered")[0] for w in caught]))
     assert texts[0] == texts[1]
+
+
+OLD_NAMES = {
+    "sdp_kernel": lambda t: t.backends.cuda.sdp_kernel().__class__.__mro__[-1], "_check_is_size": lambda t: t._check_is_size(3),
+    "vmap": lambda t: importlib.import_module(f"{t.__name__}._vmap_internals").vmap(lambda x: x * 2)(t.ones(2)),
+    "apply_permutation": lambda t: t.nn.modules.rnn.apply_permutation(t.arange(2.0).view(1, 2, 1), t.tensor([1, 0])),
+    "a packed sequence": lambda t: t.nn.GRU(1, 2)(t.nn.utils.rnn.pack_sequence([t.ones(1, 1), t.ones(2, 1)], enforce_sorted=False), t.zeros(1, 2, 2))[1].shape,
+    "impl_abstract": lambda t: callable(t.library.impl_abstract("absent::operator")),
+    "load_state_dict": lambda t: importlib.import_module(f"{t.__name__}.distributed.checkpoint").load_state_dict({}),
+    "save_state_dict": lambda t: importlib.import_module(f"{t.__name__}.distributed.checkpoint").save_state_dict({}),
+    "clip_grad_norm": lambda t: t.nn.utils.clip_grad_norm([t.ones(2, requires_grad=True)], 1.0),
+    "functional_call": lambda t: importlib.import_module(f"{t.__name__}.nn.utils.stateless").functional_call(t.nn.ReLU(), {}, t.ones(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_old_names_of_functions(both: Callable[..., Any], name: str) -> None:
+    def body(torch: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = OLD_NAMES[name](torch)
+            except TypeError:
+                found = "the rest is missing"
+        return found, [(w.category.__name__, str(w.message)) for w in caught]
+
+    both(body)
