@@ -133,7 +133,7 @@ def _rest(seen: set[str]) -> str:
     """Return the import of the submodules that are loaded on access, except those in ``seen``."""
     folder = ROOT / "mstorch"
     late = (
-        "_C _VF __future__ _dynamo _functorch _jit_internal _utils _utils_internal ao distributed export futures fx hub jit "
+        "_C _VF __future__ _dynamo _functorch _jit_internal _utils _utils_internal ao distributed distributions export futures fx hub jit "
         "classes library monitor onnx profiler quasirandom types"
     ).split()
     there = [name for name in late if name not in seen and ((folder / name).is_dir() or (folder / f"{name}.py").exists())]
