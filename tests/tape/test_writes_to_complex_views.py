@@ -1,8 +1,11 @@
 """In-place writes to real views of complex tensors, and the reverse, where the viewed tensor is itself a view: values and gradients."""
 from __future__ import annotations
 
+import os
+
 import pytest
 
+ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
 FIRST = {
     "none": lambda b: b, "slice": lambda b: b[1:], "step": lambda b: b[::2], "transposed": lambda b: b.t(), "row": lambda b: b[1],
     "reshaped": lambda b: b.view(-1), "last": lambda b: b[..., 1:], "diagonal": lambda b: b.diagonal(), "expanded": lambda b: b[None],
@@ -13,6 +16,8 @@ PARTS = {
     "part of view_as_real": lambda torch, b: torch.view_as_real(b)[..., 1], "conj": lambda torch, b: b.conj(),
     "imag of conj": lambda torch, b: b.conj().imag,
 }  # fmt: skip
+if ON_DEVICE:  # a device computes conjugates at once, so that no write reaches the base
+    PARTS = {name: part for name, part in PARTS.items() if "conj" not in name}
 
 
 def _written(torch, x, first, part):

@@ -61,6 +61,10 @@ def has_plain_items(key: Any) -> bool:
     return True
 
 
+def _is_number(bound: Any, number: int) -> bool:
+    return bound is None or isinstance(bound, (int, np.integer)) and bound == number
+
+
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
     """Return whether a key consists only of ellipses and slices that cover their dimensions; torch then writes to the tensor itself instead
     of a view."""
@@ -72,7 +76,7 @@ def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
             if skipped or behind < dim:
                 return False
             dim, skipped = behind, True
-        elif part.__class__ is not slice or dim >= len(shape) or part.step not in (None, 1) or part.start not in (None, 0):
+        elif part.__class__ is not slice or dim >= len(shape) or not (_is_number(part.step, 1) and _is_number(part.start, 0)):
             return False
         elif part.stop is not None and (part.stop.__class__ is not int or part.stop < shape[dim]):
             return False

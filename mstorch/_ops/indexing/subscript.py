@@ -154,7 +154,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
             current = views.unsqueeze(current, dim)
             dim += 1
         elif isinstance(item, slice):
-            if item.start is not None or item.stop is not None or item.step is not None:
+            if not is_whole(item, shape[dim : dim + 1]):
                 current = _sliced(current, dim, item)
             dim += 1
         elif isinstance(item, (int, np.integer)) or (

@@ -42,14 +42,14 @@ OF_ONE: dict[str, Any] = {
 
 @pytest.mark.parametrize("call", OF_TWO.values(), ids=OF_TWO)
 def test_functions_of_two_arrays(both: Any, call: Any) -> None:
-    both(lambda torch: call(torch, torch.from_numpy(X.copy()), torch.from_numpy(Y.copy())))
+    both(lambda torch: call(torch, torch.tensor(X), torch.tensor(Y)))
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["finite", "special"])
 @pytest.mark.parametrize("call", OF_ONE.values(), ids=OF_ONE)
 def test_functions_of_one_array(both: Any, call: Any, plain: bool) -> None:
     def body(torch: Any) -> Any:
-        x = torch.from_numpy(Y.copy() if plain else X.copy())
+        x = torch.tensor(Y if plain else X)
         x = x.nan_to_num(0.5, 0.25, -0.25) if plain else x
         x.requires_grad_()
         found = call(torch, x)

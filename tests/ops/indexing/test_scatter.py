@@ -328,8 +328,8 @@ def test_an_index_that_is_expanded_over_rows(both: Any, count: int, many: int, s
 
     def body(torch: Any) -> Any:
         kind = getattr(torch, dtype)
-        into, values = torch.from_numpy(x * 3).to(kind), torch.from_numpy(source * 3).to(kind)
-        index = torch.from_numpy(places).view(-1, *[1] * len(shape)).expand(many, *shape)
+        into, values = torch.tensor(x * 3).to(kind), torch.tensor(source * 3).to(kind)
+        index = torch.tensor(places).view(-1, *[1] * len(shape)).expand(many, *shape)
         found = [into.gather(0, index), into.scatter_add(0, index, values)]
         found += [
             into.scatter_reduce(0, index, values, how, include_self=own)

@@ -298,7 +298,7 @@ def test_reductions_of_many_short_rows(both: Any, shape: tuple[int, ...], dtype:
         kind = getattr(torch, dtype)
         found = []
         for values in (x,) if dtype in ("int64", "bool") else (x, special):
-            tensor = torch.from_numpy(values.copy())
+            tensor = torch.tensor(values)
             tensor = (tensor * 3).to(kind) if dtype == "int64" else tensor > -0.5 if dtype == "bool" else tensor.to(kind)
             for name in names:
                 for dim in dims:

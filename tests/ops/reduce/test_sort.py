@@ -347,5 +347,5 @@ def test_topk_of_long_rows(both: Any, width: int, k: int, largest: bool) -> None
     rows[2, ::3] = np.inf
     rows[3, 1::2] = -np.inf
     rows[4, 7] = np.nan
-    both(lambda torch: [torch.from_numpy(part.copy()).topk(k, largest=largest) for part in (rows[:4], rows[4:5], rows[0], rows[5:])])
-    both(lambda torch: torch.from_numpy((rows[:1] * 1000).astype(np.int64)).topk(k, largest=largest))
+    both(lambda torch: [torch.tensor(part).topk(k, largest=largest) for part in (rows[:4], rows[4:5], rows[0], rows[5:])])
+    both(lambda torch: torch.tensor((rows[:1] * 1000).astype(np.int64)).topk(k, largest=largest))
