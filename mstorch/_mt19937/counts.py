@@ -64,13 +64,19 @@ def _constants(rates: Doubles) -> Iterable[list[float]]:
     return a.tolist(), b.tolist(), v_r.tolist()
 
 
-def _large_poisson(take: Callable[[], float], rate: float, a: float, b: float, v_r: float) -> int:
+def _candidate(take: Callable[[], float]) -> tuple[float, float, float]:
+    """Draw u in [-0.5, 0.5), its distance to the nearer end, and v; pass over pairs with a distance of 0, which are minus infinity."""
     while True:
         u = take() - 0.5
         v = take()
         us = 0.5 - abs(u)
-        if us == 0.0:
-            continue  # the candidate is minus infinity
+        if us != 0.0:
+            return u, us, v
+
+
+def _large_poisson(take: Callable[[], float], rate: float, a: float, b: float, v_r: float) -> int:
+    while True:
+        u, us, v = _candidate(take)
         count = math.floor((2.0 * a / us + b) * u + rate + 0.43)
         if us >= 0.07 and v <= v_r:
             return count
@@ -173,11 +179,7 @@ def _binomial_rejection(
     a = -0.0873 + 0.0248 * b + 0.01 * p
     v_r = 0.92 - 4.2 / b
     while True:
-        u = take() - 0.5
-        v = take()
-        us = 0.5 - abs(u)
-        if us == 0.0:
-            continue  # the candidate is minus infinity
+        u, us, v = _candidate(take)
         k = math.floor((2.0 * a / us + b) * u + middle)
         if k < 0 or k > n:
             continue

@@ -46,19 +46,21 @@ def numpy_scatter(x: Array, source: Array, dim: int, index: Array, how: str) -> 
     if index.size:
         index, source = _lifted(index), _lifted(source)
         rows = expanded_rows(found.shape, dim, index)
-        if rows is not None and (how == "none" or source.size >= _FEWEST * len(rows)):
-            if how == "none":
-                found[rows] = source
-                return found.reshape(x.shape)
-            with quiet():
-                return np.asarray(_sums_of_rows(wide(found), wide(source), rows, False, True, x.dtype), x.dtype)
-        places = row_places(found.shape, dim, index)
-        if how == "add":
+        if rows is not None and how == "none":
+            found[rows] = source
+        elif rows is not None and source.size >= _FEWEST * len(rows):
             found = wide(found)
-            np.add.at(found.reshape(-1), places.reshape(-1), wide(source).reshape(-1))
+            with quiet():
+                add_rows(found, rows, wide(source))
         else:
-            found.reshape(-1)[places] = source
-    return np.asarray(found.reshape(x.shape), x.dtype)
+            places = row_places(found.shape, dim, index)
+            if how == "add":
+                found = wide(found)
+                np.add.at(found.reshape(-1), places.reshape(-1), wide(source).reshape(-1))
+            else:
+                found.reshape(-1)[places] = source
+    with quiet():
+        return np.asarray(found.reshape(x.shape), x.dtype)
 
 
 def numpy_put(x: Array, source: Array, index: Array, accumulate: bool) -> Array:
