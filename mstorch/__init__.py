@@ -105,9 +105,10 @@ from ._namespace.losses import (
     binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
     poisson_nll_loss, triplet_margin_loss,
 )  # fmt: skip
+from ._core.device_failures import AcceleratorError
 from ._core.no_memory import OutOfMemoryError
 from ._namespace.process import (
-    AVG, PRIVATE_OPS, SUM, AcceleratorError, AggregationType, compiled_with_cxx11_abi, from_file, get_deterministic_debug_mode,
+    AVG, PRIVATE_OPS, SUM, AggregationType, compiled_with_cxx11_abi, from_file, get_deterministic_debug_mode,
     get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,
     is_vulkan_available, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
     per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,

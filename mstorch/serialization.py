@@ -87,6 +87,7 @@ _TRUE = ("1", "y", "yes", "true")
 MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 
+@tells_no_memory
 def save(
     obj: object, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = pickle, pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False,

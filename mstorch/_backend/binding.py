@@ -107,6 +107,21 @@ def choose(wanted: int) -> None:
     _bound.index = wanted
 
 
+def _bind(number: int) -> None:
+    """Bind MindSpore to a device, which it may be bound to already because the program called MindSpore itself."""
+    try:
+        mindspore.set_device(runtime.DEVICE_TARGET, number)
+    except RuntimeError:
+        with runtime.without_deprecations():
+            bound = mindspore.get_context("device_id")
+        if bound != number:
+            raise RuntimeError(
+                f"{runtime.device_type()}:{number} was asked for, but MindSpore has already computed on {runtime.device_type()}:{bound}: "
+                f"call torch.{runtime.device_type()}.set_device({number}) before anything of MindSpore's is computed"
+            ) from None
+    runtime.heed_launch_blocking()
+
+
 def use(wanted: int | None = None) -> int:
     """Bind the process to accelerator number ``wanted``, by default to the chosen one, and return its number."""
     if wanted is not None and (wanted != _bound.index or not _bound.used):
@@ -114,7 +129,7 @@ def use(wanted: int | None = None) -> int:
     if not _bound.used:
         check(_bound.index)
         if not runtime.FAKE_DEVICE:
-            mindspore.set_device(runtime.DEVICE_TARGET, _bound.index)
+            _bind(_bound.index)
         _bound.used = True
         while _to_do:
             _to_do.popitem()[1]()

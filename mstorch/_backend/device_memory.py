@@ -17,12 +17,14 @@ from typing import Any
 
 import mindspore
 import numpy as np
+from mindspore.common.api import _pynative_executor
 
-from . import runtime
+from . import binding, runtime
 from .arrays import Array, Number
 from .geometry import contiguous_strides, flat_index
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
+from .streams import memory_info
 from .table import CHANGES, kernel
 
 Sizes = tuple[int, ...]
@@ -38,6 +40,31 @@ _join = kernel("cat")
 _reaches_base: list[bool] = []  # whether a write to a window changes its base, once tested
 
 
+_LARGE = 1 << 28  # bytes from which a new tensor is checked against the device's memory: a hundredth of it or more
+_total: list[int] = []  # bytes of the device, once asked for
+
+
+def check_room(shape: Sizes, name: str) -> bool:
+    """Raise RuntimeError if the bytes of a tensor exceed 63 bits or the device's memory. Return whether it is large, so that the call
+    should wait until it is allocated: the allocation fails within MindSpore's queue, and the error appears in a later call.
+    """
+    size = math.prod(shape) * NP_DTYPE[name].itemsize
+    if size < _LARGE:
+        return False
+    if size >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if runtime.FAKE_DEVICE or ON_CPU:
+        return False
+    if not _total:
+        _total.append(memory_info()[1])
+    if size > _total[0]:
+        kind, index = runtime.device_type(), binding.index()
+        raise RuntimeError(
+            f"Tried to allocate {size / 2**30:.2f} GiB. {kind.upper()} {index} has a total capacity of {_total[0] / 2**30:.2f} GiB"
+        )
+    return True
+
+
 def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """Return a strided view of ``base``, with offset and strides in elements. It shares the memory, or is a copy on a device without such
     views.
@@ -51,7 +78,11 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """Return a strided view that is not empty, by AsStrided. The offset counts from the base's first element, even if the base is a view.
+
+    Raise RuntimeError if a kernel could not allocate as many elements (an expanded tensor).
     """
+    if 0 in strides and math.prod(shape) >= 2**61:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # AsStrided's offset counts from the start of the memory
 
 
@@ -147,19 +178,31 @@ def full(shape: Sizes, value: Number, name: str) -> Raw:
     if ON_CPU or value.__class__ is complex:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar does not support it
     if value == 0 and str(value)[0] != "-":
-        return _allocated("Zeros", (shape, MS_DTYPE[name]), lambda: np.zeros(shape, NP_DTYPE[name]))
-    return _allocated("FillScalar", (shape, value, MS_DTYPE[name]), lambda: np.full(shape, value, NP_DTYPE[name]))
+        return _allocated("Zeros", (shape, MS_DTYPE[name]), shape, name, lambda: np.zeros(shape, NP_DTYPE[name]))
+    return _allocated("FillScalar", (shape, value, MS_DTYPE[name]), shape, name, lambda: np.full(shape, value, NP_DTYPE[name]))
 
 
 def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], Array]) -> Raw:
     """Return the range from ``start`` to ``end`` in new memory; ``host`` computes it if the stand-in device has no kernel."""
-    return _allocated("Arange", (start, end, step, MS_DTYPE[name]), host)
+    length = (max(math.ceil((end - start) / step), 0),)
+    return _allocated("Arange", (start, end, step, MS_DTYPE[name]), length, name, host)
 
 
-def _allocated(name: str, args: tuple[Any, ...], host: Callable[[], Array]) -> Raw:
+def allocated(shape: Sizes, name: str, make: Callable[[], Raw]) -> Raw:
+    """Return a new tensor of a device, made by a kernel; raise RuntimeError here, not in a later call, if there is no memory for it."""
+    large = check_room(shape, name)
+    raw = make()
+    if large:
+        _pynative_executor.sync()  # waits until MindSpore has launched the kernel, not until it is done
+    return raw
+
+
+def _allocated(name: str, args: tuple[Any, ...], shape: Sizes, kind: str, host: Callable[[], Array]) -> Raw:
     if not HAS_WINDOWS:
         return from_numpy(host())
-    return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)
+    if stand_in:
+        return stand_in[0].factory(name, args, host)
+    return allocated(shape, kind, lambda: run(name, *args))
 
 
 def _probe() -> bool:

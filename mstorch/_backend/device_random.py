@@ -9,6 +9,7 @@ from typing import Any
 import mindspore
 from mindspore import mint
 
+from .device_memory import allocated
 from .primitives import run
 from .raw import MS_DTYPE, Raw, to_numpy
 
@@ -78,11 +79,11 @@ class DeviceStream:
 
     def uniform(self, shape: tuple[int, ...], name: str) -> Raw:
         """Draw uniform numbers in [0, 1) in a floating-point dtype."""
-        return mint.rand(shape, generator=self._generator, dtype=MS_DTYPE[name])
+        return allocated(shape, name, lambda: mint.rand(shape, generator=self._generator, dtype=MS_DTYPE[name]))
 
     def normal(self, shape: tuple[int, ...], name: str) -> Raw:
         """Draw standard normal numbers in a floating-point dtype."""
-        return mint.randn(shape, generator=self._generator, dtype=MS_DTYPE[name])
+        return allocated(shape, name, lambda: mint.randn(shape, generator=self._generator, dtype=MS_DTYPE[name]))
 
     def bits(self, count: int, keep: float) -> Raw:
         """Draw bits that are 1 with probability ``keep``, eight a byte, for at least ``count`` of them."""
@@ -91,8 +92,8 @@ class DeviceStream:
 
     def integers(self, shape: tuple[int, ...], low: int, high: int, name: str) -> Raw:
         """Draw integers in [low, high)."""
-        return mint.randint(low, high, shape, generator=self._generator, dtype=MS_DTYPE[name])
+        return allocated(shape, name, lambda: mint.randint(low, high, shape, generator=self._generator, dtype=MS_DTYPE[name]))
 
     def permutation(self, n: int, name: str) -> Raw:
         """Draw a permutation of 0 to n - 1."""
-        return mint.randperm(n, generator=self._generator, dtype=MS_DTYPE[name])
+        return allocated((n,), name, lambda: mint.randperm(n, generator=self._generator, dtype=MS_DTYPE[name]))

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy
 
@@ -135,17 +136,18 @@ if "OMP_NUM_THREADS" not in os.environ:
 
 
 def _take_first_failure() -> None:
-    """Trigger the first operation of a tensor and a number, which fails on NumPy 2: MindSpore looks for NumPy 1 once.
+    """Trigger MindSpore's first look at an argument that is no tensor, which fails on NumPy 2: it looks for NumPy 1 once.
 
-    The failure is logged by C++ directly to the file descriptor of stderr.
+    The argument is one that MindSpore refuses: an operation that is launched would bind the process to its first device, before the
+    program has chosen one. The failure is logged by C++ directly to the file descriptor of stderr.
     """
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
-        with contextlib.suppress(SystemError, ImportError):
-            mindspore.Tensor([1.0]) + 1
+        with contextlib.suppress(SystemError, ImportError, TypeError):
+            mindspore.Tensor([1.0]).add("")
     finally:
         os.dup2(kept, 2)
         os.close(kept)
@@ -213,9 +215,32 @@ def device_name(index: int) -> str:
 
 
 def synchronize() -> None:
-    """Wait until the device is idle."""
+    """Wait until the device is idle; raise RuntimeError if its work failed."""
     if not FAKE_DEVICE:
         mindspore.runtime.synchronize()
+        _raise_failure(mindspore.runtime.current_stream())
+
+
+def heed_launch_blocking() -> None:
+    """Make each call wait for its kernels if the environment asks for it, so that an error is raised by the call that failed."""
+    if os.environ.get({"GPU": "CUDA_LAUNCH_BLOCKING"}.get(DEVICE_TARGET, "ASCEND_LAUNCH_BLOCKING")) == "1":
+        mindspore.runtime.launch_blocking()
+
+
+def synchronize_stream(stream: Any) -> None:
+    """Wait until a stream is idle; raise RuntimeError if its work failed."""
+    stream.synchronize()
+    if not FAKE_DEVICE:
+        _raise_failure(stream)
+
+
+def _raise_failure(stream: Any) -> None:
+    """Raise the error of a stream that failed: MindSpore's synchronization logs it and returns (2.10), an event's raises it."""
+    if DEVICE_TARGET == "CPU":
+        return
+    event = mindspore.runtime.Event()
+    event.record(stream)
+    event.synchronize()
 
 
 def empty_cache() -> None:

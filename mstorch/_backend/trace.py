@@ -204,6 +204,8 @@ class Capture(_jit.TraceJitContext):
             self.known[key] = prim_res
             self.replaced[key] = made
             return made
+        if any(key.startswith("side_effect") for key in prim.attrs):  # the recorder gives such a node no result
+            self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
         args = self._enter(name, prim_res, args)
         if any(id(raw) in self.depends for raw in instances((prim_res,), Raw)):
             if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a torch.jit trace keeps the shape of the first run, as in torch
@@ -394,6 +396,20 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
     return phase
 
 
+def _abandon(first: Raw) -> None:
+    """Forget what was recorded since ``_begin``, whose first input is ``first``.
+
+    The recorder has no function for this. It forgets everything before it refuses a graph within a graph, which the last item announces;
+    releases that don't know the item end the operations as a graph without useful outputs, which fails if one of them can't be compiled.
+    """
+    try:
+        _recorder.new_fg_node((None, _FILES, _LINES, "", True))
+    except RuntimeError:
+        return
+    except TypeError:
+        _recorder.end_graph(_FILES, _LINES, _CONFIG, first)
+
+
 def _dummy_input() -> Raw:
     """Return the dummy input of a graph that has none, because MindSpore requires an input."""
     return mindspore.Tensor(0)
@@ -429,12 +445,7 @@ def capture(
     finally:
         _jit.set_jit_context.__globals__["_jit_context"] = None
         if phase and not finished:
-            # The recorder cannot be reset: end the recorded operations as a graph without useful outputs.
-            try:
-                _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
-            except KeyboardInterrupt:
-                _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
-                raise
+            _abandon(every[0])
         tape.stop_recording()
     return (Graph(phase, len(outputs)) if finished else None), context
 
@@ -453,6 +464,6 @@ def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str
         context.reads.append(str(reason))
     finally:
         if phase:
-            _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
+            _abandon(every[0])
         _jit.set_jit_context(None)
     return context.reads

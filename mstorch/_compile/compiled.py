@@ -20,6 +20,7 @@ from .._backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
 from .._core.generator import put_states, states_of_streams
 from .._core.modes import modes
 from .._core.nested_parts import nested_in
+from .._core.no_memory import limit_reached
 from .._core.overriding import mode_is_on
 from .._core.raised import foreign
 from .._core.storage import DeviceMemory, Storage, Value
@@ -152,8 +153,10 @@ class Entry:
                 inputs[place] = tape.detached(inputs[place])
                 tape.mark_leaf(inputs[place])
             tape.start_recording()
-            raws = list(self.graph(inputs + self.natives + drawn))
-            tape.stop_recording()  # the following operations are not part of the graph
+            try:
+                raws = list(self.graph(inputs + self.natives + drawn))
+            finally:
+                tape.stop_recording()  # the following operations are not part of the graph
         with native_set_to(False):
             tensors = [*map(result_of, raws, self.plan.kept())]
         node: Any = _GraphNode(edges)
@@ -246,7 +249,13 @@ class Compiled:
             self._log(entry)
             self.entries.setdefault(key, []).insert(0, entry)
         if entry.reason is None:
-            return entry.run(arguments)
+            try:
+                return entry.run(arguments)
+            except RuntimeError as error:
+                failure = limit_reached(error)
+                if failure is None:
+                    raise
+                raise failure from None
         return self._give_up(entry.reason, args, kwargs)
 
     def _log(self, entry: Entry) -> None:
@@ -301,6 +310,9 @@ class Compiled:
         except Exception as error:  # noqa: BLE001 - whether it is the function's own error, a run without a graph tells
             modes.grad = enabled
             put_states(stream)
+            failure = limit_reached(error)
+            if failure is not None and self.fullgraph:
+                raise failure from None
             if entry.guards is None or verify.fails(self.function, form, arguments, entry.states):
                 return None
             entry.reason = _reason_of(error, self.name)

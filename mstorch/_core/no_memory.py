@@ -14,6 +14,8 @@ import numpy as np
 
 from .._backend.arrays import Array
 from .._backend.mindspore_errors import NO_MEMORY, meaning
+from .._backend.runtime import device_type
+from .device_failures import AcceleratorError, device_failure
 from .raised import foreign
 from .size import Size
 
@@ -33,7 +35,7 @@ MOST_DIMENSIONS = 32 if np.__version__.startswith("1.") else 64
 def no_memory(error: BaseException) -> RuntimeError:
     """Return torch's error for NumPy's, Python's or MindSpore's out-of-memory error."""
     if not isinstance(error, MemoryError):
-        return OutOfMemoryError(f"NPU out of memory. {error}")
+        return OutOfMemoryError(f"{device_type().upper()} out of memory. {error}")
     shape, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
     size = f" you tried to allocate {math.prod(shape) * kind.itemsize} bytes." if shape is not None and kind is not None else ""
     return RuntimeError(f"DefaultCPUAllocator: can't allocate memory:{size} Error code 12 (Cannot allocate memory)")
@@ -47,13 +49,18 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def limit_reached(error: BaseException, *given: Any) -> RuntimeError | None:
-    """Return torch's error to raise instead of one about exhausted memory, or about NumPy's maximum number of dimensions or of bytes;
-    return None for any other error.
+    """Return torch's error to raise instead of one about exhausted memory, of a device's runtime, or about NumPy's maximum number of
+    dimensions or of bytes; return None for any other error.
 
     ``given``: the arguments of the failed call. NumPy has no error class for its limits, so the arguments show whether one was exceeded.
     """
+    if error.__class__ is AcceleratorError or error.__class__ is OutOfMemoryError:
+        return error  # type: ignore[return-value]  # of a call below: no other reading of the arguments helps
     if lacks_memory(error):
         return no_memory(error)
+    failure = device_failure(error)
+    if failure is not None:
+        return failure
     if not isinstance(error, (ValueError, IndexError)) or not foreign(error):
         return None
     if _dimensions(given) < MOST_DIMENSIONS:

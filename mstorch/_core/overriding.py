@@ -418,7 +418,7 @@ def entry(
             foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
             if refused is None and foreign is None:
                 raise
-            raise foreign or refused from None  # one of the two is not None
+            raise foreign or refused from (error if refused is None else None)  # one of the two is not None
 
     known = _as_torchs_kind(entered, function, module, name)
     return known

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .._backend import runtime
 from .._backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not_for, telling
 from .._backend.float8 import STORED
+from .._backend.mindspore_errors import checks_arguments
 from .._backend.raw import Raw
 from .call_forms import refusal, refusal_below, with_numbers
 from .dtype import PYTHON_TYPES
@@ -78,6 +80,8 @@ def from_below(spoken: str, args: tuple[Any, ...], named: dict[str, Any], error:
     if isinstance(error, TypeError) and (kind := next((item._ms_dtype for item in args if _of_codes(item)), None)) is not None:
         last = spoken.rpartition(".")[2]
         return not_for(_float8_words().get(last, last), kind.name)
+    if runtime.DEVICE_TARGET != "CPU" and not checks_arguments(error):
+        return None  # the runtime of a device raised it: it is about a kernel, memory or a message, of this call or of an earlier one
     given = (*args, *named.values())
     if not in_a_library(error) and not (isinstance(error, (IndexError, ValueError)) and any(map(_holds_tensors, given))):
         return None

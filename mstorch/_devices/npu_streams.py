@@ -6,6 +6,7 @@ from typing import Any
 from .._backend import runtime, streams
 from .._core.device import current, index_of
 from .._core.device import device as Device
+from .._core.no_memory import tells_no_memory
 from .._leaving import Block
 
 
@@ -36,9 +37,10 @@ class Stream(Block):
         """Return whether all work of the stream is complete."""
         return bool(self._native.query())
 
+    @tells_no_memory
     def synchronize(self) -> None:
-        """Wait until all work of the stream is complete."""
-        self._native.synchronize()
+        """Wait until all work of the stream is complete; raise its error if it failed."""
+        runtime.synchronize_stream(self._native)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event (by default a new one) in the stream, and return it."""
@@ -96,8 +98,9 @@ class Event:
         """Return whether the event has completed; True if it was not recorded."""
         return not self._recorded or bool(self._native.query())
 
+    @tells_no_memory
     def synchronize(self) -> None:
-        """Wait until the event has completed."""
+        """Wait until the event has completed; raise the error of the work before it if that failed."""
         if self._recorded:
             self._native.synchronize()
 

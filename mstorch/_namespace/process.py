@@ -22,10 +22,6 @@ from .._tensor import Tensor
 _state: dict[str, Any] = {"interop": None}
 
 
-class AcceleratorError(RuntimeError):
-    """Raised for an error of an accelerator."""
-
-
 class AggregationType(enum.Enum):
     """Aggregation of values logged under one name: SUM or AVG."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from .._backend import binding, runtime, streams
 from .._core import device as devices
 from .._core.device import device as _device
+from .._core.no_memory import tells_no_memory
 from .._devices import npu_streams as _faces
 from .._hook import missing as _missing
 
@@ -53,6 +54,7 @@ def set_device_index(device: int | str | _device, /) -> None:
     binding.choose(chosen)
 
 
+@tells_no_memory
 def synchronize(device: int | str | _device | None = None, /) -> None:
     """Wait until the accelerator is idle; raise RuntimeError if there is none."""
     _require()

@@ -11,6 +11,7 @@ from .._core.device import device as _device
 from .._core.device import index_of as _index_of
 from .._core.generator import device_generator, seed_devices
 from .._core.no_memory import OutOfMemoryError as OutOfMemoryError
+from .._core.no_memory import tells_no_memory
 from .._devices import no_cuda as _no_cuda
 from .._devices.as_npu import AsNpu as _AsNpu
 from .._devices.faces import NoSwitch as _NoSwitch
@@ -68,6 +69,7 @@ def get_device_name(device: int | str | _device | None = None) -> str:
     return runtime.device_name(_index_of(device))
 
 
+@tells_no_memory
 def synchronize(device: int | str | _device | None = None) -> None:
     """Wait until the GPU has completed all work."""
     _require()

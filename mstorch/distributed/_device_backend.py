@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._backend import runtime
+from .._backend import binding, runtime
 from .._core.device import current
 from .._hook import not_yet
 from .._tensor import Tensor
@@ -103,6 +103,7 @@ def meet_devices(everyone: ProcessGroup) -> None:
     """Connect the devices of all ranks, if they are not connected yet; every rank has to call this."""
     if everyone.size() == 1 or _met:
         return
+    binding.use()  # afterwards MindSpore refuses to choose a device
     store, key = everyone.get_group_store(), f"hccl address {len(_meetings)}"
     if everyone.rank() == 0:
         store.set(key, collectives.free_address())

@@ -8,6 +8,7 @@ from .._backend import binding, runtime
 from .._backend import streams as _native
 from .._core.device import device as _device
 from .._core.device import index_of as _index_of
+from .._core.no_memory import tells_no_memory
 from .._core.warned import warn_once
 from . import amp, memory, random
 from .absent import MADE as _ABSENT
@@ -99,6 +100,7 @@ def get_device_name(device: int | str | _device | None = None) -> str:
     return runtime.device_name(_index_of(device))
 
 
+@tells_no_memory
 def synchronize(device: int | str | _device | None = None) -> None:
     """Wait until the device has completed all work."""
     require()

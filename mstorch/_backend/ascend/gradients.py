@@ -99,8 +99,8 @@ def _nll_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, total: Raw, ig
 
 
 def _cross_entropy_parts(x: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
-    found = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)
-    return found[0], found[1]
+    loss, logs = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)[:2]
+    return loss if reduction == "none" else run("Reshape", loss, ()), logs  # MindSpore infers the shape (1,)
 
 
 def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> Raw:

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindspore import ops
+
 from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw
+from ..tape import tracing
 from ._primitives import enter, enter_all, of_vectors, run
 
 Sizes = tuple[int, ...]
@@ -94,7 +97,8 @@ def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> R
 
 
 def _cross_entropy(x: Raw, target: Raw) -> Raw:
-    return run("CrossEntropyLoss", x, run("Cast", target, INT64), None, "mean", -100, 0.0, 0.0, False)[0]
+    loss = run("CrossEntropyLoss", x, run("Cast", target, INT64), None, "mean", -100, 0.0, 0.0, False)[0]
+    return run("Reshape", loss, ())  # MindSpore infers the shape (1,)
 
 
 def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
@@ -114,6 +118,13 @@ def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
 
 
 def _embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
+    if tracing() is not None and not by_frequency:
+        # MindSpore gives Embedding a side effect on its table, with which it can't be part of a graph
+        rows = run("Gather", table, index, 0)
+        if padding < 0:
+            return rows
+        padded = run("Reshape", run("Equal", index, constant(padding, index)), (*index.shape, 1))
+        return run("Select", run("BroadcastTo", padded, at=(tuple(rows.shape),)), ops.stop_gradient(rows), rows)
     return run("Embedding", index, table, padding if padding >= 0 else None, None, 2.0, by_frequency)
 
 

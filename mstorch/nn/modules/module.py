@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import Self
 
 from ..._backend.cell import init_cell, is_raw
-from ..._core.no_memory import lacks_memory, no_memory
+from ..._core.no_memory import limit_reached
 from ..._core.settings import typename
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
@@ -150,9 +150,10 @@ class Module(ModuleParts):
         try:
             return self.forward(*args, **kwargs)
         except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
+            told = limit_reached(error)
+            if told is None:
                 raise
-            raise no_memory(error) from None
+            raise told from None
 
     # Registration
 

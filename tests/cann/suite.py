@@ -1,0 +1,29 @@
+"""A plugin for pytest: the tensors of the project's tests are made on MindSpore's Ascend plugin, with CANN emulated below it.
+
+    python -m tests.cann python -m pytest -p tests.cann.suite tests/core
+
+What tests/conftest.py leaves out or expects on a device holds here too. EMULATED_SUITE_FAILURES names a file that gets a line for each failure.
+"""
+from __future__ import annotations
+
+import os
+
+import mstorch
+from mstorch._backend import runtime
+
+assert mstorch.npu.is_available() and runtime.DEVICE_TARGET == "Ascend", "no emulated CANN: python -m tests.cann starts a program on it"
+os.environ["MSTORCH_FAKE_DEVICE"] = "rehearsal"  # read by tests/conftest.py, after mstorch has been imported without it
+
+
+def pytest_collection_finish() -> None:
+    """Let processes that tests start find the plugin."""
+    os.environ.pop("MSTORCH_FAKE_DEVICE", None)
+
+
+def pytest_runtest_logreport(report) -> None:
+    """Write a failure's first words into a file."""
+    path = os.environ.get("EMULATED_SUITE_FAILURES")
+    if report.failed and path:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        with open(path, "a") as file:
+            file.write(f"{report.nodeid} [{report.when}] {str(crash.message if crash else report.longrepr)[:400]!r}\n")
