@@ -23,7 +23,7 @@ from . import binding, runtime
 from .arrays import Array, Number
 from .geometry import contiguous_strides, flat_index
 from .primitives import run
-from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
+from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
 from .streams import memory_info
 from .table import CHANGES, kernel
 
@@ -166,6 +166,12 @@ def released(raw: Raw) -> Raw:
     return raw
 
 
+def loses_digits(value: Number, name: str) -> bool:
+    """Return whether a number for a tensor in double precision would be rounded: MindSpore passes Python's floats to kernels in single
+    precision. A 0-d tensor keeps it."""
+    return name == "float64" and value.__class__ is float and float(np.float32(value)) != value and value == value
+
+
 def zeros(shape: Sizes, name: str) -> Raw:
     """Return zeros in new memory."""
     return full(shape, 0, name)
@@ -179,6 +185,8 @@ def full(shape: Sizes, value: Number, name: str) -> Raw:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar does not support it
     if value == 0 and str(value)[0] != "-":
         return _allocated("Zeros", (shape, MS_DTYPE[name]), shape, name, lambda: np.zeros(shape, NP_DTYPE[name]))
+    if loses_digits(value, name):
+        return _allocated("FillTensor", (shape, scalar(value, name), MS_DTYPE[name]), shape, name, lambda: np.full(shape, value, NP_DTYPE[name]))
     return _allocated("FillScalar", (shape, value, MS_DTYPE[name]), shape, name, lambda: np.full(shape, value, NP_DTYPE[name]))
 
 
@@ -251,6 +259,28 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
     return sum((length - 1) * step for length, step in zip(shape, strides))
 
 
+def _repeats(shape: Sizes, strides: Sizes) -> bool:
+    """Return whether several elements of a strided view share memory, which MindSpore refuses to write to."""
+    reach = 0
+    for step, length in sorted((step, length) for step, length in zip(strides, shape) if length > 1):
+        if step <= reach:
+            return True
+        reach += (length - 1) * step
+    return False
+
+
+def _last_of_repeated(new: Raw, shape: Sizes, strides: Sizes) -> tuple[Raw, Sizes]:
+    """Return what remains in an expanded view after its elements have been written in order: the last along each expanded dimension."""
+    for dim, (length, step) in enumerate(zip(shape, strides)):
+        if step == 0 and length > 1:
+            new = run("SliceExt", new, dim, length - 1, length, 1)
+    return new, _not_expanded(shape, strides)
+
+
+def _not_expanded(shape: Sizes, strides: Sizes) -> Sizes:
+    return tuple([1 if step == 0 else length for length, step in zip(shape, strides)])
+
+
 def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     """Write ``new``, which has the base's dtype and the view's shape, to a strided view of the base; return the base, or its replacement.
     """
@@ -259,6 +289,8 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     new = _without_overlap(new, base, shape, strides, offset)
     if stand_in:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
+    if 0 in strides and HAS_WINDOWS:
+        new, shape = _last_of_repeated(new, shape, strides)
     whole = not offset and new.size == base.size and strides == contiguous_strides(shape)
     if whole and runtime.DEVICE_TARGET == "CPU":
         base.asnumpy()[...] = new.asnumpy()
@@ -266,7 +298,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     if not HAS_WINDOWS:
         name = NAME_OF[base.dtype]
         return _reshape[name](_clone[name](new), tuple(base.shape)) if whole else _scatter[name](base, _places(shape, strides, offset), new)
-    if whole or writes_reach_base():
+    if whole or writes_reach_base() and not _repeats(shape, strides):
         run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
         return base
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
@@ -280,9 +312,13 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
     name = "InplaceZero" if value == 0 else "InplaceFillScalar"
     if stand_in:
         return stand_in[0].write(name, base, shape, strides, offset, value)
-    if HAS_WINDOWS and writes_reach_base():
+    shape = _not_expanded(shape, strides)
+    if HAS_WINDOWS and writes_reach_base() and not _repeats(shape, strides):
         shown = primitive_window(base, shape, strides, offset)
-        run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
+        if loses_digits(value, NAME_OF[base.dtype]):
+            run("InplaceFillTensor", shown, scalar(value, "float64"))
+        else:
+            run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
         return base
     new = from_numpy(np.full(shape, value, NP_DTYPE[NAME_OF[base.dtype]]))
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
@@ -295,7 +331,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
     args = tuple(_without_overlap(arg, base, shape, strides, offset) for arg in args)
     if stand_in:
         return stand_in[0].change(base, shape, strides, offset, op, args)
-    if writes_reach_base():
+    if writes_reach_base() and not _repeats(shape, strides):
         CHANGES[op](primitive_window(base, shape, strides, offset), *args)
         return base
     copy = _clone[NAME_OF[base.dtype]](primitive_window(base, shape, strides, offset))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ..device_memory import zeros
+from ..device_memory import loses_digits, zeros
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw
@@ -110,7 +110,24 @@ def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, igno
 def _elu_grad(g: Raw, x: Raw, alpha: float, scale: float, inner: float) -> Raw:
     """Return the gradient of Elu, or of Selu and Celu, which are Elu with scaled input and scaled result."""
     g = g if scale == 1 else run("Mul", g, constant(scale, g))
+    if loses_digits(float(alpha * inner), NAME_OF[g.dtype]):
+        scaled = x if inner == 1 else run("Mul", x, constant(inner, x))
+        below = run("Mul", run("Mul", g, constant(float(alpha * inner), g)), run("Exp", run("Minimum", scaled, constant(0.0, x))))
+        return run("Select", run("Greater", x, constant(0.0, x)), g, below)
     return run("EluGradExt", g, x if inner == 1 else run("Mul", x, constant(inner, x)), float(alpha * inner), False)
+
+
+def _leaky_relu_grad(g: Raw, x: Raw, slope: float) -> Raw:
+    if loses_digits(float(slope), NAME_OF[g.dtype]):
+        return run("Select", run("Greater", x, constant(0.0, x)), g, run("Mul", g, constant(float(slope), g)))
+    return run("LeakyReLUGradExt", g, x, float(slope), False)
+
+
+def _softplus_grad(g: Raw, x: Raw, beta: float, bound: float) -> Raw:
+    if not loses_digits(beta, NAME_OF[g.dtype]) and not loses_digits(bound, NAME_OF[g.dtype]):
+        return run("SoftplusGradExt", g, x, beta, bound)
+    steep = run("Mul", x, constant(beta, x))
+    return run("Select", run("Greater", steep, constant(bound, x)), g, run("Mul", g, run("Sigmoid", steep)))
 
 
 def _prelu_grad(g: Raw, x: Raw, weight: Raw) -> tuple[Raw, Raw]:
@@ -125,8 +142,8 @@ _ROWS: dict[str, Function | str] = {
     "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
     "tanh_grad": lambda g, y: run("TanhGrad", y, g), "layer_norm_parts": _layer_norm_parts, "layer_norm_grad": _layer_norm_grad,
     "group_norm_parts": _group_norm_parts, "group_norm_grad": _group_norm_grad,
-    "leaky_relu_grad": lambda g, x, slope: run("LeakyReLUGradExt", g, x, float(slope), False), "elu_grad": _elu_grad,
-    "softplus_grad": lambda g, x, beta, bound: run("SoftplusGradExt", g, x, beta, bound),
+    "leaky_relu_grad": _leaky_relu_grad, "elu_grad": _elu_grad,
+    "softplus_grad": _softplus_grad,
     "mish_grad": lambda g, x: run("MishGradExt", g, x) if x.size else g, "hardsigmoid_grad": "HSigmoidGrad",
     "logsigmoid_grad": lambda g, x: run("LogSigmoidGrad", g, x, x),  # CANN's kernel does not read the buffer of the forward pass
     "glu": lambda x, dim: run("GLU", x, at=(dim,)), "glu_grad": lambda g, x, dim: run("GluGrad", g, x, at=(dim,)),

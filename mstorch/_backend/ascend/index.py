@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from ..constants import table_cast, table_of
+from ..device_memory import loses_digits
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..kernels.padding import _positions
@@ -129,7 +130,10 @@ def _index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) ->
 
 
 def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
-    return run("ConstantPadND", x, tuple(pads), value)
+    if not loses_digits(value, NAME_OF[x.dtype]):
+        return run("ConstantPadND", x, tuple(pads), value)
+    inside = run("ConstantPadND", run("OnesLike", x), tuple(pads), 0.0)
+    return run("Select", run("Cast", inside, MS_DTYPE["bool"]), run("ConstantPadND", x, tuple(pads), 0.0), constant(value, x))
 
 
 def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:

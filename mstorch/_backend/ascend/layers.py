@@ -5,9 +5,10 @@ from typing import Any
 
 from mindspore import ops
 
+from ..device_memory import loses_digits
 from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
-from ..raw import MS_DTYPE, Raw
+from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..tape import tracing
 from ._primitives import enter, enter_all, of_vectors, run
 
@@ -72,7 +73,15 @@ def _batch_norm_parts(
     x: Raw, weight: Raw, bias: Raw, running_mean: Raw | None, running_var: Raw | None, momentum: float, eps: float
 ) -> tuple[Raw, Raw, Raw]:
     """Normalize by batch statistics, and update the running ones in place, in one kernel."""
-    found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
+    if running_mean is None or running_var is None or not loses_digits(float(momentum), NAME_OF[running_mean.dtype]):
+        found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
+        return found[0], found[1], found[2]
+    found = run("BatchNormExt", x, weight, bias, None, None, True, 0.0, eps)
+    count = x.size // x.shape[1]
+    square = run("Reciprocal", run("Mul", found[2], found[2]))  # the biased variance, and eps
+    variance = run("Mul", run("SubExt", square, constant(eps, square), 1), constant(count / max(count - 1, 1), square))
+    run("InplaceCopy", running_mean, _running_average(running_mean, found[1], float(momentum), 1.0))
+    run("InplaceCopy", running_var, _running_average(running_var, variance, float(momentum), 1.0))
     return found[0], found[1], found[2]
 
 
@@ -90,7 +99,10 @@ def _batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: floa
 
 
 def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
-    return run("AddExt", run("Mul", running, constant(1 - factor, running)), batch, factor * scale)
+    kept = run("Mul", running, constant(1 - factor, running))
+    if loses_digits(factor * scale, NAME_OF[running.dtype]):
+        return run("AddExt", kept, run("Mul", batch, constant(factor * scale, batch)), 1)
+    return run("AddExt", kept, batch, factor * scale)
 
 
 # Losses

@@ -5,9 +5,12 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from ..geometry import contiguous_strides, flat_index
 from ..host.pool import window_counts
 from ..kernels._nodes import constant
-from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import ALL, VIA_HALF
 from ._primitives import enter, enter_all, run
 
@@ -68,12 +71,47 @@ def _index_of_two(x: Raw, outer: Raw, inner: Raw, out: Sizes) -> Raw:
     return run("Reshape", found, (*x.shape[:2], *out))
 
 
+def is_dilated(dilation: Sizes) -> bool:
+    """Return whether the elements of a window lie apart, which MindSpore refuses on Ascend."""
+    return any(step != 1 for step in dilation)
+
+
+def _dilated(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
+    """Return the maximum of each dilated window and its index, from a copy of the windows as rows."""
+    sizes = tuple(x.shape[2:])
+    ends = [max((o - 1) * s + d * (k - 1) + 1 - n - p, 0) for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out)]
+    around = tuple(width for pair in reversed([*zip(padding, ends)]) for width in pair)
+    wide = run("ConstantPadND", x, around, float("-inf")) if any(around) else run("Contiguous", x)
+    steps = contiguous_strides(tuple(wide.shape))
+    spatial = steps[2:]
+    moves = (*(n * s for n, s in zip(spatial, stride)), *(n * d for n, d in zip(spatial, dilation)))
+    windows = run("AsStrided", wide, (*x.shape[:2], *out, *kernel), (*steps[:2], *moves), wide.storage_offset())
+    rows = run("Reshape", run("Contiguous", windows), (*x.shape[:2], *out, math.prod(kernel)))
+    place, largest = run("ArgMaxWithValue", rows, at=(-1, False))
+    begins, offsets = _window_indices(sizes, kernel, stride, padding, dilation, out)
+    index = run("AddExt", begins, run("Reshape", run("Gather", offsets, run("Reshape", place, (-1,)), 0), tuple(place.shape)), 1)
+    last = constant(math.prod(sizes) - 1, index)  # a window of -inf alone may name its padding
+    return largest, run("Minimum", run("Maximum", index, constant(0, index)), last)
+
+
+@lru_cache(64)
+def _window_indices(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
+    """Return the flat index of the first element of each window, and by element of a window what is added to it."""
+    steps = contiguous_strides(sizes)
+    begins = flat_index(out, tuple(n * s for n, s in zip(steps, stride)), -sum(n * p for n, p in zip(steps, padding)))
+    offsets = flat_index(kernel, tuple(n * d for n, d in zip(steps, dilation)), 0)
+    return from_numpy(begins.astype(np.int64).reshape(out)), from_numpy(offsets.astype(np.int64).reshape(-1))
+
+
 def _max_pool(x: Raw, *numbers: tuple[int, ...]) -> Raw:
-    return _max("MaxPoolWithMask", x, *numbers)[0]
+    return (_dilated(x, *numbers) if is_dilated(numbers[3]) else _max("MaxPoolWithMask", x, *numbers))[0]
 
 
 def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
-    return _max("MaxPoolWithIndices", x, *numbers)
+    if is_dilated(numbers[3]):
+        return _dilated(x, *numbers)
+    largest, index = _max("MaxPoolWithIndices", x, *numbers)
+    return largest, run("Cast", index, MS_DTYPE["int64"])  # MindSpore's are int32
 
 
 def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:

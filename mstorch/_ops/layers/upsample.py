@@ -13,7 +13,7 @@ from ..._backend.constants import kept
 from ..._backend.errors import not_for
 from ..._backend.host.resample import Passes
 from ..._backend.table import kernel
-from ..._core.dtype import by_name, dtype, float64, uint8
+from ..._core.dtype import by_name, dtype, float32, float64, uint8
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
 from ..._tape.ways import fused
@@ -176,7 +176,7 @@ def resize(
         return _resize_bytes(input, out, factors, mode, corners, antialias)
     kind = input._ms_dtype
     axes = _axes(sizes, out, factors, mode, corners, antialias, kind)
-    if not antialias and _has_kernel(input, mode):
+    if not antialias and _has_kernel(input, mode) and (mode != "nearest" or _by_sizes(axes, sizes, out)):
         return call(_upsample, (input,), mode, out, factors if factors[0] is not None else None, corners, Passes(axes))
     if mode in _NEAREST:
         for axis, (positions,) in axes:
@@ -196,6 +196,14 @@ _KERNELS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 def _has_kernel(input: TensorBase, mode: str) -> bool:
     """Return whether the device of ``input`` has a single kernel for interpolation in this mode."""
     return mode in _KERNELS and fused("upsample", input._ms_dtype, input)
+
+
+def _by_sizes(axes: list[tuple[int, tuple[Any, ...]]], sizes: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    """Return whether nearest interpolation takes the elements that the quotient of the sizes names. A device's kernel divides the sizes,
+    torch by the factor: for a factor of 1.7 seven elements become eleven, of which torch repeats others.
+    """
+    by_sizes = _axes(sizes, out, (None,) * len(out), "nearest", False, False, float32)
+    return all(np.array_equal(positions, others) for (_, (positions,)), (_, (others,)) in zip(axes, by_sizes))
 
 
 _NEAREST = ("nearest", "nearest-exact")

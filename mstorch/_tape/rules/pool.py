@@ -67,7 +67,8 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
 def _max_pool_of_raws(node: Applied, g: Raw) -> Raw:
     if 0 in node.shapes[0] or 0 in v.shape_of(g):
         return None
-    by_kernel = len(node.args[0]) < 3 or serves("max_pool_grad", node.kind.name)
+    kernel, _, _, dilation, _ = node.args
+    by_kernel = all(step == 1 for step in dilation) and (len(kernel) < 3 or serves("max_pool_grad", node.kind.name))
     return _max_pool_grad(g, node.kept(g, 0), *node.args) if by_kernel else _max_pool_on_device(node, g)
 
 
