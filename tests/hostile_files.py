@@ -222,10 +222,10 @@ def programs() -> Files:
     data = torch.load(io.BytesIO(buffer.getvalue()))
     yield "sound", buffer.getvalue()
     for way in _places(data):
-        for text in CODES:
+        for code in CODES:
             out = io.BytesIO()
-            torch.save(_with(data, way, text), out)
-            yield f"{text[:20]!r} at {way}", out.getvalue()
+            torch.save(_with(data, way, code), out)
+            yield f"{code[:20]!r} at {way}", out.getvalue()
     for target in ("aten.save.default", "aten.from_file.default", "aten.load.default", "aten.compile.default"):
         node = {"op": "call_function", "name": "late", "target": target, "args": [True, "hostile.mark"], "kwargs": {}}
         for named in ({}, {"shared": True, "size": 4}, {"weights_only": False}):

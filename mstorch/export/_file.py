@@ -180,7 +180,7 @@ def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
         raise ValueError("the file holds no program that torch.export.save of mstorch wrote")
     try:
         return _program(data, make)
-    except (KeyError, IndexError, AttributeError, TypeError, RecursionError, NotImplementedError, RuntimeError, AssertionError, SyntaxError) as error:
+    except (LookupError, AttributeError, TypeError, RuntimeError, AssertionError, SyntaxError) as error:
         raise ValueError(f"the file holds a damaged program ({type(error).__name__}: {error})") from error
 
 

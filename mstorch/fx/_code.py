@@ -191,9 +191,8 @@ class _Writer:
 
     def call(self, head: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
         """Return a call as source code."""
-        named = (
-            f"{name} = {self.text(value)}" if _is_name(name) else f"**{{{_quoted(name)}: {self.text(value)}}}" for name, value in kwargs.items()
-        )
+        texts = {name: self.text(value) for name, value in kwargs.items()}
+        named = [f"{name} = {value}" if _is_name(name) else f"**{{{_quoted(name)}: {value}}}" for name, value in texts.items()]
         return f"{head}({', '.join([*map(self.text, args), *named])})"
 
     def line(self, node: Node) -> str | None:

@@ -20,6 +20,10 @@ def _graph(build: Callable[[Any, Any], Any]) -> Any:
     return graph
 
 
+def run(graph: Any, root: Any, x: Any = None) -> Any:
+    return mstorch.fx.GraphModule(root, graph)(x)
+
+
 def _collect(*args: Any, **kwargs: Any) -> Any:
     return list(kwargs)
 
@@ -36,7 +40,6 @@ class Answers(mstorch.nn.Module):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_become_texts(name: str) -> None:
     RUN.clear()
-    run = lambda graph, root, x=None: mstorch.fx.GraphModule(root, graph)(x)  # noqa: E731
     assert run(_graph(lambda graph, x: graph.call_function(_collect, (x,), {name: 1})), mstorch.nn.Module()) == [name]
     child = run(_graph(lambda graph, x: graph.call_module(name, (x,))), Answers(name), 5) if "." not in name and name else 5
     assert child == 5
