@@ -74,6 +74,14 @@ def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
 
 def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Call a native Cell with torch tensors."""
+    try:
+        return _called(plain, cell, args, kwargs)
+    except BaseException:
+        tape.refill_dtypes()
+        raise
+
+
+def _called(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     if modes.native is not None or not modes.grad:
         with native_calls.not_recorded(cell) if modes.native is None else nullcontext():
             return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
