@@ -57,6 +57,6 @@ class _Numpy1(ModuleType):
 
 
 def read_rows() -> None:
-    """Make ``GeneratorDataset`` take rows of arrays and numbers: it asks NumPy for arrays without a copy, which NumPy 2 refuses for numbers."""
+    """Make ``GeneratorDataset`` take rows of numbers: it asks NumPy for arrays without a copy, which NumPy 2 refuses for them."""
     if not isinstance(_rows.np, _Numpy1):
         _rows.np = _Numpy1()

@@ -12,6 +12,7 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import mindspore
@@ -34,7 +35,12 @@ try:
 except ImportError:
     from mindspore.common._grad_function import _Function as _NativeFunction
 
-tracing: Callable[[], Any] = jit_context  # returns None in eager mode, the capture context under jit(capture_mode="trace")
+
+
+def tracing() -> Any:
+    """Return the capture that this thread runs (under jit(capture_mode="trace")), or None: MindSpore has one for all threads."""
+    context = jit_context()
+    return context if context is None or getattr(context, "thread", None) in (None, get_ident()) else None
 
 
 class _GradMode:

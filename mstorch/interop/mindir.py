@@ -14,7 +14,7 @@ from .._compile.functional import exchanged, stand_in
 from .._compile.guards import Guards
 from .._compile.memory import state_value
 from .._compile.trees import flatten
-from .._core.generator import put_states, states_of_streams
+from .._core.generator import streams_aside
 from .._core.tensor_base import TensorBase, value_of
 from .._serialization.atomic import replacing
 from .._tensor import from_mindspore
@@ -37,16 +37,12 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
     if not target.endswith(".mindir"):
         target += ".mindir"
     function = module._call_impl if isinstance(module, Module) else module
-    stream = states_of_streams()
-    try:
-        with no_grad(), inside:
-            graph, raws, results = _captured(function, given)
-            wanted: list[Any] = []
-            flatten(function(*given), wanted)
-            for tensor, got in zip(wanted, graph(raws)):
-                verify.same(value_of(tensor), got, "value")
-    finally:
-        put_states(stream)
+    with streams_aside(), no_grad(), inside:
+        graph, raws, _ = _captured(function, given)
+        wanted: list[Any] = []
+        flatten(function(*given), wanted)
+        for tensor, got in zip(wanted, graph(raws)):
+            verify.same(value_of(tensor), got, "value")
     with replacing(target) as file:
         file.write(graph.mindir())
     return target
