@@ -428,6 +428,7 @@ def _captured(
     every = [*inputs, *given] or [_dummy_input()]
     finished = False
     phase = ""
+    again: list[Callable[[], Any]] = []
     tape.start_recording()
     try:
         phase = _begin(context, name, every)
@@ -442,12 +443,20 @@ def _captured(
     finally:
         _jit.set_jit_context.__globals__["_jit_context"] = None
         if phase and not finished:
-            # The recorder cannot be reset: end the recorded operations as a graph without useful outputs.
+            # The recorder cannot be reset: end the recorded operations as a graph without useful outputs. It refuses parameters of one
+            # name, and would stay open then.
+            for number, raw in enumerate(context.foreign.values()):
+                if isinstance(raw, mindspore.Parameter):
+                    again.append(functools.partial(mindspore.Parameter.name.fset, raw, raw.name))
+                    mindspore.Parameter.name.fset(raw, f"{number}.{raw.name}")
             try:
                 _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
             except KeyboardInterrupt:
                 _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
                 raise
+            finally:
+                for rename in again:
+                    rename()
         tape.stop_recording()
     return (Graph(phase, len(outputs)) if finished else None), context
 

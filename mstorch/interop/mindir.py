@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend import tape, trace
-from .._backend.cell import is_raw
+from .._backend.cell import is_raw, with_plain_tensors
 from .._backend.raw import Raw
 from .._compile import verify
 from .._compile.compiled import _states, inside
@@ -49,7 +49,8 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
 
 
 def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace.Graph, list[Raw], int]:
-    states = _states(Guards(function, strict=False))
+    guards = Guards(function, strict=False)
+    states = _states(guards)
     # Plain tensors: a mindspore.Parameter would be written without its values.
     state_raws = [tape.detached(state_value(tensor)) for tensor in states]
     raws = [tape.detached(value_of(tensor)) for tensor in given]
@@ -65,7 +66,8 @@ def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace
             raise RuntimeError("export_mindir: every output must be a tensor that depends on the inputs")
         return found
 
-    graph, context = trace.capture(body, raws, "mindir")
+    with with_plain_tensors(guards.natives):
+        graph, context = trace.capture(body, raws, "mindir")
     if context.draws:
         raise RuntimeError("export_mindir: the module draws random numbers; call eval() first")
     assert graph is not None

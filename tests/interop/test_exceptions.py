@@ -1,10 +1,12 @@
 """Exceptions inside of Modules that MindSpore calls: what runs afterwards is as in an untouched process."""
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -13,6 +15,7 @@ from mindspore import amp
 from mindspore import nn as msnn
 
 import mstorch as torch
+from mstorch.interop import mindir
 
 ROOT = Path(__file__).parents[2]
 X = np.ones((1, 2, 5, 5), np.float32)
@@ -66,6 +69,51 @@ def test_hooks_of_gradients_are_refused_not_skipped(name: str) -> None:
             ms.value_and_grad(function, None, net.trainable_params())(x)
     handle.remove()
     assert ms.value_and_grad(net, None, net.trainable_params())(x)[0].shape == (1, 2)
+
+
+def test_a_native_child_of_two_names_has_one_set_of_parameters() -> None:
+    def names(torch: Any, child: Any) -> Any:
+        net = torch.nn.Module()
+        net.a = net.b = child
+        return [name for name, _ in net.named_parameters()], list(net.state_dict())
+
+    native, ours = names(torch, msnn.Dense(2, 2)), names(torch, torch.nn.Linear(2, 2))
+    assert native == ours == (["a.weight", "a.bias"], ["a.weight", "a.bias", "b.weight", "b.bias"])
+    net = torch.nn.Module()
+    net.a = net.b = msnn.Dense(2, 2)
+    assert len(net.trainable_params()) == 2
+
+
+def test_a_cell_around_a_module_loads_tensors_of_mindspore() -> None:
+    class Around(msnn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.dense = torch.nn.Linear(2, 2), msnn.Dense(2, 2)
+
+    cell = Around()
+    cell.load_state_dict({name: ms.Tensor(np.full(p.shape, 3, np.float32)) for name, p in cell.parameters_dict().items()})
+    assert cell.inner.weight.tolist() == [[3, 3], [3, 3]] and cell.inner.bias.tolist() == [3, 3] and cell.dense.bias.asnumpy().tolist() == [3, 3]
+
+
+def test_files_of_graphs_hold_the_values_of_native_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(1, 2, 5, 5)
+    net = torch.nn.Sequential(
+        msnn.Conv2d(2, 3, 3), msnn.BatchNorm2d(3), torch.nn.ReLU(), msnn.SequentialCell(msnn.Conv2d(3, 3, 3), msnn.ReLU()), torch.nn.Conv2d(3, 2, 3)
+    ).eval()  # fmt: skip
+    for parameter in net.parameters():
+        parameter.data.normal_()
+    before = list(net.state_dict())
+    path = mindir.export_mindir(net, x, path=tmp_path / "net")
+    found = ms.nn.GraphCell(ms.load(path))(x.to_mindspore()).asnumpy()
+    np.testing.assert_allclose(found, net(x).detach().numpy(), rtol=1e-4, atol=1e-4)
+    assert list(net.state_dict()) == before
+    net = torch.nn.Sequential(msnn.Conv2d(2, 3, 3), msnn.Conv2d(3, 3, 3)).eval()
+    with monkeypatch.context() as patch:  # an export that fails at its end
+        patch.setattr(mindir, "with_plain_tensors", lambda cells: contextlib.nullcontext())
+        with pytest.raises(ValueError, match="already exists"):
+            mindir.export_mindir(net, x, path=tmp_path / "failed")
+    assert not (tmp_path / "failed.mindir").exists()
+    assert Path(mindir.export_mindir(net, x, path=tmp_path / "again")).exists()
 
 
 def test_rows_of_a_dataset() -> None:
