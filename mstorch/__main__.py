@@ -89,7 +89,7 @@ def _run_script(arguments: list[str]) -> int:
     if pkgutil.get_importer(path) is not None:
         return _run_archive(arguments)
     try:
-        source: bytes | CodeType = Path(path).read_bytes()
+        source = Path(path).read_bytes()
     except OSError as error:
         print(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
         return 2
@@ -97,14 +97,15 @@ def _run_script(arguments: list[str]) -> int:
     sys.argv = arguments
     script = _new_main(path)
     script.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    code: Any = source
     if source.startswith(importlib.util.MAGIC_NUMBER) or path.endswith(".pyc"):
         script.__loader__ = importlib.machinery.SourcelessFileLoader("__main__", path)
         try:
-            source = script.__loader__.get_code("__main__")
+            code = script.__loader__.get_code("__main__")
         except (ImportError, EOFError) as error:
             print(f"{sys.executable}: can't run {path!r}: {error}", file=sys.stderr)
             return 1
-    _execute(script, source, path)
+    _execute(script, code, path)
     return 0
 
 

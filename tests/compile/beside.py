@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import warnings
-from typing import Any
 
 import mstorch as torch
 

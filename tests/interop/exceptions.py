@@ -213,7 +213,7 @@ def main(count: int, seed: int) -> int:
         print(number, way.__name__, kind.__name__, state["left"], flush=True)
         try:
             way(network(state, random), state)
-        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt too
+        except BaseException as error:
             raised += 1
             if isinstance(error, SystemExit):
                 raise
