@@ -199,6 +199,7 @@ _enter({
     f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
+from ._serialization.foreign import watch as _watch_pickles
 from ._aten import taking as _taking  # handlers of calls below autograd
 
 _find_unbuilt()
@@ -218,6 +219,7 @@ _found_later = _missing(
 # Private names that programs call as operators; torch's other private names have a function here, or are absent.
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
 _debug.ready()
+_watch_pickles()
 _finished()
 
 

@@ -1,6 +1,6 @@
 """Command line: runs a torch script on mstorch; reports unsupported names, differences from torch, and times; describes the machine.
 
-python -m mstorch script.py [args]        run a script in which `import torch` imports mstorch
+python -m mstorch script.py [args]        run a script (or app.pyz, script.pyc, a folder) in which `import torch` imports mstorch
 python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
 python -m mstorch --cuda-is-npu …         run one of these with "cuda" as an alias of the Ascend device
@@ -20,10 +20,12 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import pkgutil
 import signal
 import sys
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from mstorch import _environment, _hook
 from mstorch._backend import runtime
@@ -84,6 +86,8 @@ def _cuda_is_npu(arguments: list[str]) -> int:
 
 def _run_script(arguments: list[str]) -> int:
     path = os.path.abspath(arguments[0])
+    if pkgutil.get_importer(path) is not None:
+        return _run_archive(arguments)
     try:
         source = Path(path).read_bytes()
     except OSError as error:
@@ -93,7 +97,32 @@ def _run_script(arguments: list[str]) -> int:
     sys.argv = arguments
     script = _new_main(path)
     script.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
-    _execute(script, source, path)
+    code: Any = source
+    if source.startswith(importlib.util.MAGIC_NUMBER) or path.endswith(".pyc"):
+        script.__loader__ = importlib.machinery.SourcelessFileLoader("__main__", path)
+        try:
+            code = script.__loader__.get_code("__main__")
+        except (ImportError, EOFError) as error:
+            print(f"{sys.executable}: can't run {path!r}: {error}", file=sys.stderr)
+            return 1
+    _execute(script, code, path)
+    return 0
+
+
+def _run_archive(arguments: list[str]) -> int:
+    """Run ``__main__`` of a folder or a zip archive (``app.pyz``), whose modules can be imported, as Python does."""
+    path = os.path.abspath(arguments[0])
+    finder: Any = pkgutil.get_importer(path)
+    spec = finder.find_spec("__main__")
+    loader: Any = None if spec is None else spec.loader
+    if not hasattr(loader, "get_code"):  # zipimporter is no registered InspectLoader
+        print(f"{sys.executable}: can't find '__main__' module in {path!r}", file=sys.stderr)
+        return 1
+    sys.path[0] = path  # also under `python -P`: the program is the archive
+    sys.argv = arguments
+    module = _new_main(spec.origin)
+    module.__spec__, module.__loader__, module.__package__ = spec, loader, ""
+    _execute(module, loader.get_code("__main__"), spec.origin)
     return 0
 
 

@@ -154,4 +154,9 @@ def _get_device_module(device_type: str) -> Any:
     return module
 
 
-__getattr__ = _missing(__name__)
+_absent = _missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``torch``, which torch's module imports: pickles name memory formats by it, as ``torch.channels_last`` of ``torch._utils``."""
+    return above.torch if name == "torch" else _absent(name)

@@ -123,6 +123,11 @@ def save(
         write(target)
         target.flush()
         return
+    write_whole(path, write)
+
+
+def write_whole(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file that replaces ``path`` when it is complete. Raise RuntimeError if it cannot be written."""
     try:
         with replacing(path) as file:
             write(file)

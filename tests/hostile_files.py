@@ -1,9 +1,9 @@
 """Hostile files for every reader: none runs code, ends the process, takes over 5 seconds, or 1 GB beyond what the file holds.
 
-    python -m tests.hostile_files                # all, about 500 files: three minutes
+    python -m tests.hostile_files                # all, about 2,700 files: four minutes
     python -m tests.hostile_files --share 8      # every eighth
 
-Readers: torch.load (archives, the old format, with and without ``weights_only``, safetensors by name), torch.jit.load, distributed.checkpoint's
+Readers: torch.load (archives, the old format, with and without ``weights_only``, safetensors by name), torch.jit.load, torch.export.load, distributed.checkpoint's
 ``.metadata``, MindSpore's .ckpt, zips of torch.hub, queues of torch.multiprocessing. Each reads in a process of its own, which an audit
 watches; where pickles may run code by torch's own promise (``weights_only=False``), files are damaged ones that hold none.
 """
@@ -174,6 +174,73 @@ def queued() -> Files:
     yield "nothing", b""
 
 
+# Texts that would be code, were they pasted into the source of a graph's function.
+_CALL = "__import__('os').system('touch hostile.mark')"
+CODES = (f"x=0, y={_CALL}", f'", 1) or {_CALL} #', f"a = 0\n    {_CALL}\n    b", f"a: {_CALL}", "aten.from_file.default", "aten.save.default", "__class__", "forward")
+
+
+def _places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the ways to the texts of nested containers; a key of a dict is a text too, at the end of its way in a one-element list."""
+    if isinstance(value, str):
+        yield way
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield (*way, [key])
+            yield from _places(item, (*way, key))
+    elif isinstance(value, (list, tuple)):
+        for place, item in enumerate(value):
+            yield from _places(item, (*way, place))
+
+
+def _with(value: Any, way: tuple[Any, ...], text: str) -> Any:
+    """Return nested containers with another text at a place."""
+    if not way:
+        return text
+    step, *rest = way
+    if isinstance(step, list):
+        return {text if key == step[0] else key: item for key, item in value.items()}
+    if isinstance(value, dict):
+        return {**value, step: _with(value[step], tuple(rest), text)}
+    items = [*value[:step], _with(value[step], tuple(rest), text), *value[step + 1 :]]
+    return tuple(items) if isinstance(value, tuple) else items
+
+
+def programs() -> Files:
+    """Yield exported programs that name code, or operators of files, at every place of a text."""
+    import mstorch as torch
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)
+
+        def forward(self, x: Any, *, scale: Any) -> Any:
+            return {"out": torch.nn.functional.gelu(self.norm(self.linear(x)), approximate="tanh") * scale + torch.tensor([1.0, 2.0])}
+
+    buffer = io.BytesIO()
+    torch.export.save(torch.export.export(Net().eval(), (torch.ones(2, 2),), {"scale": torch.ones(2)}), buffer)
+    data = torch.load(io.BytesIO(buffer.getvalue()))
+    yield "sound", buffer.getvalue()
+    for way in _places(data):
+        for code in CODES:
+            out = io.BytesIO()
+            torch.save(_with(data, way, code), out)
+            yield f"{code[:20]!r} at {way}", out.getvalue()
+    for target in ("aten.save.default", "aten.from_file.default", "aten.load.default", "aten.compile.default"):
+        node = {"op": "call_function", "name": "late", "target": target, "args": [True, "hostile.mark"], "kwargs": {}}
+        for named in ({}, {"shared": True, "size": 4}, {"weights_only": False}):
+            out = io.BytesIO()
+            torch.save({**data, "nodes": [*data["nodes"][:-1], {**node, "kwargs": named}, data["nodes"][-1]]}, out)
+            yield f"{target}({', '.join(named)})", out.getvalue()
+    deep: Any = 1
+    for _ in range(900):
+        deep = [False, deep]
+    out = io.BytesIO()
+    torch.save({**data, "nodes": [{**data["nodes"][0], "args": deep}, *data["nodes"][1:]]}, out)
+    yield "deep arguments", out.getvalue()
+    yield from _damaged(buffer.getvalue(), 20)
+
+
 def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
     from mstorch import interop
 
@@ -196,8 +263,13 @@ def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
         channel._writer.send_bytes(data)
         return channel.get()
 
+    def exported(data: bytes) -> Any:
+        program = torch.export.load(io.BytesIO(data))
+        args, kwargs = program.example_inputs
+        return program.module()(*args, **kwargs)
+
     return {
-        "archives": lambda data: torch.load(io.BytesIO(data)), "legacy": lambda data: torch.load(io.BytesIO(data)),
+        "programs": exported, "archives": lambda data: torch.load(io.BytesIO(data)), "legacy": lambda data: torch.load(io.BytesIO(data)),
         "trusted": lambda data: torch.load(io.BytesIO(data), weights_only=False), "scripted": lambda data: torch.jit.load(io.BytesIO(data)),
         "metadata": checkpoint, "tensors_by_name": lambda data: torch.load(written("a.safetensors", data)),
         "checkpoints": lambda data: interop.load_mindspore_checkpoint(torch.nn.Linear(4, 3), written("a.ckpt", data)), "fetched": hub, "queued": queue,
@@ -205,14 +277,15 @@ def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
 
 
 KINDS: dict[str, Callable[[], Files]] = {
-    function.__name__: function for function in (archives, legacy, trusted, scripted, metadata, tensors_by_name, checkpoints, fetched, queued)
+    function.__name__: function for function in (archives, legacy, trusted, scripted, programs, metadata, tensors_by_name, checkpoints, fetched, queued)
 }
 _CALLS = ("subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "webbrowser.", "ftplib.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork")
 
 
 def _watch(events: list[str]) -> Callable[[str, Any], None]:
     def look(event: str, arguments: Any) -> None:
-        if event.startswith(_CALLS) or event == "import" and arguments[0] in ("antigravity", "this"):
+        # (ctypes.cdata: an address in memory, of a tensor that an exported program computes)
+        if event.startswith(_CALLS) and event != "ctypes.cdata" or event == "import" and arguments[0] in ("antigravity", "this"):
             events.append(f"{event} {str(arguments)[:100]}")
 
     return look

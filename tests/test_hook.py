@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import subprocess
 import sys
+import zipapp
 from pathlib import Path
 from types import ModuleType
 
@@ -36,6 +38,36 @@ def ran(tmp_path: Path, source: str, *arguments: str) -> subprocess.CompletedPro
     (folder / "helper.py").write_text("import torch\nvalue = torch\n")
     (folder / "script.py").write_text(source)
     return run("scripts/script.py", *arguments, cwd=tmp_path)
+
+
+MAIN = """
+import pickle, sys, torch, helper
+class A: pass
+pickle.loads(pickle.dumps(A()))
+print(torch is helper.value, torch.__file__.split("/")[-2], sys.argv[1:], __name__, __package__, __spec__ is None, __file__)
+sys.exit(3)
+"""
+
+
+def test_archives_folders_and_compiled_scripts(tmp_path):
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "helper.py").write_text("import torch\nvalue = torch\n")
+    (folder / "__main__.py").write_text(MAIN)
+    zipapp.create_archive(folder, tmp_path / "app.pyz")
+    py_compile.compile(str(folder / "__main__.py"), str(folder / "compiled.pyc"))
+    py_compile.compile(str(folder / "__main__.py"), str(folder / "compiled.bin"))
+    names = {"app.pyz": "app.pyz/__main__.py", "app": "app/__main__.py", "app/compiled.pyc": "app/compiled.pyc", "app/compiled.bin": "app/compiled.bin"}
+    for name, file in names.items():
+        found = run(name, "a", "--b", cwd=tmp_path)
+        compiled = "compiled" in name
+        wanted = f"True mstorch ['a', '--b'] __main__ {None if compiled else ''} {compiled} {tmp_path / file}"
+        assert (found.returncode, found.stdout.strip()) == (3, wanted), (name, found.stderr[-500:])
+    (tmp_path / "bad.pyc").write_bytes(b"garbage")
+    (tmp_path / "empty").mkdir()
+    for name, said in (("bad.pyc", "bad magic number"), ("empty", "can't find '__main__' module in")):
+        found = run(name, cwd=tmp_path)
+        assert found.returncode == 1 and said in found.stderr
 
 
 def test_a_script(tmp_path):

@@ -45,6 +45,7 @@ LATE = {
 # Files that import modules by names known only as they run.
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and the commands",
+    "mstorch/_compare/record.py": "torch, as what a ported script imports in the run under torch",
     "mstorch/_scan/names.py": "torch's modules as ours",
     "mstorch/_devices/check/__init__.py": "the files of the groups, in a worker alone",
     "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",

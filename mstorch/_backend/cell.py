@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mindspore import Parameter, context, nn
 
-from .._leaving import Block, values_again
+from .._leaving import END, Block, Undo, item_again, undoing, values_again
 from . import device_memory, tape
 from .geometry import contiguous_strides
 from .namesake import namesake
@@ -176,6 +176,22 @@ def tensors_of(parameter: Any) -> list[Any]:
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a Cell by MindSpore's own ``__call__``, around ``construct``."""
     return Cell.__call__(cell, *args, **kwargs)
+
+
+@undoing
+def with_plain_tensors(undo: Undo, cells: Sequence[Any]) -> None:
+    """Context manager in which these Cells and their descendants have tensors for parameters: a graph's file has the values of tensors, and
+    none of parameters, of which no two may have one name."""
+    for cell in cells:
+        for _, part in cell.cells_and_names():
+            if vars(part).get("_params"):  # not a Module, whose parameters are inputs of the capture
+                members, held = vars(part), vars(part)["_params"]
+                undo[END:] = (item_again(members, "_params"),)
+                members["_params"] = type(held)((name, value) for name, value in held.items() if value is None)
+                for name, parameter in held.items():
+                    if parameter is not None:
+                        undo[END:] = (item_again(members, name),)
+                        members[name] = tape.detached(parameter)
 
 
 def is_parameter(raw: Any) -> bool:

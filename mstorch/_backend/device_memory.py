@@ -186,7 +186,8 @@ def full(shape: Sizes, value: Number, name: str) -> Raw:
     if value == 0 and str(value)[0] != "-":
         return _allocated("Zeros", (shape, MS_DTYPE[name]), shape, name, lambda: np.zeros(shape, NP_DTYPE[name]))
     if loses_digits(value, name):
-        return _allocated("FillTensor", (shape, scalar(value, name), MS_DTYPE[name]), shape, name, lambda: np.full(shape, value, NP_DTYPE[name]))
+        filling = (shape, scalar(value, name), MS_DTYPE[name])
+        return _allocated("FillTensor", filling, shape, name, lambda: np.full(shape, value, NP_DTYPE[name]))
     return _allocated("FillScalar", (shape, value, MS_DTYPE[name]), shape, name, lambda: np.full(shape, value, NP_DTYPE[name]))
 
 

@@ -24,10 +24,11 @@ class DeviceStream:
     MindSpore's generator is created on the first draw, so that seeding does not bind the device.
     """
 
-    __slots__ = ("_made", "_start", "lock")
+    __slots__ = ("_made", "_start", "lock", "stands_for")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.stands_for: Any = None  # the Generator whose stream this one copies for a while
         self._made: mindspore.Generator | None = None
         self._start = bytes(STATE_SIZE)
 

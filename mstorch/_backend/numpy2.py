@@ -1,9 +1,11 @@
-"""bfloat16 arrays on NumPy 2, which MindSpore, built for NumPy 1, does not support."""
+"""What MindSpore, built for NumPy 1, does not do on NumPy 2: arrays of bfloat16, and rows of ``mindspore.dataset``."""
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import mindspore
+import mindspore.dataset.engine.datasets_user_defined as _rows
 import numpy as np
 from mindspore import Tensor as Raw
 
@@ -37,3 +39,24 @@ def read_bfloat16(kind: np.dtype[Any]) -> None:
         return np.asarray(_Memory(self if self.is_contiguous() else self.contiguous())).view(kind)
 
     Raw.asnumpy = asnumpy
+
+
+class _Numpy1(ModuleType):
+    """NumPy, whose ``array(…, copy=False)`` copies where it must, as NumPy 1 does."""
+
+    def __init__(self) -> None:
+        super().__init__("numpy")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def array(value: Any, *args: Any, copy: Any = True, **kwargs: Any) -> Any:
+        """Return an array."""
+        return np.array(value, *args, copy=copy or None, **kwargs)
+
+
+def read_rows() -> None:
+    """Make ``GeneratorDataset`` take rows of numbers: it asks NumPy for arrays without a copy, which NumPy 2 refuses for them."""
+    if not isinstance(_rows.np, _Numpy1):
+        _rows.np = _Numpy1()

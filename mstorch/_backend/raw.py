@@ -16,6 +16,7 @@ if runtime.NUMPY_2:
     from ml_dtypes import bfloat16 as np_bfloat16
 
     numpy2.read_bfloat16(np.dtype(np_bfloat16))
+    numpy2.read_rows()
 else:  # MindSpore's own NumPy dtype, which exists for NumPy 1 only
     from mindspore.common.np_dtype import bfloat16 as np_bfloat16
 

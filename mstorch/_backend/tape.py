@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import mindspore
@@ -33,7 +35,12 @@ try:
 except ImportError:
     from mindspore.common._grad_function import _Function as _NativeFunction
 
-tracing: Callable[[], Any] = jit_context  # returns None in eager mode, the capture context under jit(capture_mode="trace")
+
+
+def tracing() -> Any:
+    """Return the capture that this thread runs (under jit(capture_mode="trace")), or None: MindSpore has one for all threads."""
+    context = jit_context()
+    return context if context is None or getattr(context, "thread", None) in (None, get_ident()) else None
 
 
 class _GradMode:
@@ -72,6 +79,7 @@ def native_set_to(undo: Undo, enabled: bool) -> None:
 _recording = _pynative_executor._executor.grad_flag
 _set_recording = _pynative_executor._executor.set_grad_flag
 _started = [False]  # whether mstorch has turned the flag on
+_restarts = [0]  # how often it has done so
 _running = [0]  # number of running backward passes, including nested ones
 
 
@@ -83,6 +91,7 @@ def start_recording() -> None:
     if not _recording():
         _set_recording(True)
         _started[0] = True
+        _restarts[0] += 1
 
 
 def is_recording() -> bool:
@@ -107,6 +116,11 @@ def stop_recording() -> None:
         _started[0] = False
 
 
+def restarts() -> int | None:
+    """Return a number that changes if MindSpore's recording ends and mstorch begins another one; None while nothing is recorded."""
+    return _restarts[0] if _recording() else None
+
+
 class lent(Block):
     """Context manager for mstorch code that MindSpore calls. If MindSpore is recording for autograd on entry, the code in the block cannot
     stop the recording. Otherwise a recording that the block starts is stopped on exit."""
@@ -128,6 +142,67 @@ def own_dtypes(undo: Undo) -> None:
     end = functools.partial(set_type, none, False)
     undo[END:] = (end,)  # directly before the change that it undoes, so that no interrupt comes between
     set_type(none, True)
+
+
+def in_own_dtypes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function whose body is one ``with`` statement with ``own_dtypes``: ``refill_dtypes`` finds its frames."""
+    _in_own_dtypes.add(function.__code__)
+    return function
+
+
+_in_own_dtypes: set[Any] = set()
+_complex_call = getattr(getattr(mindspore.nn.Cell, "_complex_call", None), "__code__", None)
+
+
+def refill_dtypes() -> None:
+    """Make MindSpore's stack of dtypes (of ``Cell.to_float``) that of the calls that are running, after an exception.
+
+    MindSpore clears the stack after some errors and not after others, and leaves its own entries there; to take one from an empty stack
+    ends the process with a segmentation fault. So nothing is taken away here: an entry without effect covers what is left, and above it the
+    running calls get an entry each, which they will take away.
+    """
+    push = _pynative_executor._executor.set_mixed_precision_type
+    none = _native.MixedPrecisionType.NOTSET
+    kinds: list[Any] = []
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _complex_call:
+            kinds.append(frame.f_locals["self"].mixed_precision_type)
+        elif frame.f_code in _in_own_dtypes:
+            kinds.append(none)
+        frame = frame.f_back
+    push(none, True)
+    wanted = [kind for kind in reversed(kinds) if kind is not None]
+    for kind in wanted:
+        push(kind, True)
+    # A Cell of MindSpore's own that lets the exception pass leaves its entry there: the next entry from MindSpore looks after it.
+    _dirty[0] = any(kind is not none for kind in wanted)
+
+
+def settle_dtypes() -> None:
+    """Cover the entries that Cells have left on MindSpore's stack of dtypes after an exception."""
+    if _dirty[0]:
+        refill_dtypes()
+
+
+_dirty = [False]
+
+
+def give_up(cell: Any) -> None:
+    """Drop the operations that MindSpore records for a Cell whose call has raised, if the recording began with that call.
+
+    ``value_and_grad`` sets ``requires_grad`` of a Cell for the call, and keeps the old value in a variable.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "_pynative_func_grad_forward" and frame.f_locals.get("fn") is cell:
+            cell.requires_grad = frame.f_locals.get("requires_grad", cell.requires_grad)
+        frame = frame.f_back
+    if cell.is_top_cell:
+        cell.is_top_cell = False
+        if not _pynative_executor._executor.high_order():
+            forget()
+            _started[0] = False
 
 
 def auto_dtype() -> str | None:

@@ -26,6 +26,7 @@ from . import tape
 from .arrays import Array
 from .geometry import flat_index
 from .raw import Raw, from_numpy, instances
+from .table import LOCK
 
 try:
     from mindspore.graph import jit_trace as _jit
@@ -187,6 +188,10 @@ class Capture(_jit.TraceJitContext):
         self.raise_at_reads = raise_at_reads
         self.watching = True
         self.thread = threading.get_ident()
+
+    def __bool__(self) -> bool:
+        """Return whether this thread runs the capture: MindSpore's primitives report to its ``jit_context`` if that is true."""
+        return threading.get_ident() == self.thread
 
     # Methods that MindSpore calls while its ``jit_context`` is this object
 
@@ -422,8 +427,16 @@ def capture(
 
     ``inputs`` and ``given`` (the values for ``drawn``, in order) are new raw tensors without other owners. The function receives the
     capture and returns the outputs, all of which depend on inputs; the graph is None if it returns none. Raise GraphBreak for code that a
-    graph does not support, and the function's own exceptions.
+    graph does not support, and the function's own exceptions. MindSpore's recorder takes operations of any thread: others that need
+    MindSpore's kernels wait, others that compute on the host go on.
     """
+    with LOCK:
+        return _captured(function, inputs, name, given)
+
+
+def _captured(
+    function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str, given: Sequence[Raw]
+) -> tuple[Graph | None, Capture]:
     if tape.tracing() is not None:
         raise GraphBreak("a capture inside of a capture")
     context = Capture([*inputs, *given])
@@ -452,6 +465,11 @@ def capture(
 
 def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
     """Return a text for each place where a function reads values of tensors that depend on its inputs; an empty list if it reads none."""
+    with LOCK:
+        return _round_trips(function, inputs)
+
+
+def _round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
     every = fresh or [_dummy_input()]

@@ -7,6 +7,8 @@ The file is self-contained, because real torch's Python runs it too: it imports 
 from __future__ import annotations
 
 import importlib
+import importlib.abc
+import importlib.machinery
 import json
 import os
 import pickle
@@ -34,6 +36,7 @@ class Record:
         self.events: list[dict[str, Any]] = []
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []  # keeps named modules and optimizers alive, so that their ids stay unique
+        self.named: list[tuple[Any, dict[str, Any]]] = []  # running calls of modules, with their keyword arguments
         self.depth = 0
         self.calls = 0
         self.step = 0
@@ -93,7 +96,8 @@ class Record:
         self.calls += 1
         self.depth += 1
         module.__dict__.setdefault("_compare_calls", []).append(event)
-        self.watch_all(self.tensors(args), event["call"], "in")  # before the call: a module that writes into its input replaces the tensor
+        given = self.tensors(args) + self.tensors(self.keywords(module))
+        self.watch_all(given, event["call"], "in")  # before the call: a module that writes into its input replaces the tensor
 
     def after(self, module: Any, args: Any, output: Any) -> None:
         """Record the end of a module's call."""
@@ -104,12 +108,16 @@ class Record:
         event = stack.pop()
         if not stack:
             del module.__dict__["_compare_calls"]
-        given, found = self.tensors(args), self.tensors(output)
+        given, found = self.tensors(args) + self.tensors(self.keywords(module)), self.tensors(output)
         event["in"], event["out"] = self.many(given), self.many(found)
         self.events.append(event)
         if self.torch.is_grad_enabled():
             self.watch_parameters(module)
             self.watch_all(found, event["call"], "out")
+
+    def keywords(self, module: Any) -> dict[str, Any]:
+        """Return the keyword arguments of a module's running call, which torch's global hooks do not get."""
+        return self.named[-1][1] if self.named and self.named[-1][0] is module else {}
 
     def watch_all(self, values: list[Any], call: int, side: str) -> None:
         """Record the gradients of a module's inputs or outputs."""
@@ -199,11 +207,40 @@ class Record:
             return backward(tensor, *args, **kwargs)
 
         torch.Tensor.backward = noted
+        call = torch.nn.Module.__call__
+
+        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+            record.named.append((module, kwargs))
+            try:
+                return call(module, *args, **kwargs)
+            finally:
+                record.named.pop()
+
+        torch.nn.Module.__call__ = called
+
+
+class _Torch(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finder by which ``import mstorch`` imports torch: the run under torch of a script that says ``import mstorch as torch``."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        known = fullname == "mstorch" or fullname.startswith("mstorch.")
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if known else None
+
+    def create_module(self, spec: Any) -> Any:
+        module = importlib.import_module("torch" + spec.name[len("mstorch") :])
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: Any) -> None:
+        # The import system has set the other name's spec on the module.
+        module.__spec__ = module.__spec__.loader_state
 
 
 def run(out: str, options: dict[str, Any], arguments: list[str]) -> None:
     """Run a script, and write the record even if the script fails."""
     torch = importlib.import_module("torch")
+    if "mstorch" not in sys.modules:
+        sys.meta_path.insert(0, _Torch())
     seed = options["seed"]
     random.seed(seed)
     np.random.seed(seed)  # the generator that scripts use

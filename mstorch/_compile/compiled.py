@@ -17,7 +17,7 @@ from .._backend.raw import Raw
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
-from .._core.generator import put_states, states_of_streams
+from .._core.generator import put_states, states_of_streams, streams_aside
 from .._core.modes import modes
 from .._core.nested_parts import nested_in
 from .._core.no_memory import limit_reached
@@ -293,6 +293,10 @@ class Compiled:
     def _compile(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
         """Return a new entry for these arguments, with a graph or the reason why there is none. Return None if the function raises an error
         of its own."""
+        with streams_aside():
+            return self._compiled_aside(form, arguments)
+
+    def _compiled_aside(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
         graphs_read_windows()  # determined before the recorder is active
         stream = states_of_streams()
         enabled = modes.grad

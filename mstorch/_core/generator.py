@@ -14,7 +14,7 @@ from .._backend.arrays import Array, Number
 from .._backend.device_random import DeviceStream
 from .._backend.forked import forked
 from .._backend.raw import ON_CPU
-from .._leaving import END, Block, length_again
+from .._leaving import END, Block, length_again, values_again
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
@@ -22,6 +22,13 @@ from .modes import modes
 from .naming import is_torch
 from .storage import NATIVE
 from .tensor_base import TensorBase, array_of, tensor_of
+
+
+class _Aside(threading.local):
+    copies: dict[int, Any] | None = None
+
+
+_aside = _Aside()
 
 
 class Generator:
@@ -47,14 +54,19 @@ class Generator:
         """The underlying stream, reseeded if ``mindspore.set_seed`` was called since the stream's last use."""
         if self is default_generator and seeds.seed_is_new():
             _follow_mindspore()
-        return self._engine
+        return self._current()
+
+    def _current(self) -> Engine | DeviceStream:
+        """Return the stream; in ``streams_aside``, this thread's copy of it."""
+        copies = _aside.copies
+        return self._engine if copies is None else copies.get(id(self), self._engine)
 
     def manual_seed(self, seed: int) -> Generator:
         """Seed the stream with a number from -2**63 to 2**64 - 1; return the generator."""
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        with self._engine.lock:
-            self._engine.manual_seed(seed)
+        with self._current().lock:
+            self._current().manual_seed(seed)
             self._mark_seeded()
         return self
 
@@ -65,8 +77,8 @@ class Generator:
 
     def seed(self) -> int:
         """Seed the stream from the operating system; return the seed."""
-        with self._engine.lock:
-            drawn = self._engine.seed()
+        with self._current().lock:
+            drawn = self._current().seed()
             self._mark_seeded()
         return drawn
 
@@ -77,7 +89,7 @@ class Generator:
     def get_state(self) -> Any:
         """Return the state as a uint8 tensor: 5,056 bytes on the CPU, 16 on an accelerator."""
         with self.engine.lock:
-            state = self._engine.get_state()
+            state = self._current().get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
 
     def set_state(self, new_state: TensorBase) -> Generator:
@@ -86,8 +98,8 @@ class Generator:
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
         if new_state._ms_dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
-        with self._engine.lock:
-            self._engine.set_state(array_of(new_state).reshape(-1))
+        with self._current().lock:
+            self._current().set_state(array_of(new_state).reshape(-1))
             self._mark_seeded()
         return self
 
@@ -96,7 +108,7 @@ class Generator:
         copied = Generator.__new__(type(self))
         copied._device = self._device
         with self.engine.lock:
-            copied._engine = self._engine.clone()
+            copied._engine = self._current().clone()
         return copied
 
     def __repr__(self) -> str:
@@ -143,7 +155,7 @@ def _default_engine() -> Engine | DeviceStream:
     """Return the stream of the default generator, reseeded first if ``mindspore.set_seed`` was called."""
     if seeds.seed_is_new():
         _follow_mindspore()
-    return default_generator._engine
+    return default_generator._current()
 
 
 def device_generator() -> Generator:
@@ -164,6 +176,20 @@ def put_states(states: list[Any]) -> None:
     """Restore states returned by ``states_of_streams``."""
     for generator, state in zip(_default_generators(), states):
         generator.engine.set_state(state)
+
+
+class streams_aside(Block):
+    """Context manager in which this thread draws from copies of the default streams: what it draws and restores there (in a capture, which
+    runs a function several times) is no matter of other threads, which draw from the streams themselves."""
+
+    def __enter__(self) -> None:
+        copies: dict[int, Any] = {}
+        for generator in _default_generators():
+            with generator.engine.lock:
+                copies[id(generator)] = copy = generator.engine.clone()
+            copy.stands_for = generator
+        self.at_end(values_again(_aside, "copies"))
+        _aside.copies = copies
 
 
 def _default_generators() -> list[Generator]:
@@ -265,7 +291,7 @@ def engine_of(generator: Generator | None, device: device | str | int | None = N
     _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:
-        return _default_engine() if wanted is None or wanted.type == "cpu" else device_generator()._engine
+        return _default_engine() if wanted is None or wanted.type == "cpu" else device_generator().engine
     if not isinstance(generator, Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
     if wanted is not None:

@@ -23,6 +23,15 @@ _SIMPLE = frozenset((int, float, bool, complex, str, bytes, type(None)))
 _RECENT = Recent()
 
 
+def _is_accelerator(text: str) -> bool:
+    """Return whether a text names a device that torch on the CPU lacks: "npu:0", "cuda"."""
+    kind, _, index = text.partition(":")
+    return kind in _ACCELERATORS and (not index or index.isdecimal())
+
+
+_ACCELERATORS = frozenset(("npu", "cuda", "xpu", "mps", "privateuseone"))
+
+
 class NotComparable(Exception):
     """Raised for a value that cannot be passed to real torch: an object, a function, an instance of a user's tensor subclass."""
 
@@ -36,6 +45,8 @@ class Encoder:
     def encode(self, value: Any) -> Message:
         """Return the message of a value. Raise NotComparable if there is none."""
         kind = type(value)
+        if kind is str and _is_accelerator(value):
+            return {"is": "device", "name": "cpu"}
         if kind in _SIMPLE:
             return value
         if isinstance(value, TensorBase):

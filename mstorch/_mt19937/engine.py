@@ -6,6 +6,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,7 @@ class Engine:
         "_seed",
         "cached_normal",
         "lock",
+        "stands_for",
         "tables",
     )
 
@@ -104,6 +106,7 @@ class Engine:
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self.lock = threading.RLock()
+        self.stands_for: Any = None  # the Generator whose stream this one copies for a while
         with quiet():  # NumPy's own ``errstate`` may be interrupted before it restores the state
             self._bit_generator = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bit_generator)

@@ -13,6 +13,7 @@ from typing import Any
 
 from mstorch._serialization import names
 from mstorch._serialization.file_storage import StorageType
+from mstorch._serialization.foreign import refuse_foreign
 from mstorch._serialization.loaded import brief
 from mstorch._serialization.rebuild import DimRange
 from mstorch._serialization.safe_globals import (
@@ -358,7 +359,9 @@ def full_unpickler(pickle_module: Any, persistent_load: Callable[..., Any]) -> t
                     except KeyError:
                         pass
                 return names.find(module, name)
-            return super().find_class(module, name)
+            found = super().find_class(module, name)
+            refuse_foreign(found, module, name)
+            return found
 
         def persistent_load(self, pid: tuple[int | str | StorageType | None, ...]) -> Any:
             return persistent_load(pid)

@@ -124,7 +124,7 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> Array:
 
 def refuse_trained(what: str) -> None:
     """Raise RuntimeError inside a Module that MindSpore trains, because MindSpore's autograd does not support ``what``."""
-    if modes.native is not None:
+    if modes.native is not None and native_tape.is_recording():
         raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
 
 

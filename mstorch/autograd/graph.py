@@ -14,6 +14,7 @@ from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
 from .._leaving import END, Block, LastAway, each, values_set_to
 from .._tape.engine import running
+from .._tape.native import refuse_trained
 from .._tape.node import Node, dressed, edge_of, node_of
 from .._tensor import Tensor
 from ._mutation import allow_mutation_on_saved_tensors
@@ -50,6 +51,7 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Any], Any]) -> Removabl
     """Register ``hook`` to run with each gradient of ``tensor``; hooks of a leaf run before accumulation."""
     if not is_tracked(tensor):
         raise RuntimeError(_NO_GRAD)
+    refuse_trained("a module that registers hooks of tensors")
     hooks = _hooks_at(tensor)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
@@ -72,6 +74,7 @@ def register_post_accumulate_hook(tensor: Tensor, hook: Callable[[Any], None]) -
 
 def retain_grad(tensor: Any) -> None:
     """Make backward fill ``tensor.grad`` of a non-leaf."""
+    refuse_trained("a module that retains gradients of tensors")
     if state.levels:
         refuse_in_transform("retain_grad()")
     if not is_tracked(tensor):

@@ -19,6 +19,7 @@ from .._core.storage import Storage
 from .._core.tensor_base import array_of
 from .._hook import not_yet
 from . import _host_backend as host
+from ._calls import call, words
 from ._device_backend import carrier_of, check_carried, flat_of_device, is_joined
 from ._device_carrier import Alone, Begun, Carrier
 from ._mesh import Mesh
@@ -185,25 +186,29 @@ class ProcessGroup:
         """Return the backend for the tensors: ``host`` for arrays, or the group's Carrier for device tensors."""
         return host if not tensors or tensors[0]._ms_storage.__class__ is Storage else carrier_of(self)
 
-    def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
+    def _exchange(self, key: bytes, timeout: timedelta | None, told: str = "") -> host.Exchange:
         seconds = (self._timeout if timeout is None or timeout.total_seconds() < 0 else timeout).total_seconds()
         assert self._mesh is not None
-        return host.Exchange(self._mesh, self._ranks, self._me, self.group_name.encode() + key, seconds)
+        key = self.group_name.encode() + key
+        return host.Exchange(self._mesh, self._ranks, self._me, key, seconds, call(key, told))
 
     def _start(
         self, by: Alone | Carrier | ModuleType, work: Callable[[Any], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
-        timeout: timedelta | None = None,
+        timeout: timedelta | None = None, *, told: str,
     ) -> Work:  # fmt: skip
-        """Run an operation: on a device, in stream order; on the host, at once, or in the group's thread if the operation may block."""
+        """Run an operation: on a device, in stream order; on the host, at once, or in the group's thread if the operation may block.
+        ``told`` are the words of the call, which must be the same on all ranks."""
         self._sequence += 1
         if by is not host:
             return by.begin(work, list(outputs), put, not getattr(opts, "asyncOp", True))
-        exchange = self._exchange(b"/%d/" % self._sequence, getattr(opts, "timeout", timeout))
+        exchange = self._exchange(b"/%d/" % self._sequence, getattr(opts, "timeout", timeout), told)
 
         def run() -> None:
+            exchange.begin()
             work(exchange)
             for flat in put:
                 flat.put_back()
+            exchange.end()
 
         if getattr(opts, "asyncOp", True):
             return self._runner.submit(run, list(outputs))
@@ -225,7 +230,7 @@ class ProcessGroup:
             for number, flat in enumerate(flats):
                 by.all_reduce(_numbered(exchange, number), flat.flat, op)
 
-        return self._start(by, work, tensors, flats, opts, timeout)
+        return self._start(by, work, tensors, flats, opts, timeout, told=words("ALLREDUCE", tensors, op.name))
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Work:
         """Call ``allreduce`` on several tensors."""
@@ -242,7 +247,8 @@ class ProcessGroup:
             for number, flat in enumerate(flats):
                 by.broadcast(_numbered(exchange, number), flat.flat, source)
 
-        return self._start(by, work, tensors, flats if self._me != source else (), opts, timeout)
+        put = flats if self._me != source else ()
+        return self._start(by, work, tensors, put, opts, timeout, told=words("BROADCAST", tensors, f"root {source}"))
 
     def allgather(
         self, output_lists: Sequence[list[Tensor]], inputs: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None
@@ -271,7 +277,8 @@ class ProcessGroup:
             for number, (into, flat) in enumerate(zip(taken, given)):
                 by.all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
 
-        return self._start(by, work, output_lists, [flat for into in taken for flat in into], opts, timeout)
+        put = [flat for into in taken for flat in into]
+        return self._start(by, work, output_lists, put, opts, timeout, told=words("ALLGATHER", inputs))
 
     def allgather_coalesced(self, output_lists: Any, inputs: Any, opts: Any = None) -> Work:
         """Gather several tensors from all ranks; ``output_lists`` has a list for each rank."""
@@ -285,7 +292,8 @@ class ProcessGroup:
             raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
         self._check("all_gather_single", output, input)
         taken, given, by = _Flat(output), _Flat(input), self._backend_for([output])
-        return self._start(by, lambda exchange: by.all_gather_row(exchange, taken.flat, given.flat), [output], [taken], opts)
+        told = words("_ALLGATHER_BASE", [input])
+        return self._start(by, lambda exchange: by.all_gather_row(exchange, taken.flat, given.flat), [output], [taken], opts, told=told)
 
     all_gather_single = _allgather_base
 
@@ -295,7 +303,8 @@ class ProcessGroup:
         into, own = [[_Flat(tensor) for tensor in part] for part in outputs], [_Flat(tensor) for tensor in inputs]
         by = self._backend_for(inputs)
         put = [flat for part in into for flat in part]
-        return self._start(by, lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None)
+        told = words("ALLGATHER_PIECES", ())  # ranks have pieces of different sizes
+        return self._start(by, lambda exchange: by.all_gather_pieces(exchange, into, own), list(outputs), put, None, told=told)
 
     def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: ReduceOp) -> Work:
         """Reduce-scatter contiguous tensors of one dtype: fill ``outputs`` with this rank's shards."""
@@ -304,7 +313,8 @@ class ProcessGroup:
         self._check("reduce_scatter", *outputs)
         op, by = self._check_op(op, outputs[0]), self._backend_for(outputs)
         into, given = [_Flat(tensor) for tensor in outputs], [[_Flat(tensor) for tensor in part] for part in inputs]
-        return self._start(by, lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT)
+        told = words("REDUCE_SCATTER_PIECES", (), op.name)
+        return self._start(by, lambda exchange: by.reduce_scatter_pieces(exchange, into, given, op), list(outputs), into, _WAIT, told=told)
 
     def reduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
         """Reduce the root's tensor over all ranks, in place."""
@@ -314,7 +324,8 @@ class ProcessGroup:
         op = self._check_op(op, tensors[0])
         flat, by = _Flat(tensors[0], kept=self._me != root), self._backend_for(tensors)
         put = [flat] if self._me == root else []
-        return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
+        told = words("REDUCE", tensors, op.name, f"root {root}")
+        return self._start(by, lambda exchange: by.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout, told=told)
 
     def reduce_scatter(
         self, outputs: Sequence[Tensor], input_lists: Sequence[list[Tensor]], opts: Any = None, timeout: timedelta | None = None
@@ -334,7 +345,7 @@ class ProcessGroup:
         def work(exchange: Begun | host.Exchange) -> None:
             by.reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
 
-        return self._start(by, work, [output], [taken], opts, timeout)
+        return self._start(by, work, [output], [taken], opts, timeout, told=words("REDUCE_SCATTER", [output], op.name))
 
     def _reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Reduce ``input`` over all ranks and fill ``output`` with this rank's chunk."""
@@ -345,7 +356,9 @@ class ProcessGroup:
         self._check("reduce_scatter_single", output, input)
         op = self._check_op(_op_of(opts), output)
         taken, given, by = _Flat(output), _Flat(input), self._backend_for([output])
-        return self._start(by, lambda exchange: by.reduce_scatter_row(exchange, taken.flat, given.flat, op), [output], [taken], opts)
+        told = words("_REDUCE_SCATTER_BASE", [output], op.name)
+        work: Any = lambda exchange: by.reduce_scatter_row(exchange, taken.flat, given.flat, op)
+        return self._start(by, work, [output], [taken], opts, told=told)
 
     reduce_scatter_single = _reduce_scatter_base
 
@@ -366,7 +379,7 @@ class ProcessGroup:
         def work(exchange: Begun | host.Exchange) -> None:
             by.gather(exchange, [flat.flat for flat in taken], given.flat, root)
 
-        return self._start(by, work, [outputs], taken, opts, timeout)
+        return self._start(by, work, [outputs], taken, opts, timeout, told=words("GATHER", inputs, f"root {root}"))
 
     def scatter(
         self, outputs: Sequence[Tensor], input_lists: Sequence[list[Tensor]], opts: Any = None, timeout: timedelta | None = None,
@@ -385,7 +398,7 @@ class ProcessGroup:
         def work(exchange: Begun | host.Exchange) -> None:
             by.scatter(exchange, taken.flat, [flat.flat for flat in given], root)
 
-        return self._start(by, work, outputs, [taken], opts, timeout)
+        return self._start(by, work, outputs, [taken], opts, timeout, told=words("SCATTER", outputs, f"root {root}"))
 
     def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> Work:
         """Send ``inputs[i]`` to rank i, and fill ``outputs`` with what each rank sent."""
@@ -397,7 +410,7 @@ class ProcessGroup:
         def work(exchange: Begun | host.Exchange) -> None:
             by.all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
 
-        return self._start(by, work, outputs, taken, opts)
+        return self._start(by, work, outputs, taken, opts, told=words("ALLTOALL", (), outputs[0].dtype))
 
     def alltoall_base(
         self, output: Tensor, input: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], opts: Any = None
@@ -406,13 +419,15 @@ class ProcessGroup:
         self._check("all_to_all_single", output, input)
         lengths = [_lengths(tensor, sizes, self.size()) for tensor, sizes in ((output, output_sizes), (input, input_sizes))]
         taken, given, by = _Flat(output), _Flat(input), self._backend_for([output])
-        return self._start(by, lambda exchange: by.all_to_all_row(exchange, taken.flat, given.flat, *lengths), [output], [taken], opts)
+        told = words("ALLTOALL_BASE", (), output.dtype)
+        work: Any = lambda exchange: by.all_to_all_row(exchange, taken.flat, given.flat, *lengths)
+        return self._start(by, work, [output], [taken], opts, told=told)
 
     all_to_all_single = alltoall_base
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Wait for all ranks, and for the work queued on their devices."""
-        work = self._start(host, host.barrier, [], [], opts, timeout)
+        work = self._start(host, host.barrier, [], [], opts, timeout, told="BARRIER()")
         if is_joined(self) and not getattr(opts, "asyncOp", True):
             carrier_of(self).barrier()
         return work
@@ -557,7 +572,7 @@ def _numbered(exchange: Begun | host.Exchange, number: int) -> Any:
     """Return the exchange for tensor ``number`` of several; a device exchange needs no number."""
     if exchange.__class__ is not host.Exchange:
         return exchange
-    return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds)
+    return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds, exchange.told)
 
 
 def _sizes(tensor: Tensor) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.arrays import Array
+from ._calls import Mismatch, mismatch
 from ._mesh import CHUNK_BYTES, INLINE_BYTES, Mesh, Message, Posting
 from ._reduce import combine
 from ._types import ReduceOp
@@ -29,20 +30,44 @@ def _chunks(size: int, step: int) -> Iterator[slice]:
 
 
 class Exchange:
-    """One operation of a group: the key, group and timeout of its messages. Ranks are numbered within the group."""
+    """One operation of a group: the key, call, group and timeout of its messages. Ranks are numbered within the group."""
 
-    def __init__(self, mesh: Mesh, ranks: Sequence[int], me: int, key: bytes, seconds: float) -> None:
-        self.mesh, self.ranks, self.me, self.key, self.seconds = mesh, ranks, me, key, seconds
+    def __init__(self, mesh: Mesh, ranks: Sequence[int], me: int, key: bytes, seconds: float, told: bytes = b"") -> None:
+        self.mesh, self.ranks, self.me, self.key, self.seconds, self.told = mesh, ranks, me, key, seconds, told
         self.size = len(ranks)
         self.others = [member for member in range(self.size) if member != me]
 
+    def begin(self) -> None:
+        """Tell the mesh of the call. Raise Mismatch if another rank calls something else."""
+        missed = self.mesh.calls.begin(self.told)
+        if missed is not None:
+            self.mesh.tell([self.ranks[member] for member in self.others], self.told)
+            raise self._ended(*missed)
+
+    def end(self) -> None:
+        """Raise Mismatch if another rank called something else in an earlier call of the group. (This one is complete: others need it.)"""
+        missed = self.mesh.calls.earlier(self.told)
+        if missed is not None:
+            raise self._ended(*missed)
+
+    def _ended(self, own: bytes, other: int, theirs: bytes) -> Mismatch:
+        """End a call that does not match another rank's; return the error."""
+        self.mesh.settle(own)
+        return mismatch(self.ranks[self.me], own, other, theirs)
+
     def publish(self, members: Sequence[int], step: int, *parts: Array) -> None:
         """Send bytes, in contiguous parts, to ranks of the group."""
-        self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
+        self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts, told=self.told)
 
     def message(self, member: int, step: int, size: int) -> Message:
-        """Return a member's message of a step. Raise RuntimeError if its size differs, or on a timeout."""
-        message = self.mesh.receive(self.ranks[member], self.key + step.to_bytes(4, "little"), self.seconds)
+        """Return a member's message of a step. Raise RuntimeError if its call or size differs, or on a timeout."""
+        rank = self.ranks[member]
+        message = self.mesh.receive(rank, self.key + step.to_bytes(4, "little"), self.seconds, self.told)
+        if message.told != self.told:
+            told = message.told
+            message.free()
+            self.mesh.tell([self.ranks[member] for member in self.others], self.told)
+            raise self._ended(self.told, rank, told)
         if message.data.nbytes != size:
             got = message.data.nbytes
             message.free()

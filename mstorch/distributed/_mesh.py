@@ -27,6 +27,7 @@ import numpy as np
 
 from .._backend.arrays import Array
 from .._core.shared import Block
+from ._calls import Calls
 from ._stores import Store
 from ._tcp_store import TCPStore, connect, read_exactly
 
@@ -35,8 +36,10 @@ _PLACE = struct.Struct("<QQQQ")  # descriptor, number and size of a block, bytes
 _NUMBER = struct.Struct("<Q")
 _RANK = struct.Struct("<I")
 _STRANGERS = 64  # maximum number of connections that have not identified themselves; the oldest are closed
-_INLINE, _SHARED, _RELEASE, _END = range(4)
-_SIZES = {_SHARED: _PLACE.size, _RELEASE: _NUMBER.size, _END: 0}
+_INLINE, _SHARED, _RELEASE, _END, _CALL = range(5)
+_TELLS = 16  # added to the kind of a message whose key is followed by its call, as bytes, and their number
+_LENGTH = struct.Struct("<H")
+_SIZES = {_SHARED: _PLACE.size, _RELEASE: _NUMBER.size, _END: 0, _CALL: 0}
 INLINE_BYTES = 1 << 16  # up to this size a copy through the socket is faster than a shared block
 CHUNK_BYTES = 1 << 22  # larger messages are split by their senders, so that copying in and copying out overlap
 _MOST_BYTES = 4 * CHUNK_BYTES  # maximum size of a message: a larger size is not a valid message
@@ -53,10 +56,10 @@ class _NoMessage(Exception):
 class Message:
     """A received message: ``data`` views its bytes, until ``free`` is called."""
 
-    __slots__ = ("data", "_mesh", "_peer", "_ms_number")
+    __slots__ = ("data", "told", "_mesh", "_peer", "_ms_number")
 
-    def __init__(self, data: Array, mesh: Mesh | None = None, peer: int = 0, number: int = 0) -> None:
-        self.data, self._mesh, self._peer, self._ms_number = data, mesh, peer, number
+    def __init__(self, data: Array, told: bytes = b"", mesh: Mesh | None = None, peer: int = 0, number: int = 0) -> None:
+        self.data, self.told, self._mesh, self._peer, self._ms_number = data, told, mesh, peer, number
 
     def free(self) -> None:
         """Return the message's memory to the sender."""
@@ -127,6 +130,17 @@ class _Peer:
             self.connection.close()
 
 
+def _without_call(named: bytes) -> tuple[bytes, bytes]:
+    """Split a message's name into its key and its call."""
+    if len(named) < _LENGTH.size:
+        raise _NoMessage("what it sends is no message: it tells no call")
+    (length,) = _LENGTH.unpack(named[-_LENGTH.size :])
+    start = len(named) - _LENGTH.size - length
+    if start < 0:
+        raise _NoMessage(f"what it sends is no message: a call of {length} bytes in a name of {len(named)}")
+    return named[:start], named[start : -_LENGTH.size]
+
+
 def _machine() -> str:
     """Return an identifier (boot id and pid namespace) that is equal for two processes that can read each other's /proc."""
     try:
@@ -160,6 +174,7 @@ class Mesh:
         self._bytes_out = 0
         self._count = 0
         self._closed = False
+        self.calls = Calls()
         self.peers: dict[int, _Peer] = {}
         self._meet(store, timeout)
         for other, peer in self.peers.items():
@@ -221,18 +236,30 @@ class Mesh:
         message."""
         connection = peer.connection
         kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
+        tells, kind = kind & _TELLS, kind & ~_TELLS
         if named > _LONGEST_KEY or (size > _MOST_BYTES if kind == _INLINE else size != _SIZES.get(kind)):
             raise _NoMessage(f"what it sends is no message: kind {kind}, {size} bytes for a key of {named}")
-        key = read_exactly(connection, named)
+        key, told, awaited = read_exactly(connection, named), b"", True
+        if tells:
+            key, told = _without_call(key)
+            awaited = self.calls.hear(other, told)
+            if self.calls.missed(told):
+                with self.changing:
+                    self.changed.notify_all()
+        message = None
         if kind == _INLINE:
             data = np.empty(size, np.uint8)
             _read_into(connection, data)
-            self._put(other, key, Message(data))
+            message = Message(data, told)
         elif kind == _SHARED:
             number, used, block = _block_at(peer, read_exactly(connection, size))
-            self._put(other, key, Message(block.memory[:used], self, other, number))
+            message = Message(block.memory[:used], told, self, other, number)
         elif kind == _RELEASE:
             self._released(read_exactly(connection, size))
+        if message is not None and awaited:
+            self._put(other, key, message)
+        elif message is not None:
+            message.free()
         return kind != _END
 
     def _put(self, other: int, key: bytes, message: Message) -> None:
@@ -259,11 +286,12 @@ class Mesh:
             box.append(message)
             self.changed.notify_all()
 
-    def receive(self, other: int, key: bytes, seconds: float) -> Message:
-        """Return another rank's next message with a key. Raise RuntimeError if that rank is gone, or on a timeout."""
-        return self.receive_from((other,), key, seconds)[1]
+    def receive(self, other: int, key: bytes, seconds: float, told: bytes = b"") -> Message:
+        """Return another rank's next message with a key. Raise RuntimeError if that rank is gone, or on a timeout. If a rank makes another
+        call than ``told``, return an empty message of that call."""
+        return self.receive_from((other,), key, seconds, told)[1]
 
-    def receive_from(self, others: Sequence[int], key: bytes, seconds: float) -> tuple[int, Message]:
+    def receive_from(self, others: Sequence[int], key: bytes, seconds: float, told: bytes = b"") -> tuple[int, Message]:
         """Return the first message with a key from any of several ranks, and the rank that sent it."""
         deadline = None
         with self.changing:
@@ -277,6 +305,9 @@ class Mesh:
                             del self._boxes[other, key]
                         return other, message
                     gone += self.peers[other].ended
+                missed = self.calls.missed(told) if told else None
+                if missed is not None:
+                    return missed[1], Message(_NOTHING, missed[2])
                 if gone == len(others) or self._closed:
                     raise RuntimeError(f"Connection closed by peer [{self.peers[others[0]].address}]")
                 now = time.monotonic()
@@ -336,9 +367,11 @@ class Mesh:
         """Send contiguous bytes. Return the number of the shared block, to be passed to ``wait_read``, or None if none was used."""
         return self.publish((other,), key, data)
 
-    def publish(self, others: Sequence[int], key: bytes, *parts: Array) -> int | None:
-        """Send the same contiguous bytes to several ranks; large messages go through one shared block."""
-        sent, size = None, sum(part.nbytes for part in parts)
+    def publish(self, others: Sequence[int], key: bytes, *parts: Array, told: bytes = b"") -> int | None:
+        """Send the same contiguous bytes to several ranks, with the call of which they are; large messages go through one shared block."""
+        sent, size, flag = None, sum(part.nbytes for part in parts), 0
+        if told:
+            key, flag = b"".join((key, told, _LENGTH.pack(len(told)))), _TELLS
         if size > _MOST_BYTES or len(key) > _LONGEST_KEY:
             raise RuntimeError(f"a message of {size} bytes with a key of {len(key)}; {_MOST_BYTES} and {_LONGEST_KEY} are taken")
         if size > INLINE_BYTES:
@@ -349,10 +382,25 @@ class Mesh:
             peer = self.peers[other]
             if sent is not None and peer.shares:
                 place = _PLACE.pack(sent.block.descriptor, sent.number, sent.block.size, size)
-                peer.write(_SHARED, key, place)
+                peer.write(_SHARED | flag, key, place)
             else:
-                peer.write(_INLINE, key, *parts)
+                peer.write(_INLINE | flag, key, *parts)
         return None if sent is None else sent.number
+
+    def tell(self, others: Sequence[int], told: bytes) -> None:
+        """Tell other ranks of a call that sends them nothing else; those that are gone are passed over."""
+        for other in others:
+            with contextlib.suppress(RuntimeError):
+                self.peers[other].write(_CALL | _TELLS, told + _LENGTH.pack(len(told)))
+
+    def settle(self, told: bytes) -> None:
+        """Free the messages of a call that does not match the others', which nobody will read."""
+        number = self.calls.settle(told)
+        with self.changing:
+            unread = [box for place, box in self._boxes.items() if place[1].startswith(number)]
+            self._boxes = {place: box for place, box in self._boxes.items() if not place[1].startswith(number)}
+        for message in (message for box in unread for message in box):
+            message.free()
 
     def _block(self, parts: Sequence[Array], used: int, readers: int) -> _Sent:
         size = 1 << (used - 1).bit_length()

@@ -14,9 +14,11 @@ from .._core.device import device
 from .._core.dtype import by_name, dtype
 from .._core.formats import by_name as format_named
 from .._core.formats import memory_format
+from .._tensor import Tensor
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
+from ..nn.modules.module import Module
 from ..ops import OpOverload
 from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten, treespec_dumps, treespec_loads
 from .graph_signature import (
@@ -72,13 +74,40 @@ def _read(value: Any, nodes: dict[str, Node]) -> Any:
 
 
 def _target(text: str) -> OpOverload | Callable[..., Any]:
+    """Return the operator of a name. Raise ValueError for one that torch has no schema of (a function of mstorch may be found by its name
+    in ``torch.ops``, ``torch.load`` among them), and one that reads or writes files."""
     if text == "getitem":
         return operator.getitem
     namespace, packet, overload = text.split(".")
-    found = getattr(getattr(getattr(ops, namespace), packet), overload)
-    if not isinstance(found, OpOverload):
+    space = getattr(ops, namespace)
+    found = getattr(getattr(space, packet), overload) if isinstance(space, type(ops.aten)) else None
+    if not isinstance(found, OpOverload) or found._known is None:
         raise ValueError(f"{text} is no operator of torch.ops")
+    if any(argument.name == "filename" for argument in found._known.arguments):  # from_file, save
+        raise ValueError(f"{text} opens files, which a program from a file must not")
     return found
+
+
+def _call(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | Callable[..., Any]:
+    """Return the operator of a call. Raise ValueError for keyword arguments that its schema does not have."""
+    target = _target(text)
+    known = {argument.name for argument in target._known.arguments} if isinstance(target, OpOverload) and target._known else set()
+    strange = [name for name in kwargs if name not in known]
+    if strange:
+        raise ValueError(f"{text} has no argument {strange[0]!r}")
+    return target
+
+
+def _check_tensors(data: dict[str, Any]) -> None:
+    """Raise ValueError for constants and state that are no tensors, or whose names a module has for its own members."""
+    for kind in ("constants", "parameters", "buffers"):
+        for name, value in data[kind].items():
+            if not isinstance(value, Tensor) or any(part != "_" and hasattr(Module, part) for part in name.split(".")):
+                raise ValueError(f"{name!r} is no tensor of a program")
+    for kind, _, _, _, target, _ in data["inputs"]:
+        place = {"PARAMETER": "parameters", "BUFFER": "buffers"}.get(kind)
+        if target is not None and (place is None or target not in data[place]):
+            raise ValueError(f"the program has no {kind.lower()} {target!r}")
 
 
 def _node_data(node: Node) -> dict[str, Any]:
@@ -129,19 +158,34 @@ def save(program: Any, f: Any) -> None:
     own = sorted({target for target in targets if target.startswith("mstorch.")})
     if own:
         raise NotImplementedError(f"mstorch: torch.export.save knows operators of torch.ops, and no {', '.join(own)}")
+    nodes = [_node_data(node) for node in module.graph.nodes]
+    for node in nodes:
+        if node["op"] == "call_function":
+            try:
+                _call(node["target"], node["args"], node["kwargs"])  # what `load` would refuse
+            except ValueError as error:
+                raise NotImplementedError(f"mstorch: torch.export.save writes no call that torch.export.load refuses: {error}") from None
     leaves, form = tree_flatten(program.example_inputs)
     serialization.save({
-        "form": _FORM, "nodes": [_node_data(node) for node in module.graph.nodes], "constants": dict(module.named_buffers()),
+        "form": _FORM, "nodes": nodes, "constants": dict(module.named_buffers()),
         "parameters": {name: value.detach() for name, value in program.named_parameters()}, "buffers": dict(program.named_buffers()),
         "inputs": inputs, "outputs": outputs, "example": (leaves, _text(form)), "nested": _text(program.out_spec),
     }, f)  # fmt: skip
 
 
 def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
-    """Load a program, constructed by ``make`` from its parts. Raise ValueError for other files."""
+    """Load a program, constructed by ``make`` from its parts. Raise ValueError for other files, and for damaged ones."""
     data = serialization.load(f, weights_only=True)
     if not isinstance(data, dict) or data.get("form") not in _FORMS:
         raise ValueError("the file holds no program that torch.export.save of mstorch wrote")
+    try:
+        return _program(data, make)
+    except (LookupError, AttributeError, TypeError, RuntimeError, AssertionError, SyntaxError) as error:
+        raise ValueError(f"the file holds a damaged program ({type(error).__name__}: {error})") from error
+
+
+def _program(data: dict[str, Any], make: Callable[..., Any]) -> ExportedProgram:
+    _check_tensors(data)
     graph, nodes = Graph(), dict[str, Node]()
     for item in data["nodes"]:
         op, name, target = item["op"], item["name"], item["target"]
@@ -152,7 +196,9 @@ def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
             continue
         if op not in ("placeholder", "get_attr", "call_function"):
             raise ValueError(f"a graph of torch.export has no nodes that are {op}")
-        nodes[name] = graph.create_node(op, _target(target) if op == "call_function" else target, args, kwargs, name=name)
+        if op != "call_function" and (not isinstance(target, str) or kwargs):
+            raise ValueError(f"{target!r} is no name of an input")
+        nodes[name] = graph.create_node(op, _call(target, args, kwargs) if op == "call_function" else target, args, kwargs, name=name)
     inputs = [
         InputSpec(InputKind[kind], TensorArgument(name) if is_tensor else ConstantArgument(name, value), target, persistent)
         for kind, name, is_tensor, value, target, persistent in data["inputs"]

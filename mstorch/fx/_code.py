@@ -11,7 +11,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -89,6 +89,24 @@ def _package() -> ModuleType:
     return sys.modules[__name__.partition(".")[0]]
 
 
+# A graph may come from a file or a stranger: what it names becomes source only as an identifier or as a quoted text.
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a literal; in double quotes, as torch's code has them, unless it has characters that need escapes."""
+    literal = repr(str(text))
+    return literal if "\\" in literal or '"' in literal else f'"{literal[1:-1]}"'
+
+
+def _attribute(base: str, name: str) -> str:
+    """Return an attribute as source code, with ``getattr`` for a name that is not an identifier."""
+    return f"{base}.{name}" if _is_name(name) else f"getattr({base}, {_quoted(name)})"
+
+
 class _Writer:
     """Generates the code of one graph."""
 
@@ -104,7 +122,7 @@ class _Writer:
 
     def global_name(self, hint: str, value: Any) -> str:
         """Return the name by which the code refers to a value."""
-        if hint.startswith("torch."):
+        if hint.startswith("torch.") and all(map(_is_name, hint.split("."))):
             found: Any = _package()
             for part in hint.split(".")[1:]:
                 found = getattr(found, part, None)
@@ -131,7 +149,7 @@ class _Writer:
         if isinstance(value, list):
             return f"[{', '.join(map(self.text, value))}]"
         if isinstance(value, dict):
-            return "{" + ", ".join(f"{key!r}: {self.text(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{self.text(key)}: {self.text(item)}" for key, item in value.items()) + "}"
         if isinstance(value, slice):
             return f"slice({self.text(value.start)}, {self.text(value.stop)}, {self.text(value.step)})"
         if isinstance(value, float) and not math.isfinite(value):
@@ -141,7 +159,7 @@ class _Writer:
         if isinstance(value, (dtype, layout, memory_format)):
             return str(value)
         if isinstance(value, enum.Enum):
-            return f"{self.global_name(type(value).__name__, type(value))}.{value.name}"
+            return _attribute(self.global_name(type(value).__name__, type(value)), value.name)
         if isinstance(value, type) or inspect.isroutine(value):
             return self.global_name(_get_qualified_name(value), value)
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes, range, type(Ellipsis))):
@@ -171,10 +189,11 @@ class _Writer:
             return "device"
         return self.global_name(_get_qualified_name(kind) if isinstance(kind, type) else repr(kind), kind)
 
-    def call(self, node: Node, head: str) -> str:
-        """Return a call with the node's arguments as source code."""
-        parts = [*map(self.text, node.args), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
-        return f"{head}({', '.join(parts)})"
+    def call(self, head: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
+        """Return a call as source code."""
+        texts = {name: self.text(value) for name, value in kwargs.items()}
+        named = [f"{name} = {value}" if _is_name(name) else f"**{{{_quoted(name)}: {value}}}" for name, value in texts.items()]
+        return f"{head}({', '.join([*map(self.text, args), *named])})"
 
     def line(self, node: Node) -> str | None:
         """Return a node's line of code; None for nodes without one. In-place operators also bind their first operand anew."""
@@ -193,7 +212,7 @@ class _Writer:
             kind = f" : {self.annotation(node.type)}" if node.type is not None else ""
             # Callers may pass the argument by keyword, so that the parameter keeps its name if the node has another one.
             given = node.target.removeprefix(prefix)
-            if not given.isidentifier() or given in self.given:
+            if not _is_name(given) or given in self.given:
                 given = self.names.create_name(node.name, node)
             self.given.add(given)
             self.inputs.append(f"{prefix}{given}{kind}{default}")
@@ -205,24 +224,23 @@ class _Writer:
         if node.op == "get_attr":
             return self.attribute(self.root, node.target)
         if node.op == "call_module":
-            return self.call(node, self.attribute(self.root, node.target))
+            return self.call(self.attribute(self.root, node.target), node.args, node.kwargs)
         if node.op == "call_method":
-            parts = [*map(self.text, node.args[1:]), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
-            return f"{self.text(node.args[0])}.{node.target}({', '.join(parts)})"
+            return self.call(_attribute(self.text(node.args[0]), node.target), node.args[1:], node.kwargs)
         if node.target in INFIX and not node.kwargs and len(node.args) == INFIX[node.target].count("{}"):
             return INFIX[node.target].format(*map(self.text, node.args))
-        if node.target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and node.args[1].isidentifier():
+        if node.target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and _is_name(node.args[1]):
             return f"{self.text(node.args[0])}.{node.args[1]}"
         name = self.global_name(_get_qualified_name(node.target), node.target)
         if node.meta.get("is_wrapped"):
             self.wrapped[name] = None
-        return self.call(node, name)
+        return self.call(name, node.args, node.kwargs)
 
     @staticmethod
     def attribute(base: str, target: str) -> str:
-        """Return a dotted attribute as source code, with ``getattr`` for names that are not identifiers."""
+        """Return a dotted attribute as source code."""
         for part in target.split("."):
-            base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
+            base = _attribute(base, part)
         return base
 
 

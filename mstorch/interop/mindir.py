@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend import tape, trace
-from .._backend.cell import is_raw
+from .._backend.cell import is_raw, with_plain_tensors
 from .._backend.raw import Raw
 from .._compile import verify
 from .._compile.compiled import _states, inside
@@ -14,7 +14,7 @@ from .._compile.functional import exchanged, stand_in
 from .._compile.guards import Guards
 from .._compile.memory import state_value
 from .._compile.trees import flatten
-from .._core.generator import put_states, states_of_streams
+from .._core.generator import streams_aside
 from .._core.tensor_base import TensorBase, value_of
 from .._serialization.atomic import replacing
 from .._tensor import from_mindspore
@@ -37,23 +37,20 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
     if not target.endswith(".mindir"):
         target += ".mindir"
     function = module._call_impl if isinstance(module, Module) else module
-    stream = states_of_streams()
-    try:
-        with no_grad(), inside:
-            graph, raws, results = _captured(function, given)
-            wanted: list[Any] = []
-            flatten(function(*given), wanted)
-            for tensor, got in zip(wanted, graph(raws)):
-                verify.same(value_of(tensor), got, "value")
-    finally:
-        put_states(stream)
+    with streams_aside(), no_grad(), inside:
+        graph, raws, _ = _captured(function, given)
+        wanted: list[Any] = []
+        flatten(function(*given), wanted)
+        for tensor, got in zip(wanted, graph(raws)):
+            verify.same(value_of(tensor), got, "value")
     with replacing(target) as file:
         file.write(graph.mindir())
     return target
 
 
 def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace.Graph, list[Raw], int]:
-    states = _states(Guards(function, strict=False))
+    guards = Guards(function, strict=False)
+    states = _states(guards)
     # Plain tensors: a mindspore.Parameter would be written without its values.
     state_raws = [tape.detached(state_value(tensor)) for tensor in states]
     raws = [tape.detached(value_of(tensor)) for tensor in given]
@@ -69,7 +66,8 @@ def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace
             raise RuntimeError("export_mindir: every output must be a tensor that depends on the inputs")
         return found
 
-    graph, context = trace.capture(body, raws, "mindir")
+    with with_plain_tensors(guards.natives):
+        graph, context = trace.capture(body, raws, "mindir")
     if context.draws:
         raise RuntimeError("export_mindir: the module draws random numbers; call eval() first")
     assert graph is not None

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import pickle
 import zipfile
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,14 @@ def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
     except (AttributeError, pickle.PicklingError, TypeError) as error:
         raise RuntimeError(f"mstorch: torch.jit.save writes the Python object, and that cannot be pickled: {error}") from error
     _written.add(hashlib.sha256(content.getbuffer()).digest())
-    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(OBJECT, content.getvalue())
-        for name, text in (extra_files or {}).items():
-            archive.writestr(EXTRA + name, text)
+
+    def write_members(file: Any) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(OBJECT, content.getvalue())
+            for name, text in (extra_files or {}).items():
+                archive.writestr(EXTRA + name, text)
+
+    if isinstance(f, (str, os.PathLike)):
+        serialization.write_whole(os.path.abspath(os.fspath(f)), write_members)
+    else:
+        write_members(f)

@@ -150,7 +150,7 @@ class RecursiveScriptModule(ScriptModule):
 def _shallow(module: Module) -> Module:
     """Return a shallow copy of a module."""
     twin = type(module).__new__(type(module))
-    twin.__setstate__(module.__getstate__())
+    Module.__setstate__(twin, dict(module.__dict__))  # not by the class's own methods, which may refuse pickles, as parametrized modules do
     twin.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     return twin
 

@@ -38,7 +38,7 @@ def adafactor(
         raise AssertionError("Grad scaling should occur outside of optimizer.step()")
     lr = _to_scalar(lr)
     for param, grad, counter, rows, columns, variance in prepared(
-        params, grads, state_steps, row_vars, col_vars, variances, maximize=maximize
+        params, grads, row_vars, col_vars, variances, steps=state_steps, maximize=maximize
     ):
         if eps1 is None:
             # As in torch, the first parameter's dtype decides for all of the group.

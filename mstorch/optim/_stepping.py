@@ -218,7 +218,8 @@ class Stepping:
                     lacking = self.gaps and not isinstance(self.state[entry], Counter)
                     values += [state.get(entry) if lacking else state[entry] for state in states]
         flags = {"has_sparse_grad": has_sparse, "has_complex": has_complex}
-        return tuple(flags[name] for name in self.flags) if len(self.flags) > 1 else flags[self.flags[0]]
+        told = tuple(flags[name] for name in self.flags)  # none for a functional form that takes none
+        return told[0] if len(told) == 1 else told
 
     def _restore(self, optimizer: Optimizer) -> None:
         counters = {entry: start for entry, start in self.state.items() if isinstance(start, Counter)}
@@ -270,10 +271,10 @@ def decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
 
 
 def prepared(
-    params: list[Tensor], grads: list[Tensor], steps: list[Tensor], *states: Sequence[Tensor | None], maximize: bool = False,
+    params: list[Tensor], grads: list[Tensor], *states: Sequence[Tensor | None], steps: list[Tensor], maximize: bool = False,
     weight_decay: float = 0, decoupled_lr: Any = None, real_first: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield each parameter with its gradient, its incremented counter and its state, ready for the update.
+    """Yield each parameter with its gradient, its counter of ``steps``, incremented here, and its state, ready for the update.
 
     Complex tensors become real views: before weight decay if ``real_first``, which matters for infinite values. Weight decay is added to
     the gradient, or shrinks the parameter at the rate ``decoupled_lr``.

@@ -33,7 +33,7 @@ def adadelta(
         check_captured(params, state_steps, on_xla=False)
     lr = _to_scalar(lr)
     for param, grad, _, square, moved in prepared(
-        params, grads, state_steps, square_avgs, acc_deltas, maximize=maximize, weight_decay=weight_decay
+        params, grads, square_avgs, acc_deltas, steps=state_steps, maximize=maximize, weight_decay=weight_decay
     ):
         square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
         root = square.add(eps).sqrt_()

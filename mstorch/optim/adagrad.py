@@ -41,7 +41,7 @@ def adagrad(
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
     lr = _to_scalar(lr)
     for param, grad, step, total in prepared(
-        params, grads, state_steps, state_sums, maximize=maximize, weight_decay=weight_decay
+        params, grads, state_sums, steps=state_steps, maximize=maximize, weight_decay=weight_decay
     ):
         rate = _get_value(lr / (1 + (step.item() - 1) * lr_decay))
         if grad.is_sparse:

@@ -89,10 +89,10 @@ def adam(
     for param, grad, count, mean, square, largest in prepared(
         params,
         grads,
-        state_steps,
         exp_avgs,
         exp_avg_sqs,
         max_exp_avg_sqs if amsgrad else [None] * len(params),
+        steps=state_steps,
         maximize=maximize,
         weight_decay=weight_decay if differentiable or decoupled_weight_decay else _get_value(weight_decay),
         decoupled_lr=lr if decoupled_weight_decay else None,

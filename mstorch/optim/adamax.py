@@ -34,7 +34,7 @@ def adamax(
         check_captured(params, state_steps)
     lr = _to_scalar(lr)
     for param, grad, step, mean, norm in prepared(
-        params, grads, state_steps, exp_avgs, exp_infs, maximize=maximize, weight_decay=weight_decay
+        params, grads, exp_avgs, exp_infs, steps=state_steps, maximize=maximize, weight_decay=weight_decay
     ):
         mean.lerp_(grad, 1 - beta1)
         norm.copy_(norm.mul(beta2).maximum(grad.abs().add(eps)))

@@ -33,7 +33,7 @@ def asgd(
     if capturable:
         check_captured(params, mus, etas, state_steps, what="params, mus, etas, and state_steps")
     lr = _to_scalar(lr)
-    ready = prepared(params, grads, state_steps, axs, maximize=maximize, weight_decay=weight_decay, real_first=True)
+    ready = prepared(params, grads, axs, steps=state_steps, maximize=maximize, weight_decay=weight_decay, real_first=True)
     for (param, grad, step, mean), mu, eta in zip(ready, mus, etas, strict=True):
         if capturable:
             param.mul_(1 - lambd * eta)

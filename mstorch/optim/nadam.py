@@ -40,9 +40,9 @@ def nadam(
     ready = prepared(
         params,
         grads,
-        state_steps,
         exp_avgs,
         exp_avg_sqs,
+        steps=state_steps,
         maximize=maximize,
         weight_decay=weight_decay,
         decoupled_lr=lr if decoupled_weight_decay else None,

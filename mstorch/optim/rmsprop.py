@@ -39,7 +39,7 @@ def rmsprop(
     means = grad_avgs if centered else nothing
     buffers = momentum_buffer_list if momentum > 0 else nothing
     for param, grad, _, square, mean, buffer in prepared(
-        params, grads, state_steps, square_avgs, means, buffers, maximize=maximize, weight_decay=weight_decay
+        params, grads, square_avgs, means, buffers, steps=state_steps, maximize=maximize, weight_decay=weight_decay
     ):
         square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if mean is None:

@@ -32,7 +32,7 @@ def rprop(
     check_counters(state_steps)
     if capturable:
         check_captured(params, state_steps)
-    for param, grad, _, last, size in prepared(params, grads, state_steps, prevs, step_sizes, maximize=maximize):
+    for param, grad, _, last, size in prepared(params, grads, prevs, step_sizes, steps=state_steps, maximize=maximize):
         product = grad.mul(last.clone() if differentiable else last)
         turned = product.lt(0)
         # NaN, such as infinity times an initial gradient of zero, leaves the step size unchanged.

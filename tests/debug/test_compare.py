@@ -237,6 +237,24 @@ def test_without_torch_the_import_names_the_missing_package(tmp_path: Path) -> N
     assert "ImportError: mstorch: MSTORCH_DEBUG=compare needs real torch" in ended.stderr
 
 
+DEVICES = """
+x = torch.ones(2, 3, device="npu")
+y, z = x.to("npu:0"), torch.zeros(2, device="npu:0")
+(x @ y.t()).to("cpu")
+torch.tensor([1.0, 2.0]).to(device="npu").new_zeros(3, device="npu")
+layer = nn.Linear(3, 2, device="npu")
+F.dropout(layer(x), 0.5).sum().backward()
+torch.randn(3, device="npu").normal_()
+torch.rand(3)
+print("the end", flush=True)
+"""
+
+
+def test_devices_named_by_texts(tmp_path: Path) -> None:
+    run_on_device = run(tmp_path, DEVICES, MSTORCH_FAKE_DEVICE="Ascend")
+    assert run_on_device.returncode == 0 and "the end" in run_on_device.stdout, run_on_device.stderr[-1000:]
+
+
 def test_other_words_are_refused(tmp_path: Path) -> None:
     ended = run(tmp_path, "", "compute")
     assert "ValueError: mstorch: MSTORCH_DEBUG='compute' is not known" in ended.stderr

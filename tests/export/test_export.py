@@ -249,3 +249,33 @@ def test_an_operator_of_no_name_in_torch_is_refused_at_once(tmp_path: pathlib.Pa
     with pytest.raises(NotImplementedError, match="no mstorch.doubled.default"):
         mstorch.export.save(program, tmp_path / "program")
     assert not (tmp_path / "program").exists()
+
+
+CODE = "__import__('pathlib').Path('ran').touch()"
+
+
+@pytest.mark.parametrize("change", [
+    {"kwargs": {f"approximate='none') if {CODE} else dict(a": "none"}}, {"kwargs": {"memory": 1}},
+    {"target": "aten.from_file.default", "args": [True, "ran"], "kwargs": {"shared": True, "size": 4}},
+    {"target": "aten.save.default", "args": [True, 1, "ran"], "kwargs": {}}, {"target": "aten.load.default", "args": [True, "ran"], "kwargs": {}},
+])  # fmt: skip
+def test_a_file_runs_nothing(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]) -> None:
+    monkeypatch.chdir(tmp_path)
+    mstorch.export.save(mstorch.export.export(mstorch.nn.GELU(), (mstorch.ones(2),)), "program")
+    data = mstorch.load("program")
+    (place,) = (place for place, node in enumerate(data["nodes"]) if node["op"] == "call_function")
+    data["nodes"][place].update(change)
+    mstorch.save(data, "changed")
+    with pytest.raises(ValueError, match="has no argument|opens files|is no operator"):
+        mstorch.export.load("changed")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "program"]
+
+
+@pytest.mark.parametrize("name", ["forward", "__class__", "a.forward.b"])
+def test_a_file_changes_no_member_of_a_module(tmp_path: pathlib.Path, name: str) -> None:
+    mstorch.export.save(mstorch.export.export(mstorch.nn.GELU(), (mstorch.ones(2),)), tmp_path / "program")
+    data = mstorch.load(tmp_path / "program")
+    for kind in ("constants", "parameters", "buffers"):
+        mstorch.save({**data, kind: {name: mstorch.ones(2)}}, tmp_path / "changed")
+        with pytest.raises(ValueError, match="is no tensor of a program"):
+            mstorch.export.load(tmp_path / "changed")

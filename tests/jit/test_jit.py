@@ -14,6 +14,7 @@ import threading
 import pytest
 
 import mstorch
+from mstorch._serialization import atomic
 from mstorch.jit import _archive
 from tests.against_torch import both
 
@@ -172,6 +173,51 @@ def test_modes():
     traced = mstorch.jit.trace(look, mstorch.ones(1))
     traced(mstorch.ones(1))
     assert seen == [(True, False), (False, False), (False, True), (False, False)]
+
+
+PARAMETRIZED = {
+    "registered": lambda torch, net: torch.nn.utils.parametrize.register_parametrization(net, "weight", torch.nn.Softplus()),
+    "weight_norm": lambda torch, net: torch.nn.utils.parametrizations.weight_norm(net),
+    "spectral_norm": lambda torch, net: torch.nn.utils.parametrizations.spectral_norm(net.eval()),
+    "below": lambda torch, net: torch.nn.Sequential(torch.nn.utils.parametrizations.orthogonal(net)),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETRIZED)
+def test_parametrized_modules_are_traced(name):
+    def body(torch):
+        torch.manual_seed(0)
+        net = torch.nn.Linear(2, 2)
+        net = PARAMETRIZED[name](torch, net) or net
+        x = torch.tensor([[1.0, 2.0]])
+        made = torch.jit.trace(net, x)
+        made(x).sum().backward()
+        grads = {key: value.grad for key, value in net.named_parameters()}
+        return made(x).detach(), sorted(made.state_dict()), grads, torch.equal(made(x), net(x)), type(made).__name__
+
+    both(body, rtol=1e-4)
+
+
+class _Full(io.FileIO):
+    """A file on a disk without room."""
+
+    def write(self, data):
+        raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "net.pt"
+    made = mstorch.jit.trace(Gate(), mstorch.ones(1, 3))
+    mstorch.jit.save(made, path)
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "open", lambda name, mode: _Full(name, mode.replace("b", "")), raising=False)
+        with pytest.raises(RuntimeError, match="file write failed: .*No space left on device"):
+            mstorch.jit.save(made, path)
+        with pytest.raises(RuntimeError, match="file write failed: .*No space left on device"):
+            made.save(str(path))
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["net.pt"]
 
 
 @mstorch.jit.script

@@ -54,6 +54,7 @@ def objects() -> dict[str, Any]:
         **_tensors(), **_training(), "size": torch.Size([2, 3]), "device": torch.device("cpu"), "dtype": torch.float16,
         "layout": torch.strided, "data set": pairs, "subset": torch.utils.data.Subset(pairs, [1, 2]),
         "generator": torch.Generator().manual_seed(3), "distribution": torch.distributions.Normal(torch.zeros(2), torch.ones(2)),
+        "memory format": torch.channels_last, "memory format 3d": torch.channels_last_3d, "quantization": torch.per_channel_affine,
         "function of a module": torch.nn.functional.relu, "function": torch.relu,
     }  # fmt: skip
 
@@ -87,7 +88,11 @@ def seen(value: Any) -> Any:
 
 def write(path: str) -> None:
     """Pickle each object, with its visible state, in two protocols."""
-    made = {name: ([pickle.dumps(value, protocol) for protocol in (2, 4)], seen(value)) for name, value in objects().items()}
+    made = {}
+    for name, value in objects().items():
+        # torch names a memory format by a dotted name, which protocol 2 does not have
+        protocols = (4,) if isinstance(value, torch.memory_format) else (2, 4)
+        made[name] = [pickle.dumps(value, protocol) for protocol in protocols], seen(value)
     with open(path, "wb") as file:
         pickle.dump(made, file)
 

@@ -83,8 +83,10 @@ def draw(name: str, engine: Engine, *args: Any) -> Any:
         raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
 
     def once(given: tuple[Any, ...]) -> Array | float:
-        with engine.lock:
-            return function(engine, *given)
+        # A graph draws anew for each run, from the stream that the capture had a copy of.
+        stream = engine if engine.stands_for is None else engine.stands_for.engine
+        with stream.lock:
+            return function(stream, *given)
 
     def drawn() -> Array | float:
         return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)

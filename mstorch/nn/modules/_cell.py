@@ -15,7 +15,7 @@ from ..._core.storage import NativeBlock
 from ..._tensor import Tensor
 from ..parameter import native_parameter
 from . import _precision
-from ._native import as_torchs
+from ._native import adopt, as_torchs
 from ._trees import as_mstorch, as_native
 
 if TYPE_CHECKING:
@@ -33,6 +33,30 @@ def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
 _checked = [0]  # number of running calls by MindSpore, in which it checks the parameters' names
 
 
+class _Children(OrderedDict[str, Any]):
+    """The children of a module, for MindSpore's tools: what they put in becomes a child as by ``add_module``."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module.__dict__.get("_modules", {}))
+        self._ms_module = module
+
+    def __setitem__(self, name: str, child: Any) -> None:
+        super().__setitem__(name, child)
+        module = self.__dict__.get("_ms_module")
+        if module is not None:
+            module.__dict__["_modules"][name] = child
+            adopt(module, name)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self._ms_module.__dict__["_modules"][name]
+
+
+def _has_hooks(parameter: Tensor) -> bool:
+    auto = parameter._ms_auto
+    return auto is not None and bool(auto.hooks or auto.post)
+
+
 class CellMixin:
     """The part of Module that MindSpore uses, derived from torch's dicts."""
 
@@ -42,6 +66,7 @@ class CellMixin:
         _call_impl: Callable[..., Any]
         named_parameters: Callable[..., Any]
         named_modules: Callable[..., Any]
+        parameters: Callable[..., Any]
         train: Callable[..., Any]
         register_parameter: Callable[..., Any]
         add_module: Callable[..., Any]
@@ -68,7 +93,7 @@ class CellMixin:
 
     @property
     def _cells(self) -> Mapping[str, Any]:
-        return self.__dict__.get("_modules", {})
+        return _Children(self)
 
     @_cells.setter
     def _cells(self, value: Any) -> None:
@@ -80,6 +105,7 @@ class CellMixin:
         Persistent buffers are included, as MindSpore includes running statistics; they do not require grad.
         """
         if expand and not _checked[0]:
+            tape.settle_dtypes()
             tape.stop_recording()  # MindSpore's optimizers and trainers start with this list, and turn recording on themselves
         for name, parameter in self.named_parameters(name_prefix, expand):
             yield name, native_parameter(parameter, name)
@@ -121,6 +147,7 @@ class CellMixin:
     def set_train(self, mode: bool = True) -> Self:
         """Set the training mode, under MindSpore's name of ``train``."""
         tape.stop_recording()  # as in add_flags
+        tape.settle_dtypes()
         return self.train(mode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -131,19 +158,39 @@ class CellMixin:
             _checked[0] += 1
             try:
                 return call_cell(self, args, kwargs)
+            except BaseException:
+                tape.give_up(self)
+                tape.refill_dtypes()
+                raise
             finally:
                 _checked[0] -= 1
         if self._compiled_call_impl is None and self._mstorch_float_type is None and not graph_mode():
             return self._call_impl(*args, **kwargs)
         return self._mstorch_run(args, kwargs)
 
+    @tape.in_own_dtypes
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on MindSpore tensors: the entry point of MindSpore's tools."""
         if tape.is_recording() and not modes.grad:
             tape.forget()
             raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
+        tape.settle_dtypes()
+        recording = tape.restarts()
+        if recording is not None and modes.native is None and any(map(_has_hooks, self.parameters())):
+            raise RuntimeError("mstorch: a module with hooks of its parameters cannot be trained by MindSpore itself")
         with tape.lent(), tape.own_dtypes(), _precision.auto(), NativeBlock():
-            return as_native(self._mstorch_run(as_mstorch(args), as_mstorch(kwargs)))
+            try:
+                result = as_native(self._mstorch_run(as_mstorch(args), as_mstorch(kwargs)))
+                if recording is not None and tape.restarts() != recording:
+                    # MindSpore would look for what it has dropped, and end the process with a segmentation fault.
+                    raise RuntimeError(
+                        "mstorch: an error inside of the module, which its forward caught, has made MindSpore drop what it had recorded: "
+                        "there are no gradients of this call"
+                    )
+                return result
+            except BaseException:
+                tape.refill_dtypes()
+                raise
 
     # The graph compiler parses the source of the wrapped function, which raises an error that explains what to do instead.
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from dis import opname
+from dis import get_instructions, opname
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,8 +22,8 @@ class CellName:
     """A descriptor for an attribute inherited from Cell. A parameter, buffer, child or instance attribute of the same name takes
     precedence, and so does a definition in a subclass.
 
-    As in torch, ``hasattr``, ``getattr`` and ``inspect`` do not find the name. MindSpore's tools find it, and so does an attribute
-    expression such as ``module.trainable_params()``."""
+    As in torch, ``hasattr``, ``getattr`` with a default and ``inspect`` do not find the name. MindSpore's tools find it, and so do an
+    attribute expression such as ``module.trainable_params()`` and ``getattr(module, "trainable_params")``."""
 
     def __init__(self, name: str, attribute: Any, default: Any) -> None:
         self.name = name
@@ -54,7 +54,20 @@ def _is_probed(frame: Any) -> bool:
     room = frame.f_globals.get("__name__", "").partition(".")[0]
     if room == "mindspore" or room == _HOME:
         return False
-    return not opname[frame.f_code.co_code[frame.f_lasti]].startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER"))
+    if opname[frame.f_code.co_code[frame.f_lasti]].startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER")):
+        return False
+    return not ("getattr" in frame.f_code.co_names and _is_getattr(frame))
+
+
+def _is_getattr(frame: Any) -> bool:
+    """Return whether a frame calls ``getattr`` without a default, which asks for the name as an attribute expression does."""
+    loaded = ""
+    for instruction in get_instructions(frame.f_code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval in ("getattr", "hasattr", "callable", "isinstance"):
+            loaded = instruction.argval
+        if instruction.offset >= frame.f_lasti:
+            return loaded == "getattr" and instruction.opname.startswith("CALL") and instruction.arg == 2
+    return False
 
 
 def _cell_names() -> dict[str, CellName]:

@@ -186,6 +186,7 @@ def _hooked_call(
     if around is not None:
         result = around.watch_outputs(result)
     if of_node:
+        refuse_trained("a module with backward hooks")
         hook_node(module, args, result, of_node)
     return result
 

@@ -74,6 +74,14 @@ def _refuse_torchs(cell: Any, name: str, value: Any) -> None:
 
 def _call(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Call a native Cell with torch tensors."""
+    try:
+        return _called(plain, cell, args, kwargs)
+    except BaseException:
+        tape.refill_dtypes()
+        raise
+
+
+def _called(plain: Callable[..., Any], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     if modes.native is not None or not modes.grad:
         with native_calls.not_recorded(cell) if modes.native is None else nullcontext():
             return as_mstorch(plain(cell, *as_native(args), **as_native(kwargs)))
@@ -97,7 +105,9 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
         name = prefix + name
         tensor = kept.get(name)
         if tensor is None:
-            tensor = kept[name] = from_mindspore(raw)
+            # The Cell may be a child under another name, too: one parameter is one tensor.
+            known = [tensor for tensor in native.tensors_of(raw) if isinstance(tensor, Parameter)]
+            tensor = kept[name] = known[0] if known else from_mindspore(raw)
             tensor.__class__ = Parameter
         elif tensor._ms_storage.parameter is not raw or tensor._ms_dtype.ms != raw.dtype:
             become(tensor, from_mindspore(raw))

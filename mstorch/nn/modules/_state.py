@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import __future__ as switches
+from ..._backend.cell import is_raw
 from ..._core.hooks import RemovableHandle
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._core.warned import warn
-from ..._tensor import Tensor
+from ..._tensor import Tensor, from_mindspore
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy
 from ._native import is_native, native_state
@@ -273,6 +274,8 @@ def _quoted(keys: list[str]) -> str:
 def _load_one(
     module: Any, key: str, name: str, value: Tensor, given: Tensor, own: bool, assign: bool, errors: list[str]
 ) -> None:
+    if is_raw(given):  # a Cell around the module may be given MindSpore's tensors
+        given = from_mindspore(given)
     if not isinstance(given, TensorBase):
         errors.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
