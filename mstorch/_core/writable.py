@@ -114,7 +114,7 @@ def refuse_captured(tensor: TensorBase) -> None:
 
 def refuse_inference(tensor: TensorBase) -> None:
     """Raise torch's error if a tensor made in inference mode is to be modified, or given another shape, outside that mode."""
-    if tensor._ms_auto is not None and tensor._ms_auto.inference and not modes.inference:
+    if tensor._ms_auto is not None and tensor._ms_auto.uncounted and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
