@@ -9,7 +9,7 @@ from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRA
 from .marks import is_captured
 from .modes import modes
 from .storage import DeviceMemory
-from .strides import dense_order, overlaps
+from .strides import dense_order, may_share_places, overlaps
 from .tensor_base import is_tracked, strides_of, touch
 from .warned import warn
 
@@ -167,6 +167,8 @@ def change_raw(tensor: TensorBase, op: str, *args: Any) -> bool:
     storage = tensor._ms_storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False
+    if tensor._ms_stride is not None and may_share_places(tensor._ms_shape, tensor._ms_stride):
+        return False  # a device writes all elements of a window back, over those that were changed in the same memory
     if not storage.change(op, args, tensor._ms_dtype.name, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset):
         return False
     touch(tensor)
