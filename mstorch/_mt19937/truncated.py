@@ -32,7 +32,8 @@ def trunc_normal(
 
     Draws, if the bounds contain more than 0.3 of the probability: normal samples for the whole shape, until every element has had one
     within the bounds. Otherwise: uniform candidates in [low, high), then uniforms that accept them, each time for the whole shape.
-    The first samples are made in the tensor to fill, all others in one like it: `contiguous` and `like_contiguous` tell which are contiguous.
+    The first samples are made in the tensor to fill, all others in one like it: `contiguous` and `like_contiguous` tell whether
+    they are contiguous.
 
     Not bit by bit: the acceptance test compares float32 logarithms, whose last bit in torch depends on the processor; it matters for about
     one candidate in 10^7.

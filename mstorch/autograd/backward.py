@@ -259,7 +259,7 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...] | dict[Any, Tensor]:  # fmt: skip
-    """Return the gradients of ``outputs`` with respect to ``inputs`` as a tuple, or as a dict if ``inputs`` is one; ``.grad`` is not changed."""
+    """Return the gradients of ``outputs`` with respect to ``inputs`` as a tuple, or a dict if ``inputs`` is one; ``.grad`` is unchanged."""
     if type(inputs) is dict:
         gradients = grad(
             outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched,
