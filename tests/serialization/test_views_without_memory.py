@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize("where", ["meta", "device", "function", "dict"])
-@pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"legacy": True}])
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}])
 def test_views(both, where, options):
     def body(torch):
         big = torch.arange(10000.0)
@@ -17,10 +17,10 @@ def test_views(both, where, options):
             "other": torch.ones(4, dtype=torch.complex64)[1:],
         }  # fmt: skip
         file = io.BytesIO()
-        torch.save(views, file, _use_new_zipfile_serialization=not options.get("legacy"))
+        torch.save(views, file)
         file.seek(0)
-        location = {"meta": "meta", "device": torch.device("meta"), "dict": {"cpu": "meta"}, "function": lambda storage, place: storage}[where]
-        loaded = torch.load(file, map_location=location, **{key: value for key, value in options.items() if key != "legacy"})
+        location = {"meta": "meta", "device": torch.device("meta"), "dict": {"cpu": "meta", "npu:0": "meta"}, "function": lambda storage, place: storage}[where]
+        loaded = torch.load(file, map_location=location, **options)
         return {
             name: (x.shape, x.stride(), x.storage_offset(), x.dtype, x.is_meta, x.untyped_storage().nbytes(), x.requires_grad, x._version)
             for name, x in loaded.items()
