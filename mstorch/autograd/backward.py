@@ -258,14 +258,14 @@ def backward(
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[Tensor, ...] | dict[Any, Tensor]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Return the gradients of ``outputs`` with respect to ``inputs`` as a tuple, or a dict if ``inputs`` is one; ``.grad`` is unchanged."""
     if type(inputs) is dict:
         gradients = grad(
             outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched,
             materialize_grads,
         )  # fmt: skip
-        return dict(zip(inputs, gradients))
+        return dict(zip(inputs, gradients))  # type: ignore[return-value]  # callers know whether they passed a dict
     if nested_in(outputs, inputs, grad_outputs):
         gradients = grad(
             kept(outputs), kept(inputs), kept_gradients(outputs, grad_outputs), retain_graph, create_graph, only_inputs, allow_unused,

@@ -64,7 +64,7 @@ def _blocks(name: str, torch: Any) -> tuple[list[Any], Any]:
     if name == "group norm":
         return _convolutions(torch, "GroupNorm", "SiLU"), torch.randn(8, 3, 32, 32)
     if name == "pooled":
-        return [*_convolutions(torch, "BatchNorm2d", "ReLU")[:2], nn.MaxPool2d(2), nn.Sequential(nn.Conv2d(16, 32, 3), nn.ReLU()), nn.AvgPool2d(2)], torch.randn(8, 3, 32, 32)
+        return [*_convolutions(torch, "BatchNorm2d", "ReLU")[:2], nn.MaxPool2d(2), nn.Sequential(nn.Conv2d(16, 32, 3), nn.ReLU()), nn.AvgPool2d(2)], torch.randn(24, 3, 32, 32)
     if name == "dropout":
         return [nn.Sequential(nn.Linear(128, 512), nn.Dropout(0.1), nn.ReLU(), nn.Linear(512, 128)) for _ in range(6)], torch.randn(256, 128)
     if name == "lstm":
