@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.sweep, pytest.mark.skipif(meter.ON_DEVICE, reason="mea
 
 
 def kept_by_kernels(request, name, options):
-    """Expect those networks to fail whose kernels work on copies: torch's meter does not see what a kernel needs for itself, NumPy's does."""
+    """Expect those networks to fail whose operations hold more than torch's. (NumPy's meter also sees what a kernel needs for itself.)"""
     reason = ""
     if name == "group norm":
         reason = "the host composes group normalization of two operations, which save and make tensors in between"
@@ -27,6 +27,8 @@ def kept_by_kernels(request, name, options):
         reason = "pooling of bfloat16 works on a copy in single precision"
     elif name == "pooled" and options.get("checkpointed"):
         reason = "kernels of pooling and convolution hold memory of their own (1.06 of torch's peak)"
+    elif name == "encoder" and not options.get("checkpointed"):
+        reason = "attention on the host keeps its weights, which torch's fused kernel computes again"
     if reason:
         request.applymarker(pytest.mark.xfail(reason=reason, strict=True, raises=AssertionError))
 
