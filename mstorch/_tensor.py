@@ -18,6 +18,7 @@ from ._core import cuda_names, formats
 from ._core import device as devices
 from ._core import dtype as dtypes
 from ._core.above import above
+from ._core.auto import take_kind
 from ._core.call_forms import combination
 from ._core.dtype import get_default_dtype
 from ._core.hooks import RemovableHandle, warn_if_has_hooks
@@ -329,6 +330,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
         if requires_grad and self._ms_dtype.is_integral:  # even if autograd tracks the tensor because of a write
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self.is_inference() and not modes.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if requires_grad == is_tracked(self):
             return self
         if not requires_grad and node_of(self) is not None:
@@ -336,8 +339,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
-        if self.is_inference() and not modes.inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         require_grad(self, requires_grad)
         return self
 
@@ -448,7 +449,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def _version(self) -> int:
-        if self.is_inference():
+        if self._ms_auto is not None and self._ms_auto.uncounted:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self._ms_counter.version
 
@@ -565,10 +566,9 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if is_tracked(tensor) and new._ms_dtype.is_integral:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    if (new.layout is formats.strided) != (tensor.layout is formats.strided):
+    if (new.layout is formats.strided, new.is_meta) != (tensor.layout is formats.strided, tensor.is_meta):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
-    parameter = tensor._ms_storage.parameter
-    shape, kind = tensor._ms_shape, tensor._ms_dtype
+    parameter, shape, kind = tensor._ms_storage.parameter, tensor._ms_shape, tensor._ms_dtype
     if type(tensor) in CLASSES:
         become_apart(tensor, new)
         tensor.__class__ = CLASSES[new._ms_storage.__class__ is Mirror]
@@ -576,6 +576,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
         become_apart(tensor, resolved(new))
     if kind is not tensor._ms_dtype and tensor._ms_auto is not None:
         tensor._ms_auto.accumulator = None  # existing graphs still end at the old leaf's node
+    take_kind(tensor, new)
     refit(tensor, shape, kind)
     if parameter is not None and tensor._ms_storage.parameter is None:
         # MindSpore's optimizers refer to the Parameter: make it share the new memory.

@@ -373,7 +373,7 @@ def test_trunc_normal_of_strided_tensors(bounds: tuple[float, float]) -> None:
         theirs = torch.nn.init.trunc_normal_(tensor, 0, 1, *bounds, generator=pair.generator)
         in_memory_order = theirs.t() if dense else theirs
         shape = tuple(in_memory_order.shape)
-        pair.agree(rng.trunc_normal(pair.engine, shape, 0, 1, *bounds, contiguous=False, dense=dense), in_memory_order)
+        pair.agree(rng.trunc_normal(pair.engine, shape, 0, 1, *bounds, contiguous=False, like_contiguous=not dense), in_memory_order)
 
 
 @pytest.mark.parametrize("n", [3_000_001])

@@ -137,7 +137,7 @@ def _written_argument(operator: OpOverload, args: tuple[Any, ...], result: Any) 
 class Derived(Node):
     """Node whose gradient is computed by ATen calls."""
 
-    __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places")
+    __slots__ = ("formula", "operator", "plan", "options", "shapes", "kinds", "results", "places", "unpacked")
     formula: Any
     operator: Any
     plan: Any  # the arguments; tensors are replaced by Place, which has the number of the saved tensor
@@ -146,6 +146,7 @@ class Derived(Node):
     kinds: Any
     results: Any
     places: Any  # output numbers of the results at the node that autograd runs
+    unpacked: dict[int, Any]  # saved tensors of the current run: hooks are asked for each once
 
     @property
     def width(self) -> int:
@@ -172,7 +173,12 @@ class Derived(Node):
 
     def result(self, number: int = 0) -> Tensor:
         """Return a saved result."""
-        return self.saved[len(self.shapes) + number].value(self, True)
+        return self._unpacked_at(len(self.shapes) + number)
+
+    def _unpacked_at(self, place: int) -> Any:
+        if place not in self.unpacked:
+            self.unpacked[place] = self.saved[place].value(self, True)
+        return self.unpacked[place]
 
     def shape(self, number: int) -> tuple[int, ...]:
         """Return the shape of the tensor argument with this number."""
@@ -182,10 +188,13 @@ class Derived(Node):
         """Return the formula's gradients, reduced to the shapes of broadcast operands."""
         given = [dressed(gradient) for gradient in gradients]
         given += [None] * (self.results - len(given))
+        self.unpacked = {}
         try:
             found = self.formula(self, *given)
         except NotInTerms:
             found = _by_itself(self.operator, self, *given)
+        finally:
+            self.unpacked = {}
         found = found if isinstance(found, (tuple, list)) else (found,)
         return [
             None if edge is None or gradient is None else _gradient_to_pass(_fitted(gradient, self.shapes[i], self.kinds[i]), recorded)
@@ -202,7 +211,7 @@ class _Place:
 
 def _filled(value: Any, node: Derived) -> Any:
     if isinstance(value, _Place):
-        return node.saved[value.number].value(node, True)
+        return node._unpacked_at(value.number)
     return [_filled(item, node) for item in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -72,6 +72,16 @@ class DeviceStream:
         else:
             self._made.set_state(mindspore.Tensor(list(raw), mindspore.uint8))
 
+    def offset(self) -> int:
+        """Return the position in the stream."""
+        return int.from_bytes(self.get_state()[8:], sys.byteorder)
+
+    def set_offset(self, offset: int) -> None:
+        """Continue from a position in the stream. Raise RuntimeError for a negative one."""
+        if not 0 <= offset < 1 << 63:
+            raise RuntimeError(f"the offset of a random stream must be in [0, 2**63), got {offset}")
+        self.set_state(self.get_state()[:8] + offset.to_bytes(8, sys.byteorder))
+
     def clone(self) -> DeviceStream:
         """Return a second stream with the same state."""
         copied = DeviceStream()

@@ -32,5 +32,19 @@ class Auto:
     again: Callable[[Any], Any] | None = None
     hooked: Any = None
     inference = False
+    swapped = False  # ``data`` of the other kind was assigned: inference to a normal tensor or the reverse
     tangents: dict[int, Any] | None = None  # tangents of forward mode, by level
     cut = -1  # the node counter when the tensor was last detached in place
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether the tensor was made in inference mode, where versions are not counted; assigned ``data`` does not change that."""
+        return self.inference is not self.swapped
+
+
+def take_kind(tensor: Any, new: Any) -> None:
+    """Note that a tensor takes the data of another one, if one of them was made in inference mode and the other was not."""
+    auto, given = tensor._ms_auto, new._ms_auto
+    if (auto is not None and auto.inference) is not (given is not None and given.inference):
+        tensor._ms_auto = auto = auto or Auto()
+        auto.inference, auto.swapped = not auto.inference, not auto.swapped

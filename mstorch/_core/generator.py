@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -95,7 +96,7 @@ class Generator:
     def set_state(self, new_state: TensorBase) -> Generator:
         """Restore a state returned by ``get_state``; return the generator."""
         if not isinstance(new_state, TensorBase):
-            raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state._ms_dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         with self._current().lock:
@@ -103,13 +104,49 @@ class Generator:
             self._mark_seeded()
         return self
 
+    def get_offset(self) -> int:
+        """Return the position in the stream of an accelerator. Raise RuntimeError on the CPU, whose stream has none."""
+        return self._device_stream().offset()
+
+    def set_offset(self, offset: int) -> Generator:
+        """Continue from a position in the stream of an accelerator; return the generator. Raise RuntimeError on the CPU."""
+        if not hasattr(offset, "__index__") or isinstance(offset, TensorBase):
+            raise RuntimeError(f"manual_offset expected a long, but got {type(offset).__name__}")
+        stream = self._device_stream()
+        with stream.lock:
+            stream.set_offset(operator.index(offset))
+            self._mark_seeded()
+        return self
+
+    def _device_stream(self) -> DeviceStream:
+        if not isinstance(self._engine, DeviceStream):
+            raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+        return self._engine
+
+    def graphsafe_get_state(self) -> Generator:
+        """Return a generator that shares this one's stream. Raise NotImplementedError on the CPU, where torch has none either."""
+        if not isinstance(self._engine, DeviceStream):
+            raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+        return self._with_engine(self._engine)
+
+    def graphsafe_set_state(self, generator: Generator) -> Generator:
+        """Share the stream of another generator from now on; return this one. Raise NotImplementedError on the CPU."""
+        if not isinstance(generator, Generator):
+            raise TypeError(f"expected a Generator, but got {type(generator).__name__}")
+        if not isinstance(self._engine, DeviceStream) or not isinstance(generator._engine, DeviceStream):
+            raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+        self._engine = generator._engine
+        return self
+
+    def _with_engine(self, engine: Engine | DeviceStream) -> Generator:
+        other = Generator.__new__(type(self))
+        other._device, other._engine = self._device, engine
+        return other
+
     def clone_state(self) -> Generator:
         """Return a new generator with the same state."""
-        copied = Generator.__new__(type(self))
-        copied._device = self._device
         with self.engine.lock:
-            copied._engine = self._current().clone()
-        return copied
+            return self._with_engine(self._current().clone())
 
     def __repr__(self) -> str:
         return f"<torch._C.Generator object at {hex(id(self))}>"

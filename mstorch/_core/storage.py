@@ -31,6 +31,7 @@ from .._backend.table import kernel, serves
 from .._leaving import Block, values_again
 from .device import META, device
 from .ends import ENDS
+from .kept_windows import Windows
 from .modes import modes
 from .no_memory import zeroed
 from .strides import Strides
@@ -216,13 +217,13 @@ class DeviceMemory(_Native):
     """Device memory. A tensor is a strided view (offset, strides, shape, dtype) of it, and writes go to the memory.
 
     ``base``: the row-major MindSpore tensor that offsets and strides refer to. ``exchanges``: how often the base was replaced; views made
-    before show the old base. ``lent``: the base has other owners, so that it is not replaced. ``shadow``: host array that integers and
-    scalars were made from, until they are modified; indices are read from it without a transfer. ``derived``: a key and a result that was
-    computed from the elements, until they are modified. ``parameter``: the mindspore.Parameter that is the base, once MindSpore has
-    requested one.
+    before show the old base. ``windows``: the views of the base that tensors keep. ``lent``: the base has other owners, so that it is not
+    replaced. ``shadow``: host array that integers and scalars were made from, until they are modified; indices are read from it without a
+    transfer. ``derived``: a key and a result that was computed from the elements, until they are modified. ``parameter``: the
+    mindspore.Parameter that is the base, once MindSpore has requested one.
     """
 
-    __slots__ = ("base", "version", "exchanges", "lent", "shadow", "derived", "parameter", "level", "__weakref__")
+    __slots__ = ("base", "version", "exchanges", "windows", "lent", "shadow", "derived", "parameter", "level", "__weakref__")
 
     kind = "device"
     has_elements = grows = True
@@ -254,7 +255,7 @@ class DeviceMemory(_Native):
             forked.refuse_device()
         self.base = device_memory.owned(base)
         self.version = 0
-        self.exchanges, self.lent, self.level = 0, False, modes.level
+        self.exchanges, self.windows, self.lent, self.level = 0, Windows(), False, modes.level
         self.shadow = shadow
         self.derived: tuple[Any, Any] | None = None
         self.parameter: Any = None
@@ -349,9 +350,9 @@ class DeviceMemory(_Native):
             set_value(self.parameter, base)
             base = self.parameter
         base._of_storage = True
-        self.base, self.lent = base, False
+        self.base, self.lent, self.exchanges = base, False, self.exchanges + 1
         self.forget()
-        self.exchanges += 1
+        self.windows.end()
 
     @property
     def memory(self) -> Array:

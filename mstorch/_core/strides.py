@@ -88,6 +88,12 @@ def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return False
 
 
+@lru_cache(_REMEMBERED)
+def may_share_places(shape: tuple[int, ...], strides: Strides) -> bool:
+    """Return whether two elements of a tensor may share memory."""
+    return 0 not in shape and may_overlap(shape, strides)
+
+
 def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
     """Return the dimensions from outermost to innermost if the tensor is dense, else None."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)

@@ -46,7 +46,8 @@ class TensorBase(Methods):
     """Data members of a tensor.
 
     ``_ms_stride`` is None for row-major strides. ``_ms_array``: cached NumPy view; if the storage is a value, ``_ms_raw`` is the value
-    after the writes counted in ``_ms_at``. ``_ms_counter``: the version counter, the storage unless the tensor came from ``.data``.
+    after the writes counted in ``_ms_at``; on a device it is a Window of the base, None if the tensor is all of it. ``_ms_counter``: the
+    version counter, the storage unless the tensor came from ``.data``.
     ``_ms_node`` and ``_ms_number``: the autograd node that made the tensor, and the number of the output.
     """
 
@@ -61,7 +62,7 @@ class TensorBase(Methods):
     _ms_stride: Strides | None
     _ms_offset: int
     _ms_array: Array | None
-    _ms_raw: Raw | None
+    _ms_raw: Any
     _ms_at: tuple[Value, int] | None
     _ms_counter: Any
     _ms_node: Any
@@ -332,13 +333,16 @@ def value_of(tensor: TensorBase) -> Raw:
 
 def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
     at = tensor._ms_at
-    if at is None or at[0] is not storage or at[1] != storage.exchanges:
-        kind = tensor._ms_dtype
-        raw = storage.read(kind.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
-        if OF_MS[storage.base.dtype].name != kind.held:
-            return raw  # a copy, in which later writes are not visible
-        tensor._ms_raw, tensor._ms_at = raw, (storage, storage.exchanges)
-    return tensor._ms_raw
+    if at is not None and at[0] is storage and at[1] == storage.exchanges:
+        window = tensor._ms_raw
+        return storage.base if window is None else window.raw
+    kind = tensor._ms_dtype
+    raw = storage.read(kind.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
+    if OF_MS[storage.base.dtype].name != kind.held:
+        return raw  # a copy, in which later writes are not visible
+    tensor._ms_raw = None if raw is storage.base else storage.windows.keep(raw)
+    tensor._ms_at = (storage, storage.exchanges)
+    return raw
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:
@@ -473,7 +477,7 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
         if block is not None:
             _rebind(tensor, block.cell(storage, tensor._ms_dtype.np), new)
         if (block is None or not block.captured) and storage.write(new, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset, own):
-            tensor._ms_raw, tensor._ms_at = (new, (storage, storage.exchanges)) if tuple(new.shape) == tensor._ms_shape else (None, None)
+            tensor._ms_raw, tensor._ms_at = None, (storage, storage.exchanges) if tuple(new.shape) == tensor._ms_shape else None
     elif storage.__class__ is Mirror:
         put_raw(as_it_lies(tensor), storage.turned_raw(new))
         return

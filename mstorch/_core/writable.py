@@ -9,7 +9,7 @@ from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRA
 from .marks import is_captured
 from .modes import modes
 from .storage import DeviceMemory
-from .strides import dense_order, overlaps
+from .strides import dense_order, may_share_places, overlaps
 from .tensor_base import is_tracked, strides_of, touch
 from .warned import warn
 
@@ -114,7 +114,7 @@ def refuse_captured(tensor: TensorBase) -> None:
 
 def refuse_inference(tensor: TensorBase) -> None:
     """Raise torch's error if a tensor made in inference mode is to be modified, or given another shape, outside that mode."""
-    if tensor._ms_auto is not None and tensor._ms_auto.inference and not modes.inference:
+    if tensor._ms_auto is not None and tensor._ms_auto.uncounted and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
@@ -167,6 +167,8 @@ def change_raw(tensor: TensorBase, op: str, *args: Any) -> bool:
     storage = tensor._ms_storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False
+    if tensor._ms_stride is not None and may_share_places(tensor._ms_shape, tensor._ms_stride):
+        return False  # a device writes all elements of a window back, over those that were changed in the same memory
     if not storage.change(op, args, tensor._ms_dtype.name, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset):
         return False
     touch(tensor)

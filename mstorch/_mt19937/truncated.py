@@ -26,20 +26,20 @@ def trunc_normal(
     high: float = 2.0,
     dtype: str = "float32",
     contiguous: bool = True,
-    dense: bool = True,
+    like_contiguous: bool = True,
 ) -> NDArray[Any]:
     """Return normal samples that lie in [low, high], in a floating-point dtype.
 
     Draws, if the bounds contain more than 0.3 of the probability: normal samples for the whole shape, until every element has had one
     within the bounds. Otherwise: uniform candidates in [low, high), then uniforms that accept them, each time for the whole shape.
-    `contiguous` and `dense` describe the tensor to fill: torch makes all but the first samples in a tensor with the same strides if it is
-    dense, else in a contiguous one.
+    The first samples are made in the tensor to fill, all others in one like it: `contiguous` and `like_contiguous` tell whether
+    they are contiguous.
 
     Not bit by bit: the acceptance test compares float32 logarithms, whose last bit in torch depends on the processor; it matters for about
     one candidate in 10^7.
     """
     if _cumulative((high - mean) / std) - _cumulative((low - mean) / std) > _DIRECT_ACCEPTANCE:
-        return _reject_normals(engine, shape, mean, std, low, high, dtype, contiguous, dense)
+        return _reject_normals(engine, shape, mean, std, low, high, dtype, contiguous, like_contiguous)
     return _reject_uniforms(engine, shape, mean, std, low, high, dtype)
 
 
@@ -56,7 +56,7 @@ def _reject_normals(
     high: float,
     dtype: str,
     contiguous: bool,
-    dense: bool,
+    like_contiguous: bool,
 ) -> NDArray[Any]:
     lowest, highest = cast(np.array([low, high]), dtype)
     samples = normal(engine, shape, mean, std, dtype, contiguous)
@@ -64,7 +64,7 @@ def _reject_normals(
         outside = (samples < lowest) | (samples > highest)
         if not outside.any():
             return samples
-        np.copyto(samples, normal(engine, shape, mean, std, dtype, contiguous or not dense), where=outside)
+        np.copyto(samples, normal(engine, shape, mean, std, dtype, like_contiguous), where=outside)
 
 
 def _reject_uniforms(

@@ -1,7 +1,7 @@
 """torch._foreach_*: one operation per tensor of a list, as optimizers and gradient clipping use.
 
-torch's names determine which of these exist. Each calls the operation's own function once per tensor. The in-place forms return the
-tensors.
+torch's names determine which of these exist. Each calls the operation's own function once per tensor, its in-place form the in-place
+method, one tensor after another: later tensors see what was written to earlier ones. The in-place forms return the tensors.
 """
 from __future__ import annotations
 
@@ -46,8 +46,17 @@ def _one_per_tensor(value: Any, count: int) -> Sequence[Any]:
     return value if _is_list(value) else [value] * count
 
 
-def _unary(name: str) -> Callable[..., Any]:
+def _one(name: str, writes: bool) -> Callable[..., Any]:
+    """Return the operation of one tensor; with ``writes``, its in-place form."""
     operation = getattr(torch, name)
+    if not writes:
+        return operation
+    word = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(name, name)  # there is no maximum_
+    return getattr(torch.Tensor, f"{word}_")
+
+
+def _unary(name: str, writes: bool) -> Callable[..., Any]:
+    operation = _one(name, writes)
 
     def plain(self: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
         _lists(self)
@@ -57,14 +66,14 @@ def _unary(name: str) -> Callable[..., Any]:
     return plain
 
 
-def _binary(name: str) -> Callable[..., Any]:
-    operation = getattr(torch, _COMPARING.get(name, name))
+def _binary(name: str, writes: bool) -> Callable[..., Any]:
+    operation, clamp = _one(_COMPARING.get(name, name), writes), _one("clamp", writes)
     takes_tensors = name in ("maximum", "minimum", *_COMPARING)
 
     def apply(tensor: Any, other: Any, alpha: Number) -> Any:
         if takes_tensors and not isinstance(other, torch.Tensor):
             limits = {"max": other} if name in ("clamp_max", "minimum") else {"min": other}
-            return torch.clamp(tensor, **limits)
+            return clamp(tensor, **limits)
         return operation(tensor, other) if alpha == 1 else operation(tensor, other, alpha=alpha)
 
     def plain(self: Any, other: Any = None, *, alpha: Number = 1, **named: Any) -> tuple[TensorBase, ...]:
@@ -95,8 +104,8 @@ def _number(name: str, tensor: Tensor) -> Tensor | Number:
     return tensor if name != "add" or tensor.requires_grad or readable(tensor) is None else tensor.item()
 
 
-def _pointwise(name: str) -> Callable[..., Any]:
-    operation = getattr(torch, name)
+def _pointwise(name: str, writes: bool) -> Callable[..., Any]:
+    operation = _one(name, writes)
 
     def plain(
         self: Sequence[Any], tensor1: Sequence[Any], tensor2: Sequence[Any], value: Tensor | float | Sequence[float] = 1, *,
@@ -117,13 +126,18 @@ def _pointwise(name: str) -> Callable[..., Any]:
     return plain
 
 
-def _foreach_lerp(
-    self: Sequence[Any], tensors1: Sequence[Any], weight: float | Sequence[Tensor | float] | None = None, *, weights: Any = None
-) -> Any:
-    """Return ``lerp`` of the tensors of two lists, by one weight or by one per tensor."""
-    given = weight if weights is None else weights
-    _lists(self, tensors1, given)
-    return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _one_per_tensor(given, len(self))))
+def _lerp(name: str, writes: bool) -> Callable[..., Any]:
+    operation = _one(name, writes)
+
+    def plain(
+        self: Sequence[Any], tensors1: Sequence[Any], weight: float | Sequence[Tensor | float] | None = None, *, weights: Any = None
+    ) -> Any:
+        """Return ``lerp`` of the tensors of two lists, by one weight or by one per tensor."""
+        factors = weight if weights is None else weights
+        _lists(self, tensors1, factors)
+        return tuple(operation(a, b, w) for a, b, w in zip(self, tensors1, _one_per_tensor(factors, len(self))))
+
+    return plain
 
 
 def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> Any:
@@ -172,22 +186,15 @@ def _foreach_zero_(self: Sequence[Any]) -> Any:
     return self
 
 
-def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the in-place form of a function, which writes its results into the tensors of the first list."""
+def _in_place(name: str, writing: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that writes to the tensors of the first list as one that returns them."""
 
     def storing(self: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        for tensor, result in zip(self, plain(self, *args, **kwargs)):
-            if not torch.can_cast(result.dtype, tensor.dtype):
-                raise RuntimeError(f"result type {_word(result)} can't be cast to the desired output type {_word(tensor)}")
-            tensor.copy_(result)
+        writing(self, *args, **kwargs)
         return self
 
     storing.__doc__ = f"Apply ``_foreach_{name}`` in place; return the tensors."
     return storing
-
-
-def _word(tensor: Tensor) -> str:
-    return tensor.type().removeprefix("torch.").removesuffix("Tensor")
 
 
 def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,8 +216,8 @@ def _all() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {function.__name__: function for function in _OWN}
     names = {name.removeprefix("_foreach_") for name in IN_PYTHON[""] if name.startswith("_foreach_")}
     for name in sorted(name for name in names if f"{name}_" in names and f"_foreach_{name}" not in found and name not in ("copy", "zero")):
-        plain = _foreach_lerp if name == "lerp" else _BY_OPERANDS[_operands(name)](name)
-        found |= {f"_foreach_{name}": plain, f"_foreach_{name}_": _in_place(name, plain)}
+        form = _lerp if name == "lerp" else _BY_OPERANDS[_operands(name)]
+        found |= {f"_foreach_{name}": form(name, False), f"_foreach_{name}_": _in_place(name, form(name, True))}
     return {name: _named(name, function) for name, function in found.items()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core.modes import grad_set_to
 from .._core.one_device import check_one_device
-from .._core.strides import overlaps
+from .._core.strides import may_share_places, overlaps
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import TensorBase
 from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
@@ -19,6 +19,7 @@ from .._tape.writes import assign, computed_for, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._named import name_written
 from ._operation import IN_PLACE, record_of
+from ._shared_places import write_alone
 
 _NUMBERS_FIRST = {"clamp", "div", "pow"}  # functions for which torch checks numbers before the target's memory, but shapes afterwards
 
@@ -79,6 +80,8 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
         raise RuntimeError(f"output with shape {list(tensor._ms_shape)} doesn't match the broadcast shape {list(result._ms_shape)}")
     if result._ms_dtype is not tensor._ms_dtype:
         result = cast_tensor(result, tensor._ms_dtype)
+    if tensor._ms_stride is not None and record_of(function).writes_some and may_share_places(tensor._ms_shape, tensor._ms_stride):
+        result = write_alone(tensor, result, lambda other: function(other, *args, **kwargs))
     if (result._ms_node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
         detach_snapshot(before)  # backward needs the old value
     node = result._ms_node

@@ -27,6 +27,8 @@ class Record(NamedTuple):
     """True if the in-place form raises if the tensor is also an operand."""
     arguments_first: bool = False
     """True if the in-place form checks the arguments before it checks whether the tensor overlaps itself."""
+    writes_some: bool = False
+    """True if the in-place form writes some elements and leaves the others as they are."""
     written: str = ""
     """torch's name for the node that the in-place form makes, if it differs from the function's. If the name has no digit at its end, 0 is
     appended for a number as the second operand, and 1 for a tensor."""

@@ -262,12 +262,23 @@ def build_tensor(
 ) -> Tensor:
     """Return a tensor that views a storage; tensors with the same storage and dtype share one base."""
     if storage.device_text == "meta":
-        return build_meta(dtype, size, stride, requires_grad)
+        return _view_without_memory(storage, dtype, offset, size, stride, requires_grad)
     base = storage.bases.get(dtype)
     if base is None:
         base = storage.bases[dtype] = _base(storage, dtype, (storage.nbytes() // ITEMSIZE[dtype],))
     tensor = tensor_base.window(base._ms_storage, base._ms_dtype, size, tuple(stride), offset)
     # As in torch, the construction counts as one write, and tensors of one storage have separate version counters.
+    tensor._ms_counter = Counter(1)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _view_without_memory(
+    storage: LoadedStorage, dtype: str, offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> Tensor:
+    base = storage.bases.get("")  # one for all dtypes
+    if base is None:
+        base = storage.bases[""] = tensor_base.meta_tensor((storage.nbytes(),), dtype_of("uint8"))
+    tensor = tensor_base.window(base._ms_storage, dtype_of(dtype), tuple(size), tuple(stride), offset)
     tensor._ms_counter = Counter(1)
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -309,6 +320,8 @@ def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Tensor:
 
 def refresh(storage: LoadedStorage) -> None:
     """Copy the storage's bytes, which have been read since, into the tensors that were already made of the storage."""
+    if storage.device_text == "meta":
+        return
     for dtype, base in storage.bases.items():
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 

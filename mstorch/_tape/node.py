@@ -265,6 +265,8 @@ _INFERENCE = (
 )
 
 
+_UNCOUNTED = "Inference tensors do not track version counter."  # of a tensor made in inference mode that has normal data now
+
 _CUT = (
     "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
     "out-of-place `.detach()` instead"
@@ -291,8 +293,8 @@ class SavedInput:
 
     def __init__(self, tensor: TensorBase) -> None:
         auto = tensor._ms_auto
-        if auto is not None and auto.inference:
-            raise RuntimeError(_INFERENCE)
+        if auto is not None and (auto.inference or auto.swapped):
+            raise RuntimeError(_INFERENCE if auto.inference else _UNCOUNTED)
         self.tensor = tensor
         self.version = tensor._ms_counter.version
 
@@ -319,8 +321,8 @@ class Watched:
 
     def __init__(self, tensor: TensorBase, own: bool = False) -> None:
         auto = tensor._ms_auto
-        if auto is not None and auto.inference:
-            raise RuntimeError(_INFERENCE)
+        if auto is not None and (auto.inference or auto.swapped):
+            raise RuntimeError(_INFERENCE if auto.inference else _UNCOUNTED)
         self._ms_counter, self._ms_dtype = tensor._ms_counter, tensor._ms_dtype
         self._ms_shape, self._ms_number = tensor._ms_shape, tensor._ms_number
         self._ms_node = None if own else tensor._ms_node

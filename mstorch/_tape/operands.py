@@ -176,7 +176,8 @@ def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> A
     if isinstance(item, TensorBase):
         at, storage = item._ms_at, item._ms_storage
         if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
-            return item._ms_raw
+            window = item._ms_raw
+            return storage.base if window is None else window.raw
         if storage.__class__ is Storage and item._ms_shape:
             raise elsewhere(inputs)
     elif item.__class__ is list:

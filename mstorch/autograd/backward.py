@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,24 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     return (value,) if isinstance(value, (TensorBase, GradientEdge)) or hasattr(value, "__torch_function__") else tuple(value)
+
+
+def _inputs(value: Any, name: str) -> tuple[Any, ...]:
+    """Return the inputs of a gradient as a tuple: one, an iterable that may end after one pass, or the values of a dict. Raise TypeError or
+    RuntimeError for anything else, and for none at all."""
+    if isinstance(value, Mapping):
+        if type(value) is not dict:
+            raise TypeError(
+                f"`inputs` argument to `{name}()` must be a dict, not {type(value).__name__}. Other Mapping types are not supported."
+            )
+        value = value.values()
+    inputs = _as_tuple(value)
+    if not inputs:
+        raise RuntimeError(f"`inputs` argument to `{name}()` cannot be empty.")
+    for one in inputs:
+        if not isinstance(one, (TensorBase, GradientEdge)) and not hasattr(one, "__torch_function__"):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(one).__name__}")
+    return inputs
 
 
 def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> list[Any]:
@@ -200,6 +218,7 @@ def backward(
     grad_variables: Any = None, inputs: Any = None,
 ) -> None:  # fmt: skip
     """Accumulate the gradients of ``tensors`` into the leaves that they depend on (or only into ``inputs``)."""
+    inputs = None if inputs is None else _inputs(inputs, "backward")
     if nested_in(tensors, grad_tensors, inputs):
         tensors, grad_tensors, inputs = kept(tensors), kept_gradients(tensors, grad_tensors), kept(inputs)
     if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
@@ -209,8 +228,6 @@ def backward(
         return above.torch.overrides.handle_torch_function(
             backward, roots, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs
         )  # fmt: skip
-    if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
         warn_once(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause "
@@ -223,7 +240,7 @@ def backward(
         engine.run(starts, keep, create_graph)
         return
     only = []
-    for tensor in _as_tuple(inputs):
+    for tensor in inputs:
         if isinstance(tensor, GradientEdge):
             only.append(tensor.node)
             continue
@@ -242,7 +259,13 @@ def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Return the gradients of ``outputs`` with respect to ``inputs`` as a tuple; ``.grad`` is not changed."""
+    """Return the gradients of ``outputs`` with respect to ``inputs`` as a tuple, or a dict if ``inputs`` is one; ``.grad`` is unchanged."""
+    if type(inputs) is dict:
+        gradients = grad(
+            outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched,
+            materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, gradients))  # type: ignore[return-value]  # callers know whether they passed a dict
     if nested_in(outputs, inputs, grad_outputs):
         gradients = grad(
             kept(outputs), kept(inputs), kept_gradients(outputs, grad_outputs), retain_graph, create_graph, only_inputs, allow_unused,
@@ -253,9 +276,7 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     if outputs is None or inputs is None:
         raise TypeError("'NoneType' object is not iterable")
-    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
-    if not wanted:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    roots, wanted = _as_tuple(outputs), _inputs(inputs, "grad")
     if (any(map(overrides, (*roots, *wanted))) or mode_is_on()) and above.torch.overrides.has_torch_function((*roots, *wanted)):
         return above.torch.overrides.handle_torch_function(
             grad, (*roots, *wanted), roots, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,

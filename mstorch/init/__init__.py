@@ -13,7 +13,7 @@ from .._backend.initializers import initial
 from .._core.above import above
 from .._core.generator import Generator, engine_of
 from .._core.overriding import is_taken
-from .._core.strides import dense_order
+from .._core.strides import iteration_order, preserved_strides
 from .._core.tensor_base import array_of, strides_of
 from .._core.warned import warn
 from .._ops._numbers import refuse_tracked
@@ -84,18 +84,19 @@ def trunc_normal_(
 ) -> Tensor:
     """Fill the tensor with normal numbers truncated to [a, b]."""
     refuse_tracked(mean, std, a, b)
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
         )
-    shape, contiguous = tensor._ms_shape, is_contiguous(tensor)
-    dense = None if contiguous else dense_order(shape, strides_of(tensor))
-    order = range(len(shape)) if dense is None else dense  # torch draws in the order of memory
+    shape, strides, contiguous = tensor._ms_shape, strides_of(tensor), is_contiguous(tensor)
+    order = range(len(shape)) if contiguous else iteration_order(shape, (strides,))[::-1]  # torch draws in the order of memory
     array = random.draw(
         "trunc_normal", engine_of(generator), tuple(shape[i] for i in order), float(mean), float(std), float(a), float(b),
-        tensor._ms_dtype.name, contiguous, contiguous or dense is not None,
+        tensor._ms_dtype.name, contiguous, preserved_strides(shape, strides) is None,
     )
-    if dense is not None:
+    if not contiguous:
         array = array.transpose(np.argsort(order))
     _fill(getattr(tensor, "_local_tensor", tensor), array)  # the local shard of a DTensor
     return tensor

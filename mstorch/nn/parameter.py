@@ -200,7 +200,9 @@ class UninitializedTensorMixin:
                 "a dummy batch to initialize the parameters before calling torch functions"
             )
         with level_set_to(WITHOUT_SUBCLASSES):
-            return func(*args, **(kwargs or {}))
+            result, own = func(*args, **(kwargs or {})), cls.cls_to_become is Tensor
+            # A converted buffer takes the place of the first one, and has no size either; a parameter takes its data.
+            return result.as_subclass(cls) if own and type(result) is Tensor else result  # type: ignore[type-var]
 
     def materialize(self, shape: int | Sequence[int], device: int | str | device | None = None, dtype: dtype | None = None) -> None:
         """Give the tensor a shape; its values are uninitialized."""

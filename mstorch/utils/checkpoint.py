@@ -197,7 +197,14 @@ class _Frame:
         if key not in self.found:
             self.found[key] = self._recomputed()
             engine.next_callback(self.found.clear)
-        return self.found[key][number]
+        # Each is handed out once, so that its memory is free as soon as its node is done.
+        tensor, self.found[key][number] = self.found[key][number], None
+        if tensor is None:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
+                "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your use case."
+            )
+        return tensor
 
     def _recomputed(self) -> list[Any]:
         kept: list[Any] = []

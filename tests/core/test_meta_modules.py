@@ -56,7 +56,9 @@ def test_shapes_on_meta(info: Any) -> None:
             want = _shapes(module.to("meta")(*_onto_meta(args), **_onto_meta(kwargs)))
         except (RuntimeError, NotImplementedError):  # torch reads values here, or rejects the sample
             continue
-        mine = _counterpart(info.module_cls)(*_functions(ours(list(built.args), [])), **_functions(ours(dict(built.kwargs), []))).to("meta")
+        mine = _counterpart(info.module_cls)(*_functions(ours(list(built.args), [])), **_functions(ours(dict(built.kwargs), [])))
+        mine(*ours(args, []), **ours(kwargs, []))
+        mine.to("meta")
         assert _shapes(mine(*_onto_meta(ours(args, [])), **_onto_meta(ours(kwargs, [])))) == want
         compared += 1
         if compared == SAMPLES:

@@ -132,3 +132,43 @@ def test_one_tensor_for_all(both, name, scalar, operands):
         return getattr(torch, f"_foreach_{name}")(tensors, eval(SCALARS[scalar], {"torch": torch}))
 
     both(body, message="received an invalid combination of arguments - got (list, Tensor)" if refused else None)
+
+
+WINDOWS = {
+    "overlap in part": lambda w: ([w[0:4], w[2:6]], [w[6:10], w[8:12]]),
+    "the same twice": lambda w: ([w[0:4], w[0:4]], [w[6:10], w[8:12]]),
+    "read what was written before": lambda w: ([w[0:4], w[4:8]], [w[4:8], w[0:4]]),
+    "overlap with the operand": lambda w: ([w[0:4], w[6:10]], [w[1:5], w[5:9]]),
+    "expanded": lambda w: ([w[:1].expand(4), w[4:8]], [w[6:10], w[8:12]]),
+    "equal the operand": lambda w: ([w[0:4], w[4:8]], [w[0:4], w[4:8]]),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("name", [f"{name}_" for name in BINARY] + ["addcmul_", "addcdiv_", "lerp_", "copy_", "sqrt_", "neg_", "zero_"])
+def test_in_place_forms_of_tensors_that_share_memory(both: Any, name: str, window: str) -> None:
+    """They run one after another: later tensors see what was written to earlier ones."""
+
+    def body(torch: Any) -> Any:
+        results = []
+        for form in ("tensors", "number", "numbers"):
+            whole = torch.arange(1.0, 13.0) / 8
+            targets, others = WINDOWS[window](whole)
+            if name in ("sqrt_", "neg_", "zero_"):
+                args: tuple[Any, ...] = ()
+            elif name in ("addcmul_", "addcdiv_"):
+                args = (others, others, *({"tensors": (), "number": (2.0,), "numbers": ([2.0, 3.0],)}[form]))
+            elif name == "lerp_":
+                args = (others, 0.5)
+            elif name == "copy_":
+                args = (others,)
+            else:
+                args = ({"tensors": others, "number": 2.0, "numbers": [2.0, 3.0]}[form],)
+            try:
+                getattr(torch, f"_foreach_{name}")(targets, *args)
+            except RuntimeError as error:
+                results.append(str(error).split(". ")[0])
+            results.append(whole)
+        return results
+
+    both(body)

@@ -5,12 +5,25 @@ from typing import Any
 
 from ..._backend.arrays import Number
 from ..._backend.device_memory import full
+from ..._backend.geometry import flat_index
 from ..._backend.raw import Raw, number_in
 from ..._backend.table import kernel
 from ..._core.dtype import int64
 from ..._core.modes import modes
+from ..._core.strides import may_share_places
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import TensorBase, is_tracked, on_device, put_raw, recording, strides_of, touch, value_of
+from ..._core.tensor_base import (
+    TensorBase,
+    is_tracked,
+    on_device,
+    put_raw,
+    recording,
+    strides_of,
+    tensor_of,
+    touch,
+    value_of,
+    whole_storage,
+)
 from ..._core.writable import change_raw, check_view, check_writable
 from ..._tape.moving import beside
 from ..._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
@@ -49,7 +62,7 @@ def _put_by_one_kernel(
     adding: bool
 ) -> bool:
     storage, lead, width = target._ms_storage, dims[0] if adjacent else 0, len(common)
-    if LEVELS:
+    if LEVELS or may_share_places(target._ms_shape, strides_of(target)):
         return False
     check_writable(target, uniform=True)
     indices = tuple(beside(index, target) for index in indices)
@@ -92,8 +105,12 @@ def put_on_device(target: TensorBase, positions: TensorBase, source: TensorBase,
         if is_tracked(source):
             check_view(target)
         made = watch(_FlatPut.recorded(snapshot(target), source, positions=positions), *watched)
-    if not change_raw(target, "put", value_of(source), value_of(positions), False):
-        put_raw(target, _scatter[target._ms_dtype.name](value_of(target), value_of(positions), value_of(source)))
+    written = target
+    if may_share_places(target._ms_shape, strides_of(target)):  # the elements of a window would all be written back
+        places = beside(tensor_of(flat_index(target._ms_shape, strides_of(target), target._ms_offset)), target)
+        written, positions = whole_storage(target), call(_take, (places,), positions)
+    if not change_raw(written, "put", value_of(source), value_of(positions), False):
+        put_raw(written, _scatter[target._ms_dtype.name](value_of(written), value_of(positions), value_of(source)))
     if modes.grad:
         settle(target, made, "IndexPutBackward0")
 

@@ -17,6 +17,7 @@ from ..._tape.ways import ways
 from .._dispatch import cast_tensor, contiguous_copy, is_number, readable
 from .._in_place import in_place_form
 from .._numbers import fitting
+from .._operation import Record
 from ..shape import views
 from ._keys import lone_mask
 from ._values_put import number_as
@@ -29,6 +30,7 @@ def _fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number) -> Te
     return apply(_where, input._ms_dtype, (mask, filler, input), label="IndexPutBackward0")
 
 
+_fill.record = Record(writes_some=True)  # type: ignore[attr-defined]
 _fill_ = in_place_form(_fill, "masked_fill_", uniform=True)
 
 

@@ -59,7 +59,7 @@ from .._forms import Forms
 from .._in_place import in_place, in_place_form
 from .._named import by_value, name_written, node_called
 from .._numbers import fitting
-from .._operation import operation
+from .._operation import Record, operation
 from .._overlaps import refuse_overlap, refuse_partly
 from .._scalars import scalar_array
 from .._true_positions import nonzero_rows, true_positions
@@ -208,7 +208,7 @@ _C_TYPE = {
 }  # fmt: skip
 
 
-@operation(one_device=OneDevice(words=mask_elsewhere, numbers=("value",)))
+@operation(writes_some=True, one_device=OneDevice(words=mask_elsewhere, numbers=("value",)))
 @node_called(by_value("MaskedFillBackward", 2, "value"))
 def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return a copy with ``value`` (a number or 0-d tensor) where the mask is True; both shapes broadcast."""
@@ -321,7 +321,9 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     key = tuple(slice(None) if index is None else index for index in indices)
     if len(indices) > len(self._ms_shape):
         raise IndexError(f"too many indices for tensor of dimension {len(self._ms_shape)} (got {len(indices)})")
-    expect_dtype_of(self, values)
+    one_at_a_mask = not accumulate and len(key) == 1 and key[0]._ms_dtype is bool_ and math.prod(values._ms_shape) == 1
+    if not one_at_a_mask:  # that is a masked fill, which converts the value
+        expect_dtype_of(self, values)
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
     before = self._ms_node
     if not accumulate:
@@ -380,7 +382,7 @@ def _add_without_places(target: TensorBase, key: tuple[Any, ...], values: Tensor
     return target
 
 
-@operation(reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("_put_"))
+@operation(reads_while_it_writes=True, arguments_first=True, writes_some=True, one_device=OneDevice("_put_"))
 def put(input: TensorBase, index: Any, source: TensorBase | None, accumulate: bool = False) -> TensorBase:
     """Return a copy with the elements of ``source`` written (or accumulated) at flat indices."""
     if 0 not in index._ms_shape:
@@ -413,11 +415,12 @@ def _put_at(input: TensorBase, index: TensorBase, source: Any, accumulate: bool 
     return keep_layout(input, watch(put_flat(input, index, source, accumulate), source if is_tracked(source) else None))
 
 
+_put_at.record = Record(writes_some=True)  # type: ignore[attr-defined]
 # torch only warns if elements share memory.
 _put_anywhere = in_place_form(_put_at, "put_", uniform=True)
 
 
-@operation(numpy_names=True, reads_while_it_writes=True, one_device=OneDevice(words=found_two, numbers=("value",)))
+@operation(numpy_names=True, reads_while_it_writes=True, writes_some=True, one_device=OneDevice(words=found_two, numbers=("value",)))
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase | Number) -> TensorBase:
     """Return a copy with ``value`` in the slices ``index`` of a dimension."""
@@ -490,7 +493,7 @@ def tracked_number(value: TensorBase | complex) -> bool:
 _TOO_FEW = "Number of elements of source < number of ones in mask"
 
 
-@operation(one_device=OneDevice("_masked_scatter_"))
+@operation(writes_some=True, one_device=OneDevice("_masked_scatter_"))
 @node_called("MaskedScatterBackward0")
 def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> TensorBase:
     """Return a copy with consecutive elements of ``source`` where the mask is True."""

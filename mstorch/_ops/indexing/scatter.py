@@ -71,7 +71,7 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
     return dim, positions, source
 
 
-@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("scatter_src"))
+@operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, writes_some=True, one_device=OneDevice("scatter_src"))
 def scatter(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Number | None = None,
     reduce: str | None = None, out: TensorBase | None = None
@@ -292,7 +292,7 @@ def _index_written(input: TensorBase, dim: int, positions: TensorBase, source: T
     return _without_indices(found, source) if accumulate else found
 
 
-@operation(numpy_names=True, autocast=WIDEST_ON_CPU, reads_while_it_writes=True, one_device=OneDevice())
+@operation(numpy_names=True, autocast=WIDEST_ON_CPU, reads_while_it_writes=True, writes_some=True, one_device=OneDevice())
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return a copy with the slices ``index`` of a dimension replaced by those of ``source``."""
     shape, other = input._ms_shape, source._ms_shape

@@ -199,9 +199,13 @@ def _extreme(
     shape = input._ms_shape
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
+    if math.prod(input._ms_shape) == 0 and name != "aminmax":
+        return _empty_result(input, shape, dims, keepdim)  # of any dtype
     if input._ms_dtype.is_complex:
         word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
         raise not_for(word, input._ms_dtype.name)
+    if name == "aminmax":
+        refuse_codes("aminmax_cpu", input)
     if math.prod(input._ms_shape) == 0:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim, label=label)
@@ -286,9 +290,9 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
     """Return the maxima or minima along a dimension with their indices; only the element at the returned index gets a gradient."""
     shape = input._ms_shape
     dim = wrap_dim(dim, len(shape))
+    _check_not_empty(name, shape, (dim,), False)
     if input._ms_dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input")
-    _check_not_empty(name, shape, (dim,), False)
     if math.prod(input._ms_shape) == 0:
         return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
     source = input.to(uint8) if input._ms_dtype is bool_ else input

@@ -93,13 +93,14 @@ def _scan_in_place(input: TensorBase, kernel_: Kernel, dim: int, kind: dtype | N
 
 
 def _running(kernel_: Kernel, name: str, kind: type, input: TensorBase, dim: int, out: Any) -> Any:
-    if input._ms_dtype.is_complex:
-        raise not_for(f"{name}_cpu", input._ms_dtype.name)
-    # As in torch, nothing is checked for an empty tensor.
-    dim = wrap_dim(dim, len(input._ms_shape)) if math.prod(input._ms_shape) else 0
-    asked = input._ms_dtype.name
-    ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
-    indices = call(kernel_, (ranked,), dim)
+    if 0 in input._ms_shape:  # as in torch, nothing is checked, not even the dtype
+        dim, indices = 0, input.new_zeros(input._ms_shape, dtype=int64)
+    else:
+        if input._ms_dtype.is_complex:
+            raise not_for(f"{name}_cpu", input._ms_dtype.name)
+        dim, asked = wrap_dim(dim, len(input._ms_shape)), input._ms_dtype.name
+        ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
+        indices = call(kernel_, (ranked,), dim)
     expect_parts(name, out)
     for target, wanted in zip(out or (), (input._ms_dtype, int64)):
         if target._ms_dtype is not wanted:

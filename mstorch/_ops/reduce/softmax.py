@@ -31,7 +31,7 @@ def _along(kernel_: Kernel, name: str, input: TensorBase, dim: int, kind: dtype 
         kind = input._ms_dtype
     elif kind.__class__ is not dtype:
         refuse_other_dtype(name.partition("_lastdim")[0], kind)
-    if kind.is_integral:
+    if not kind.is_floating_point or kind.ms is None:
         if 0 not in input._ms_shape:
             raise not_for(name, kind.name)
         return finish_exactly(row_major(input.to(kind, copy=True)), out)

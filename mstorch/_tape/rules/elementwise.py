@@ -248,10 +248,11 @@ def _remainder(op: str, quotient: Primitive) -> None:
     def rest(node: Applied, g: Operand) -> Any:
         other = None
         if node.edges[1] is not None:
-            x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
+            divisor = node.kept(g, 1)
+            x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(divisor)
             if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before truncating it
                 x, y = v.div(x, y), v.constant(1, y)
-            other = v.flat_in(v.fit(v.neg(v.mul(g, v.like(quotient(x, y), g))), node.shapes[1]), node.kept(g, 1))
+            other = v.flat_in(v.fit(v.neg(v.mul(g, v.like(quotient(x, y), g))), node.shapes[1]), divisor)
         return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other
 
 

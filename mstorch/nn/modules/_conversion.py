@@ -156,19 +156,24 @@ def _converted(module: Any, name: str, parameter: Tensor, fn: Callable[[Tensor],
             parameter.grad = gradient
         return parameter
     overwritten = switches.get_overwrite_module_params_on_conversion()
-    replaced = overwritten or parameter._ms_sparse != fresh._ms_sparse
+    replaced = overwritten or _differ_in_kind(parameter, fresh)
     result = Parameter(fresh, is_tracked(parameter)) if replaced else parameter
     if not replaced:
         _take_data(parameter, fresh)
     if gradient is not None:
         with no_grad():
             changed = fn(gradient)
-        if overwritten or gradient._ms_sparse != changed._ms_sparse:
+        if overwritten or _differ_in_kind(gradient, changed):
             result.grad = changed.requires_grad_(gradient.requires_grad)
         else:
             _take_data(gradient, changed)
             auto_of(result).grad = gradient
     return result
+
+
+def _differ_in_kind(tensor: Tensor, new: Tensor) -> bool:
+    """Return whether a tensor cannot take the new one's data: one of them is sparse, or on the meta device."""
+    return bool(tensor._ms_sparse != new._ms_sparse or tensor.is_meta is not new.is_meta)
 
 
 def _take_data(tensor: Any, new: Tensor) -> None:

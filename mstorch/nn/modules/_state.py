@@ -177,16 +177,14 @@ class StateMixin:
         members = self.__dict__
         for hook in list(members["_load_state_dict_pre_hooks"].values()):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        own = {name: (value, members["_parameters"]) for name, value in members["_parameters"].items()}
+        own = {name: (value, members["_parameters"]) for name, value in members["_parameters"].items() if value is not None}
         for name, value in members["_buffers"].items():
-            if name not in members["_non_persistent_buffers_set"]:
+            if value is not None and name not in members["_non_persistent_buffers_set"]:
                 own[name] = (value, members["_buffers"])
         native = dict(native_state(self))
         own.update((name, (value, None)) for name, value in native.items())
         assign = bool(local_metadata.get("assign_to_params_buffers", False))
         for name, (value, holder) in own.items():
-            if value is None:
-                continue
             key = prefix + name
             if key not in state_dict:
                 if strict:

@@ -396,6 +396,9 @@ class _AlongDim(Module):
         super().__init__()
         self.dim = dim
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"dim": None, **state})  # early files lack it
+
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer; the result has the shape of the input."""
         return type(self)._function(input, self.dim)

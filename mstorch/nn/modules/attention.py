@@ -67,6 +67,9 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"_qkv_same_embed_dim": True, **state})  # early files lack it
+
     def _reset_parameters(self) -> None:
         if self._qkv_same_embed_dim:
             init.xavier_uniform_(self.in_proj_weight)

@@ -77,6 +77,9 @@ class _ConvNd(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"padding_mode": "zeros", **state})  # early files lack it
+
     def reset_parameters(self) -> None:
         """Initialize weight, then bias, uniformly in ±1/sqrt(in / groups * kernel elements)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))

@@ -193,9 +193,10 @@ class Module(ModuleParts):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
                 f"'{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        for hook in _global_parameter_registration_hooks.values():
-            given = hook(self, name, param)
-            param = param if given is None else given
+        if param is not None:  # hooks see no empty places of parameters, but those of buffers and modules
+            for hook in _global_parameter_registration_hooks.values():
+                replacement = hook(self, name, param)
+                param = param if replacement is None else replacement
         self._parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -267,6 +268,9 @@ class Module(ModuleParts):
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+            for hook in _global_module_registration_hooks.values():
+                replacement = hook(self, name, value)
+                value = value if replacement is None else replacement
             modules[name] = value
             return
         buffers = members.get("_buffers")

@@ -150,6 +150,9 @@ class AvgPool3d(_AvgPoolWithDivisor):
     padding: int | tuple[int, int, int]
     stride: int | tuple[int, int, int]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"padding": 0, "ceil_mode": False, "count_include_pad": True, **state})  # early files lack them
+
 
 class _LPPoolNd(Module):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]

@@ -132,7 +132,16 @@ class RNNBase(Module):
         return {**state, "_flat_weights": [self._parameters.get(name) for name in self._flat_weights_names]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({name: value for name, value in state.items() if name not in ("_set_weights", "_flat_weights")})
+        kept = {name: value for name, value in state.items() if name not in ("_set_weights", "_flat_weights", "all_weights")}
+        if "all_weights" in state:  # in early files, under this name
+            kept["_all_weights"] = state["all_weights"]
+        super().__setstate__({"proj_size": 0, **kept})
+        names = self.__dict__.get("_all_weights")
+        if names and not isinstance(names[0][0], str):  # early files contain the parameters themselves
+            tails = [f"_l{layer}{tail}" for layer in range(self.num_layers) for tail in ("", "_reverse")[: 1 + self.bidirectional]]
+            kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+            self._all_weights = [[kind + tail for kind in kinds if kind + tail in self._parameters] for tail in tails]
+            self._flat_weights_names = [name for row in self._all_weights for name in row]
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Module:
         applied = super()._apply(fn, recurse)

@@ -100,6 +100,9 @@ class TransformerEncoderLayer(Module):
             self.activation_relu_or_gelu = 0
         self.activation = function
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"activation": F.relu, **state})  # early files lack it
+
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
@@ -223,6 +226,9 @@ class TransformerDecoderLayer(Module):
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
         self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"activation": F.relu, **state})  # early files lack it
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,

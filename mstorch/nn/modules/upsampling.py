@@ -30,6 +30,9 @@ class Upsample(Module):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"recompute_scale_factor": True, **state})  # early files lack it
+
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer: (N, C, *) → (N, C, *)."""
         return F.interpolate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -72,9 +71,13 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
             raise StopIteration
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
-        batch = list(itertools.islice(self.dataset_iter, len(possibly_batched_index)))
-        # Not called again: an iterator may continue after its end, but the loader must not.
-        self.ended = len(batch) < len(possibly_batched_index)
-        if not batch or (self.drop_last and self.ended):
+        batch = []
+        for _ in possibly_batched_index:  # not by islice, which calls iter() again: some iterators start again then
+            try:
+                batch.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True  # not called again: an iterator may continue after its end, but the loader must not
+                break
+        if not batch or (self.drop_last and len(batch) < len(possibly_batched_index)):
             raise StopIteration
         return self.collate_fn(batch)

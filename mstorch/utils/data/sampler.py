@@ -161,9 +161,10 @@ class BatchSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
+        if self.drop_last:
+            yield from map(list, zip(*[indices] * self.batch_size))  # zip and islice call iter() on the iterator as often as in torch
+            return
         while batch := list(itertools.islice(indices, self.batch_size)):
-            if self.drop_last and len(batch) < self.batch_size:
-                return
             yield batch
 
     def __len__(self) -> int:
