@@ -102,9 +102,19 @@ MAPPERS: list[Function] = []
 FUNCTION_TRANSFORMS: list[Function] = []
 
 
-def disabled(*args: Any, **kwargs: Any) -> Any:
-    """Serve as ``__torch_function__`` of classes whose instances are treated as plain tensors."""
-    return NotImplemented
+def _disabled_torch_function_impl(*args: Any) -> Any:
+    """Call a function as for plain tensors: ``__torch_function__`` of classes whose instances are treated as such."""
+    if not 2 <= len(args) <= 4:
+        raise TypeError(f"function takes at {'least 2' if len(args) < 2 else 'most 4'} arguments ({len(args)} given)")
+    func, _, given, named = (*args, (), {})[:4] if len(args) != 3 else (*args, {})
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(f"expected List or Tuple (got {type(given).__name__})")
+    with level_set_to(WITHOUT_SUBCLASSES):
+        return func(*given, **(named or {}))
+
+
+# A built-in function, as torch's: it does not bind the instance through which ``super().__torch_function__`` is looked up.
+disabled = built_in(_disabled_torch_function_impl, "_disabled_torch_function_impl", __name__.partition(".")[0] + "._C")
 
 
 def disabled_dispatch(func: Function, types: Any, args: Iterable[Any] = (), kwargs: dict[str, Any] | None = None) -> Any:

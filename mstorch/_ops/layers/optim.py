@@ -13,13 +13,16 @@ from ..._backend.onednn.library import FOUND
 from ..._backend.table import kernel
 from ..._core.dtype import float32
 from ..._core.modes import modes
+from ..._core.overriding import MODES, TENSORS
+from ..._core.tangents import LEVELS
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
 from ..._tape.ways import fused, in_arrays, ways
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not tracked by autograd."""
-    if modes.grad and any(map(is_tracked, params)):
+    """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
+    tracked by autograd, and of classes that have no operations of their own."""
+    if not _is_unobserved(params, grads, *states) or modes.grad and any(map(is_tracked, params)):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
         if any(tensor._ms_sparse for tensor in group) or not in_arrays(*group):
@@ -29,13 +32,21 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
                 return False
     for group in (grads, *states):
         for tensor, param in zip(group, params):
-            if is_tracked(tensor) or tensor._ms_shape != param._ms_shape:
+            if is_tracked(tensor) or tensor._ms_shape != param._ms_shape or tensor._ms_storage is param._ms_storage:
                 return False
     return True
 
 
+def _is_unobserved(*groups: Sequence[Any]) -> bool:
+    """Return whether no mode, no subclass and no forward mode sees the operations of a step on these tensors."""
+    return not (MODES or LEVELS) and all(TENSORS.issuperset(map(type, group)) for group in groups)
+
+
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd."""
+    """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd, and of
+    classes that have no operations of their own."""
+    if not _is_unobserved(params, grads, *states):
+        return False
     for group in (params, grads, *states):
         for tensor in group:
             if tensor._ms_sparse or tensor._ms_dtype is not float32 or tensor._ms_stride is not None or not fused(op, float32, tensor):
