@@ -22,14 +22,14 @@ from ..._tape.ways import fused, in_arrays, ways
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
     tracked by autograd, and of classes that have no operations of their own."""
-    if not _is_unobserved(params, grads, *states) or modes.grad and any(map(is_tracked, params)):
+    if MODES or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
-        if any(tensor._ms_sparse for tensor in group) or not in_arrays(*group):
-            return False
         for tensor in group:
-            if tensor._ms_dtype.name != "float32" or tensor._ms_stride is not None:
+            if tensor.__class__ not in TENSORS or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
                 return False
+        if not in_arrays(*group):
+            return False
     for group in (grads, *states):
         for tensor, param in zip(group, params):
             if is_tracked(tensor) or tensor._ms_shape != param._ms_shape or tensor._ms_storage is param._ms_storage:
@@ -37,19 +37,14 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
     return True
 
 
-def _is_unobserved(*groups: Sequence[Any]) -> bool:
-    """Return whether no mode, no subclass and no forward mode sees the operations of a step on these tensors."""
-    return not (MODES or LEVELS) and all(TENSORS.issuperset(map(type, group)) for group in groups)
-
-
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd, and of
     classes that have no operations of their own."""
-    if not _is_unobserved(params, grads, *states):
+    if MODES:
         return False
     for group in (params, grads, *states):
         for tensor in group:
-            if tensor._ms_sparse or tensor._ms_dtype is not float32 or tensor._ms_stride is not None or not fused(op, float32, tensor):
+            if tensor.__class__ not in TENSORS or tensor._ms_dtype is not float32 or tensor._ms_stride is not None or not fused(op, float32, tensor):
                 return False
     if modes.grad and any(map(is_tracked, params)):
         return False
