@@ -112,8 +112,8 @@ def numpy_gelu(x: Array) -> Array:
         return found
     found = erf(np.multiply(x, number(0.7071067811865476, x)))
     found += number(1, x)
+    found *= number(0.5, x)  # before x, so that the largest numbers do not overflow
     found *= x
-    found *= number(0.5, x)
     return np.asarray(found)
 
 
@@ -126,8 +126,8 @@ def numpy_gelu_tanh(x: Array) -> Array:
     inner *= number(0.7978845608028654, x)
     inner = np.tanh(inner)
     inner += number(1, x)
+    inner *= number(0.5, x)  # before x, as above
     inner *= x
-    inner *= number(0.5, x)
     return np.asarray(inner)
 
 

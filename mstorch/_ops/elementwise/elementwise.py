@@ -52,6 +52,7 @@ from ._where import chosen
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
 _add_scaled = kernel("add_scaled")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
+_and = kernel("bitwise_and")
 _floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
 _remainder, _fmod = kernel("remainder"), kernel("fmod")
 _eq, _lt = kernel("eq"), kernel("lt")
@@ -333,7 +334,8 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
             return elementwise(_integer_power, (input, exponent), out)
         return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
     base = input if isinstance(input, TensorBase) else scalar_tensor(input, dtype=kind)
-    power = elementwise(_integer_power, (base, abs(exponent)))
+    # Only the parity of a negative exponent matters; the least integer has no absolute value.
+    power = elementwise(_integer_power, (base, either(negative, elementwise(_and, (exponent, 1)), exponent)))
     unit = mul(abs(base), 0) if kind.category == 0 else either(binary(_eq, abs(base), 1), power, mul(power, 0))
     result = either(negative, unit, power)
     return finish(result if isinstance(input, TensorBase) else row_major(result), out)
