@@ -13,9 +13,9 @@ from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float64
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from ..._tape.apply import apply
-from ..._tape.composite import refuse
+from ..._tape.composite import record, refuse
 from ..._tape.node import watch
-from ..._tape.ways import fused, in_arrays
+from ..._tape.ways import followed, fused, in_arrays
 from ..._tape.windows import linear
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import (
@@ -46,7 +46,7 @@ from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 from .._scalars import scalar_array
 from ..memory.copying import to_dtype
-from ..memory.creation import scalar_tensor
+from ..memory.creation import scalar_tensor, zeros
 from ._where import chosen
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
@@ -218,13 +218,23 @@ def _number_over(number: float, tensor: TensorBase) -> TensorBase:
     return mul(reciprocal(tensor), number)
 
 
+def _no_slopes(gradients: Any, outputs: Any, inputs: Any) -> list[TensorBase]:
+    return [zeros(item._ms_shape, dtype=item._ms_dtype, device=gradients[0].device) for item in inputs]
+
+
 @node_called("DivBackward2")
 def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._ms_shape
     if kind.itemsize == 2 and kind.is_floating_point and how == "trunc" and not one:
         # As in torch, the quotient of two tensors is rounded to 16 bits before it is truncated.
-        return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
+        # Its gradient is 0; that of the quotient would be NaN where a divisor is 0.
+        values = [item.detach() if isinstance(item, TensorBase) else item for item in (input, other)]
+        found = elementwise(floating, (elementwise(_div, values), 1))
+        tensors = [item for item in (input, other) if isinstance(item, TensorBase)]
+        if followed(tensors):
+            found = record("DivBackward2", _no_slopes, tensors, (found,), needed=(), kept=())[0]
+        return finish(found, out, input, other)
     if not kind.is_integral:
         return elementwise(floating, (input, other), out)
     return _integer(how, input, other, kind, out)

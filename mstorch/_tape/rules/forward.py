@@ -19,6 +19,9 @@ from .norm import standardised
 from .pool import positions_in
 
 
+_cumsum = Primitive("cumsum")
+
+
 @forward_rule("relu")
 def relu(call: Call) -> Operand:
     found = relu_slope(call.y(), call.t()) if call.plain and call.kind.is_floating_point else None
@@ -37,6 +40,18 @@ def abs(call: Call) -> Any:
 def linear(call: Call) -> Operand:
     given = [call.zeros(place) if item is None else item for place, item in enumerate(call.tangents)]
     return call.run(*given)
+
+
+@forward_rule("logcumsumexp")
+def logcumsumexp(call: Call) -> Any:
+    if call.plain or not call.shape() or call.kind.is_complex:
+        return NotImplemented
+    # The gradient rule takes logarithms of the parts of a gradient, which have no derivative at 0.
+    shape, (dim,) = call.shape(), call.args
+    dim %= len(shape)
+    whole = v.part_of(call.y(), (slice(None),) * dim + (slice(max(shape[dim] - 1, 0), shape[dim]),))
+    shares = v.exp(v.sub(call.x(), v.fixed(whole)))
+    return v.div(_cumsum(v.mul(shares, call.t()), dim), _cumsum(shares, dim))
 
 
 @forward_rule("pad")
@@ -119,6 +134,14 @@ def div(call: Call) -> Operand:
         return v.div(first, call.x(1))
     lost = v.mul(call.y(), second)
     return v.div(v.neg(lost) if first is None else v.sub(first, lost), call.x(1))
+
+
+@forward_rule("prelu")
+def prelu(call: Call) -> Operand:
+    """Return the tangent; at 0 it is that of the identity, as in torch, whose gradient there is the weight."""
+    x, weight, by_x, by_weight = call.x(0), call.x(1), call.t(0), call.t(1)
+    scaled = v.sum_of(None if by_x is None else v.mul(by_x, weight), None if by_weight is None else v.mul(by_weight, x))
+    return v.spread(v.where(v.at_least_zero(x), 0 if by_x is None else by_x, scaled), call.shape())
 
 
 @forward_rule("where")
