@@ -208,7 +208,10 @@ _enter("softplus", lambda x, beta, bound: numpy_where(x * beta > bound, x, _log1
 _enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - _log1p(_exp(-np.abs(x))))
 _enter("hardsigmoid", lambda x: numpy_clamp(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("hardswish", _hardswish)
-_enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
+# Between the bounds it is a zero of the number's sign.
+_enter("softshrink", lambda x, bound: np.where(
+    np.absolute(x) <= number(bound, x), x * number(0, x), np.where(x > 0, x - number(bound, x), x + number(bound, x))
+))  # fmt: skip
 _enter("hardshrink", lambda x, bound: numpy_where(np.abs(x) <= bound, number(0, x), x))
 _enter("threshold", lambda x, bound, value: numpy_where(x <= bound, number(value, x), x))
 _enter("tanhshrink", lambda x: x - _tanh(x))

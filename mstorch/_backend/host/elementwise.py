@@ -150,8 +150,10 @@ define_host("square", numpy_square, _ALL, _BFLOAT16)
 define_host("sqrt", one(np.sqrt), FLOATS, HALF)
 define_host("rsqrt", numpy_rsqrt, (*FLOATS, *HALF))
 define_host("reciprocal", one(np.reciprocal), FLOATS, HALF)
-define_host("maximum", two(np.maximum), REAL, _BFLOAT16)
-define_host("minimum", two(np.minimum), REAL, _BFLOAT16)
+# Of two equal numbers, which are zeros if they differ, NumPy returns the second, except of float16; torch returns the first.
+_maximum, _minimum = two(np.maximum), two(np.minimum)
+define_host("maximum", lambda x, y: _maximum(x, y) if x.dtype.char == "e" else _maximum(y, x), REAL, _BFLOAT16)
+define_host("minimum", lambda x, y: _minimum(x, y) if x.dtype.char == "e" else _minimum(y, x), REAL, _BFLOAT16)
 define_host("conj", one(np.conjugate), COMPLEX)
 
 
