@@ -14,7 +14,7 @@ from ..._core.above import above
 from ..._core.device import device
 from ..._core.dtype import dtype
 from ..._core.overriding import for_maps, is_taken, overrides
-from ..._core.warned import warn
+from ..._core.warned import warn_shown_once
 from ..._ops._autocast import state as autocast
 from ..._ops.layers import rnn
 from ..._tape.windows import no_view
@@ -86,7 +86,7 @@ class RNNBase(Module):
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         if self.dropout > 0 and self.num_layers == 1:
-            warn(
+            warn_shown_once(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
                 f"than 1, but got dropout={dropout} and num_layers={self.num_layers}",
             )
