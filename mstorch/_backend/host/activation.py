@@ -104,7 +104,7 @@ def numpy_gelu(x: Array) -> Array:
         size = np.absolute(x)
         tail = _tail(size)[0]
         tail *= np.minimum(size, np.float32(100), out=size)  # the tail is zero there, and NaN at infinity
-        found = np.maximum(x, np.float32(0))
+        found = np.maximum(np.float32(0), x)  # of -0 and 0 NumPy returns the second
         found -= tail
         low = x == -np.inf
         if low.any():

@@ -82,16 +82,16 @@ def stft(
     complex_data = input.is_complex() or (window is not None and window.is_complex())
     if return_complex is None and not complex_data:
         raise RuntimeError(_RETURN_COMPLEX)
+    if window is None:
+        _warn_no_window(
+            ",which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
+            "recommended to reduce spectral leakage."
+        )
     if return_complex is False:
         warn_once(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
             "all inputs, and return_complex=False will raise an error.\nNote: you can still call "
             "torch.view_as_real on the complex output to recover the old return format.",
-        )
-    if window is None:
-        _warn_no_window(
-            ",which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
-            "recommended to reduce spectral leakage."
         )
     single = len(input._ms_shape) == 1
     signal = views.unsqueeze(input, 0) if single else input

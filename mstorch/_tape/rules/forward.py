@@ -136,6 +136,14 @@ def div(call: Call) -> Operand:
     return v.div(v.neg(lost) if first is None else v.sub(first, lost), call.x(1))
 
 
+@forward_rule("polar")
+def polar(call: Call) -> Operand:
+    by_size, by_angle = call.t(0), call.t(1)
+    along = None if by_size is None else call.run(by_size, call.x(1))
+    around = None if by_angle is None else v.mul(v.times(call.y(), 1j), call.run(by_angle, v.times(by_angle, 0)))
+    return v.spread(v.sum_of(along, around), call.shape())
+
+
 @forward_rule("prelu")
 def prelu(call: Call) -> Operand:
     """Return the tangent; at 0 it is that of the identity, as in torch, whose gradient there is the weight."""
