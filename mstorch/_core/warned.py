@@ -47,7 +47,8 @@ def warn_shown_once(message: str, category: type[Warning] = UserWarning) -> None
     registry, place = _registries.setdefault(message, ({}, [frame.f_code.co_filename, frame.f_lineno]))
     if not any(isinstance(key, tuple) for key in registry):  # not shown yet, or shown by a filter that shows all
         place[:] = frame.f_code.co_filename, frame.f_lineno
-    warnings.warn_explicit(message, category, *place, module=frame.f_globals.get("__name__", "<unknown>"), registry=registry)
+    file, line = place
+    warnings.warn_explicit(message, category, file, line, module=frame.f_globals.get("__name__", "<unknown>"), registry=registry)
 
 
 def warn_once(message: str, key: str | None = None, strictly: bool = False) -> None:

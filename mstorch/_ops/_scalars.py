@@ -14,6 +14,7 @@ from .._quiet import quiet
 from .._tape.ways import in_arrays
 from .._tape.windows import linear
 
+
 def check_size(value: int) -> None:
     """Raise torch's error for an integer that no dtype of torch holds."""
     if not -(2**63) <= value < 2**64:

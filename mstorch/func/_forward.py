@@ -219,8 +219,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def _along_all(along: Callable[..., Any], units: Sequence[Any], randomness: str) -> Any:
     """Return the results of ``along`` for all directions, stacked.
 
-    Under vmap the arguments have a batch dimension like their tangents, so that a function that reads their values is refused; in torch only
-    the tangents have it. Such a function runs once for each direction.
+    Under vmap the arguments have a batch dimension like their tangents, so that reading their values is refused; in torch only the
+    tangents have it. Such a function runs once for each direction.
     """
     try:
         return vmap(along, randomness=randomness)(*units)

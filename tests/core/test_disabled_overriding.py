@@ -16,7 +16,7 @@ def test_super_of_a_parameter(both, method):
         log = []
 
         class Own(torch.nn.Parameter):
-            def __torch_function__(cls, func, types, args=(), kwargs=None):  # noqa: N805 - of the class or of the instance
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
                 log.append(func.__name__)
                 return super().__torch_function__(func, types, args, kwargs or {})
 

@@ -66,7 +66,7 @@ def test_lines(place, filter):
             call = ON_ITS_OWN_LINE[place]
             call(torch)
             call(torch)
-            exec("\n\n\ncall(torch)", {"call": call, "torch": torch})  # noqa: S102 - the same from another line
+            exec("\n\n\ncall(torch)", {"call": call, "torch": torch})
         found.append(_texts(given))
     assert found[0] == found[1]
 

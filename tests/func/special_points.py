@@ -50,7 +50,7 @@ def _weights(torch: Any, result: Any) -> Any:
 
 def outcome(torch: Any, text: str, points: list[float], direction: list[float]) -> dict[str, Any]:
     """Return the derivatives of ``text`` in each order, as lists; the name of the error where one is raised."""
-    f = eval(f"lambda x: {text}", {"torch": torch, "F": torch.nn.functional, "inf": math.inf})  # noqa: S307 - a text of this repository
+    f = eval(f"lambda x: {text}", {"torch": torch, "F": torch.nn.functional, "inf": math.inf})
     x, v = torch.tensor(points, dtype=torch.float64), torch.tensor(direction, dtype=torch.float64)
     grad, jvp = torch.func.grad, torch.func.jvp
 

@@ -23,7 +23,7 @@ _power = exact_two(np.power)
 
 
 def numpy_pow(x: Array, y: Array) -> Array:
-    """Return the power. NumPy takes the square root where it sees that many numbers have the exponent 0.5, which is wrong at -inf and -0."""
+    """Return the power. NumPy takes the square root where many numbers have the exponent 0.5, which is wrong at -inf and -0."""
     if (0 in y.strides or y.shape != x.shape) and (y == 0.5).any():
         y = np.array(np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)))
     return _power(x, y)

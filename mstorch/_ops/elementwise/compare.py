@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._backend.arrays import Number
 from ..._backend.table import Kernel, kernel
-from ..._core.dtype import bool_, dtype, finfo, get_default_dtype, int64, uint8
+from ..._core.dtype import bool_, dtype, finfo, get_default_dtype, uint8
 from ..._core.modes import grad_set_to
 from ..._core.one_device import OneDevice, found_two
 from ..._core.strides import preserved_strides

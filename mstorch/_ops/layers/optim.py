@@ -24,6 +24,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
     tracked by autograd, and of classes that have no operations of their own."""
     if MODES or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
+    tensor: Any
     for group in (params, grads, *states):
         for tensor in group:
             if tensor.__class__ not in TENSORS or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
@@ -42,9 +43,11 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
     classes that have no operations of their own."""
     if MODES:
         return False
+    tensor: Any
     for group in (params, grads, *states):
         for tensor in group:
-            if tensor.__class__ not in TENSORS or tensor._ms_dtype is not float32 or tensor._ms_stride is not None or not fused(op, float32, tensor):
+            is_plain = tensor.__class__ in TENSORS and tensor._ms_dtype is float32 and tensor._ms_stride is None
+            if not is_plain or not fused(op, float32, tensor):
                 return False
     if modes.grad and any(map(is_tracked, params)):
         return False

@@ -86,7 +86,8 @@ def pow(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
         base = v.fit(v.where(v.is_zero(y), 0, v.mul(g, v.conj(slope))), node.shapes[0])
     if node.edges[1] is not None:
         flat = v.both(v.is_zero(x), v.at_least_zero(y))
-        exponent = v.fit(v.mul(g, v.conj(v.where(flat, 0, v.mul(result, v.log(v.where(flat, 1, x) if isinstance(g, TensorBase) else x))))), node.shapes[1])
+        logarithm = v.log(v.where(flat, 1, x) if isinstance(g, TensorBase) else x)
+        exponent = v.fit(v.mul(g, v.conj(v.where(flat, 0, v.mul(result, logarithm)))), node.shapes[1])
     return base, exponent
 
 

@@ -19,9 +19,6 @@ from .norm import standardised
 from .pool import positions_in
 
 
-_cumsum = Primitive("cumsum")
-
-
 @forward_rule("relu")
 def relu(call: Call) -> Operand:
     found = relu_slope(call.y(), call.t()) if call.plain and call.kind.is_floating_point else None
