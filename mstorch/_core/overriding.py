@@ -112,8 +112,7 @@ def _disabled_torch_function_impl(*args: Any) -> Any:
     with level_set_to(WITHOUT_SUBCLASSES):
         return func(*given, **(named or {}))
 
-
-# A built-in function, as torch's: it does not bind the instance through which ``super().__torch_function__`` is looked up.
+# A built-in function does not bind the instance through which ``super().__torch_function__`` is looked up.
 disabled = built_in(_disabled_torch_function_impl, "_disabled_torch_function_impl", __name__.partition(".")[0] + "._C")
 
 
@@ -230,10 +229,8 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def _warn_of_plain_method(public: Function) -> None:
-    warn(
-        "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
-        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning,
-    )  # fmt: skip
+    text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
+    warn(f"{text}classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning)
 
 
 def dispatch(

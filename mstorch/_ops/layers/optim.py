@@ -18,16 +18,17 @@ from ..._core.tangents import LEVELS
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
 from ..._tape.ways import fused, in_arrays, ways
 
+_FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types to object
+
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
     tracked by autograd, and of classes that have no operations of their own."""
     if MODES or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
-    tensor: Any
     for group in (params, grads, *states):
         for tensor in group:
-            if tensor.__class__ not in TENSORS or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
+            if type(tensor) not in _FINAL or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
                 return False
         if not in_arrays(*group):
             return False
@@ -43,10 +44,9 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
     classes that have no operations of their own."""
     if MODES:
         return False
-    tensor: Any
     for group in (params, grads, *states):
         for tensor in group:
-            is_plain = tensor.__class__ in TENSORS and tensor._ms_dtype is float32 and tensor._ms_stride is None
+            is_plain = type(tensor) in _FINAL and tensor._ms_dtype is float32 and tensor._ms_stride is None
             if not is_plain or not fused(op, float32, tensor):
                 return False
     if modes.grad and any(map(is_tracked, params)):
