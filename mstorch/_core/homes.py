@@ -69,3 +69,10 @@ def elsewhere() -> dict[str, dict[str, tuple[str, str]]]:
 def is_torchs(module: str) -> bool:
     """Return True if torch has a module with this name, public or among the private ones in the table."""
     return "._" not in module or module in _read()[1] or module in elsewhere()
+
+
+def with_link(doc: str | None, path: str) -> str | None:
+    """Return the docstring of a public function, ``path`` after "torch", with a link to torch's documentation."""
+    if not doc or "/docs.pytorch.org/" in doc or any(part.startswith("_") for part in path.split(".")):
+        return doc
+    return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{path}"

@@ -102,9 +102,18 @@ MAPPERS: list[Function] = []
 FUNCTION_TRANSFORMS: list[Function] = []
 
 
-def disabled(*args: Any, **kwargs: Any) -> Any:
-    """Serve as ``__torch_function__`` of classes whose instances are treated as plain tensors."""
-    return NotImplemented
+def _disabled_torch_function_impl(*args: Any) -> Any:
+    """Call a function as for plain tensors: ``__torch_function__`` of classes whose instances are treated as such."""
+    if not 2 <= len(args) <= 4:
+        raise TypeError(f"function takes at {'least 2' if len(args) < 2 else 'most 4'} arguments ({len(args)} given)")
+    func, _, given, named = (*args, *((), {})[len(args) - 2 :])
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(f"expected List or Tuple (got {type(given).__name__})")
+    with level_set_to(WITHOUT_SUBCLASSES):
+        return func(*given, **(named or {}))
+
+# A built-in function does not bind the instance through which ``super().__torch_function__`` is looked up.
+disabled = built_in(_disabled_torch_function_impl, "_disabled_torch_function_impl", __name__.partition(".")[0] + "._C")
 
 
 def disabled_dispatch(func: Function, types: Any, args: Iterable[Any] = (), kwargs: dict[str, Any] | None = None) -> Any:
@@ -220,10 +229,8 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def _warn_of_plain_method(public: Function) -> None:
-    warn(
-        "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
-        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning,
-    )  # fmt: skip
+    text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
+    warn(f"{text}classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning)
 
 
 def dispatch(
@@ -496,16 +503,9 @@ def _with_public_name(entered: Function, module: str, name: str) -> Function:
     entered.__module__ = _shown(home)
     entered.__name__ = entered.__qualname__.rpartition(".")[2]
     entered.spoken = f"torch{module.removeprefix(_HOME)}.{name}"  # type: ignore[attr-defined]
-    entered.__doc__ = _with_link(entered.__doc__, module, name)
+    entered.__doc__ = homes.with_link(entered.__doc__, f"{module.removeprefix(_HOME)}.{name}")
     _entries.append(entered)
     return entered
-
-
-def _with_link(doc: str | None, module: str, name: str) -> str | None:
-    """Return a docstring with a link to torch's documentation."""
-    if not doc or "/docs.pytorch.org/" in doc or any(part.startswith("_") for part in f"{module}.{name}".split(".")):
-        return doc
-    return f"{doc}\n\nhttps://docs.pytorch.org/docs/stable/search.html?q=torch{module.removeprefix(_HOME)}.{name}"
 
 
 def _as_torchs_kind(entered: Function, function: Function, module: str, name: str) -> Function:

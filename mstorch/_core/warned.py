@@ -3,10 +3,13 @@ from __future__ import annotations
 
 import os
 import sys
+import types
 import warnings
+from typing import Any
 
 _FOLDER = os.path.dirname(os.path.dirname(__file__)) + os.sep  # modules may have torch's names (``install``)
 _given: set[str] = set()
+_registries: dict[str, tuple[dict[Any, Any], list[Any]]] = {}  # by message: Python's record of it, and the file and line of the first time
 _always = [False]  # the value of ``set_warn_always``
 
 
@@ -25,12 +28,27 @@ CONVERTED = (
 )
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called mstorch, at any depth."""
-    frame, level = sys._getframe(1), 2
+def _caller() -> tuple[types.FrameType, int]:
+    """Return the innermost frame outside of mstorch, and its distance from the caller of this function."""
+    frame, level = sys._getframe(2), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    return frame, level
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called mstorch, at any depth."""
+    warnings.warn(message, category, stacklevel=_caller()[1])
+
+
+def warn_shown_once(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn like ``warn``, but Python's default filters show it once per process, not once per line: torch warns at a line of its own."""
+    frame = _caller()[0]
+    registry, place = _registries.setdefault(message, ({}, [frame.f_code.co_filename, frame.f_lineno]))
+    if not any(isinstance(key, tuple) for key in registry):  # not shown yet, or shown by a filter that shows all
+        place[:] = frame.f_code.co_filename, frame.f_lineno
+    file, line = place
+    warnings.warn_explicit(message, category, file, line, module=frame.f_globals.get("__name__", "<unknown>"), registry=registry)
 
 
 def warn_once(message: str, key: str | None = None, strictly: bool = False) -> None:

@@ -11,6 +11,7 @@ from .._backend.errors import wrong_type
 from .._backend.float8 import EXPONENTS, FLOAT8
 from .._core.dtype import by_name, dtype, finfo
 from .._core.tensor_base import TensorBase, is_tracked, recording
+from ._scalars import check_size
 
 _CPP_TYPES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float32": "float",
@@ -61,6 +62,8 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
     A complex number without imaginary part counts as real; a negative integer wraps around in an unsigned dtype, which NumPy 2 refuses.
     """
     name = through or kind.name
+    if value.__class__ is int:
+        check_size(value)
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
     if kind.category == 0:
         return bool(value)

@@ -14,6 +14,13 @@ from .._quiet import quiet
 from .._tape.ways import in_arrays
 from .._tape.windows import linear
 
+
+def check_size(value: int) -> None:
+    """Raise torch's error for an integer that no dtype of torch holds."""
+    if not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
+
+
 _SCALARS: dict[tuple[Any, Any, str], Array] = {}
 _SCALARS_LIMIT = 4096
 
@@ -24,6 +31,8 @@ def scalar_array(value: Any, kind: dtype) -> Array:
     key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
     found = _SCALARS.get(key)
     if found is None:
+        if value.__class__ is int:
+            check_size(value)
         if kind.category == 1 and isinstance(value, float):
             if value - value != 0:  # infinity or NaN
                 raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")

@@ -211,6 +211,11 @@ def bare_condition(value: Operand) -> Any:
     return bare(value) if isinstance(value, TensorBase) else value
 
 
+def fixed(value: Operand) -> Any:
+    """Return a value as a constant, which is not differentiated."""
+    return like(bare(value), value) if isinstance(value, TensorBase) else value
+
+
 def sum_of(first: Operand | None, second: Operand | None) -> Operand:
     """Return the sum of two values, either of which may be None for zero."""
     return second if first is None else first if second is None else add(first, second)

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._backend.errors import OF_VALUES, telling
 from .._core.dtype import dtype
 from .._core.formats import memory_format
 from .._core.overriding import MAPPERS, disabled, spoken, state
@@ -87,7 +88,7 @@ class within(Block):
 
 def _refusing(error: type[Exception], words: str) -> Callable[..., Any]:
     def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise error(words)
+        raise telling(error(words), OF_VALUES)
 
     return refuse
 

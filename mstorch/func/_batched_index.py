@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.arrays import Number
+from .._backend.errors import OF_VALUES, telling
 from .._core.dtype import bool_, uint8
 from .._core.tensor_base import TensorBase
 from .._ops.memory.creation import arange
@@ -61,7 +62,7 @@ class Places:
             item = as_tensor(item)
         if isinstance(item, TensorBase):
             if item._ms_dtype in (bool_, uint8) and type(item) is BatchedTensor:
-                raise RuntimeError(NO_MASK)
+                raise telling(RuntimeError(NO_MASK), OF_VALUES)
             if item._ms_dtype is uint8:
                 return item.bool()
         return item
@@ -204,7 +205,7 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return by_slices(op, args, kwargs)
     if any(type(item) is BatchedTensor and item._ms_dtype in (bool_, uint8) for item in items):
         if len(items) == 1 and not isinstance(value, TensorBase) and items[0]._ms_shape == target._ms_shape:
-            raise RuntimeError(NO_MASK)
+            raise telling(RuntimeError(NO_MASK), OF_VALUES)
     _put(op, target, index, value, False)
     return None
 

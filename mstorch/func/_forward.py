@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.errors import OF_VALUES, about
 from .._core import tangents
 from .._core.modes import modes
 from .._core.no_memory import tells_no_memory
@@ -21,6 +22,7 @@ from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._functorch.vmap import vmap
 from .._leaving import END, Block, each, values_again
 from .._ops.memory.creation import zeros_like
+from .._ops.shape.join import stack
 from .._tape import engine
 from .._tape.moving import beside
 from .._tape.node import bare, edge_of
@@ -214,6 +216,22 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     return push.pull.output, jvp_fn
 
 
+def _along_all(along: Callable[..., Any], units: Sequence[Any], randomness: str) -> Any:
+    """Return the results of ``along`` for all directions, stacked.
+
+    Under vmap the arguments have a batch dimension like their tangents, so that reading their values is refused; in torch only the
+    tangents have it. Such a function runs once for each direction.
+    """
+    try:
+        return vmap(along, randomness=randomness)(*units)
+    except RuntimeError as error:
+        if about(error) is not OF_VALUES:
+            raise
+    rows = [along(*(unit[i] for unit in units)) for i in range(units[0].shape[0])]
+    spec = tree_flatten(rows[0])[1]
+    return tree_unflatten([stack(list(parts)) for parts in zip(*(tree_flatten(row)[0] for row in rows))], spec)
+
+
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, int] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
@@ -243,7 +261,7 @@ def jacfwd(
 
         counts = [leaf.numel() for leaf in leaves]
         if sum(counts):
-            found = vmap(along, randomness=randomness)(*_units(leaves, counts))
+            found = _along_all(along, _units(leaves, counts), randomness)
         else:
             found = tree_map(lambda item: item.unsqueeze(0), along(*map(zeros_like, leaves)))
             found = (tree_map(lambda item: item[:0], found[0]), *found[1:])

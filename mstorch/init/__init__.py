@@ -15,7 +15,7 @@ from .._core.generator import Generator, engine_of
 from .._core.overriding import is_taken
 from .._core.strides import iteration_order, preserved_strides
 from .._core.tensor_base import array_of, strides_of
-from .._core.warned import warn
+from .._core.warned import warn, warn_shown_once
 from .._ops._numbers import refuse_tracked
 from .._ops._operation import IN_PLACE, operation
 from .._ops.memory.copying import copy_, fill_, is_contiguous, zero_
@@ -87,7 +87,7 @@ def trunc_normal_(
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
-        warn(
+        warn_shown_once(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
         )
     shape, strides, contiguous = tensor._ms_shape, strides_of(tensor), is_contiguous(tensor)
@@ -218,7 +218,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 def _warn_if_empty(tensor: Tensor) -> bool:
     if 0 in _shape(tensor):
-        warn("Initializing zero-element tensors is a no-op")
+        warn_shown_once("Initializing zero-element tensors is a no-op")
         return True
     return False
 

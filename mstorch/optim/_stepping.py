@@ -9,6 +9,8 @@ from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
 from .._core.above import above
+from .._core.overriding import TENSORS, dispatches, overrides
+from .._core.tensor_base import twin
 from .._ops.elementwise.complex_views import view_as_real
 from .._ops.memory.together import LAYS_OUT
 from .._tensor import Tensor
@@ -159,14 +161,15 @@ class Stepping:
             grads: list[Tensor] = []
             lists: dict[str, list[Any]] = {name: [] for name in self.lists}
             found = optimizer._init_group(group, params, grads, *lists.values())
+            targets = _without_methods(params) if group.get("foreach") or group.get("fused") else params
             options = {name: group[name] for name in self.passed}
             for name, parts in self.split.items():
                 options.update(zip(parts, group[name], strict=True))
             options.update(zip(self.flags, found if isinstance(found, tuple) else (found,)))
             if self.elementwise and len(params) > 1 and self._may_be_together(group, options, lists):
-                update_together(self.update, params, grads, lists, self.counters, options)
+                update_together(self.update, targets, grads, lists, self.counters, options)
             else:
-                self.update(params, grads, **lists, **options)
+                self.update(targets, grads, **lists, **options)
             if self.gaps:
                 for entry, values in zip(self.lists.values(), lists.values()):
                     for param, value in zip(params, values):
@@ -231,6 +234,13 @@ class Stepping:
                 for entry, counter in counters.items():
                     if entry in state and not isinstance(state[entry], Tensor):
                         state[entry] = counter.at(float(state[entry]), param, group)
+
+
+def _without_methods(params: list[Tensor]) -> list[Tensor]:
+    """Return parameters whose class has methods of its own as plain tensors: torch's fused and foreach steps do not call these methods."""
+    if TENSORS.issuperset(map(type, params)):
+        return params
+    return [param if type(param) in TENSORS or overrides(param) or dispatches(type(param)) else twin(param) for param in params]
 
 
 # Common beginning of functional forms

@@ -48,7 +48,8 @@ def adagrad(
             _update_rows(param, grad.coalesce(), total, rate, eps)
             continue
         total.addcmul_(grad, grad, value=1)
-        param.addcdiv_(grad, total.sqrt().add(eps), value=-rate)
+        root = total.sqrt()
+        param.addcdiv_(grad, root.add(eps) if differentiable else root.add_(eps), value=-rate)
 
 
 def _update_rows(param, grad, total, rate, eps) -> None:

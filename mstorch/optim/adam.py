@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.above import above
 from .._ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
@@ -53,7 +54,7 @@ def _update(
         correction1 = 1 - beta1**taken
         root2 = (1 - beta2**taken) ** 0.5
         if largest is not None:
-            largest.copy_(largest.maximum(square))
+            above.torch.maximum(largest, square, out=largest)
             square = largest
         denominator = (square.sqrt() / root2).add_(eps)
         param.addcdiv_(mean, denominator, value=_get_value(-(lr / correction1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._core.above import above
 from .._tensor import Tensor
 from ._options import check_options
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
@@ -37,7 +38,10 @@ def adamax(
         params, grads, exp_avgs, exp_infs, steps=state_steps, maximize=maximize, weight_decay=weight_decay
     ):
         mean.lerp_(grad, 1 - beta1)
-        norm.copy_(norm.mul(beta2).maximum(grad.abs().add(eps)))
+        if differentiable:
+            norm.copy_(norm.mul(beta2).maximum(grad.abs().add(eps)))
+        else:
+            above.torch.maximum(norm.mul_(beta2), grad.abs().add_(eps), out=norm)
         if capturable:
             correction = (beta1**step - 1).div_(lr)
             param.addcdiv_(mean, norm * correction)

@@ -57,7 +57,8 @@ def nadam(
         product.mul_(momentum)
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = square.div(correction2).sqrt().add(eps)
+        root = square.div(correction2).sqrt()
+        denominator = root.add(eps) if differentiable else root.add_(eps)
         if capturable or differentiable:
             next_product = product * next_momentum
             param.addcdiv_(grad * (-lr * (1.0 - momentum) / (1.0 - product)), denominator)

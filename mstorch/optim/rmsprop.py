@@ -47,8 +47,7 @@ def rmsprop(
         else:
             mean.lerp_(grad, 1 - alpha)
             root = square.addcmul(mean, mean, value=-1).sqrt_()
-        # Not in place, because autograd saves the result of the square root.
-        root = root.add(eps)
+        root = root.add(eps) if differentiable else root.add_(eps)  # autograd saves the result of the square root
         if buffer is None:
             param.addcdiv_(grad, root, value=-_get_value(lr))
         else:

@@ -104,7 +104,7 @@ def numpy_gelu(x: Array) -> Array:
         size = np.absolute(x)
         tail = _tail(size)[0]
         tail *= np.minimum(size, np.float32(100), out=size)  # the tail is zero there, and NaN at infinity
-        found = np.maximum(x, np.float32(0))
+        found = np.maximum(np.float32(0), x)  # of -0 and 0 NumPy returns the second
         found -= tail
         low = x == -np.inf
         if low.any():
@@ -112,8 +112,8 @@ def numpy_gelu(x: Array) -> Array:
         return found
     found = erf(np.multiply(x, number(0.7071067811865476, x)))
     found += number(1, x)
+    found *= number(0.5, x)  # before x, so that the largest numbers do not overflow
     found *= x
-    found *= number(0.5, x)
     return np.asarray(found)
 
 
@@ -126,8 +126,8 @@ def numpy_gelu_tanh(x: Array) -> Array:
     inner *= number(0.7978845608028654, x)
     inner = np.tanh(inner)
     inner += number(1, x)
+    inner *= number(0.5, x)  # before x, as above
     inner *= x
-    inner *= number(0.5, x)
     return np.asarray(inner)
 
 
@@ -208,7 +208,10 @@ _enter("softplus", lambda x, beta, bound: numpy_where(x * beta > bound, x, _log1
 _enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - _log1p(_exp(-np.abs(x))))
 _enter("hardsigmoid", lambda x: numpy_clamp(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("hardswish", _hardswish)
-_enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
+# Between the bounds it is a zero of the number's sign.
+_enter("softshrink", lambda x, bound: np.where(
+    np.absolute(x) <= number(bound, x), x * number(0, x), np.where(x > 0, x - number(bound, x), x + number(bound, x))
+))  # fmt: skip
 _enter("hardshrink", lambda x, bound: numpy_where(np.abs(x) <= bound, number(0, x), x))
 _enter("threshold", lambda x, bound, value: numpy_where(x <= bound, number(value, x), x))
 _enter("tanhshrink", lambda x: x - _tanh(x))

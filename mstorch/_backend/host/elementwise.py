@@ -19,7 +19,16 @@ numpy_add, numpy_sub, numpy_mul, numpy_div = two(np.add), two(np.subtract), two(
 numpy_neg = one(np.negative)
 
 
-numpy_pow = exact_two(np.power)
+_power = exact_two(np.power)
+
+
+def numpy_pow(x: Array, y: Array) -> Array:
+    """Return the power. NumPy takes the square root where many numbers have the exponent 0.5, which is wrong at -inf and -0."""
+    if (0 in y.strides or y.shape != x.shape) and (y == 0.5).any():
+        y = np.array(np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)))
+    return _power(x, y)
+
+
 
 
 _PASS = 32  # elements per vector of torch's kernel; for the remaining ones torch keeps a power's exponent in float64
@@ -31,7 +40,7 @@ def numpy_scalar_power(x: Array, exponent: float) -> Array:
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = widened(x)
         if x.dtype == np.float16:
-            return narrowed(np.asarray(silent.power(wide, np.float32(rounded))), x.dtype)
+            return narrowed(numpy_pow(wide, np.asarray(np.float32(rounded))), x.dtype)
         if rounded in (3, -2, -0.5):  # torch rounds intermediate results
             inner = silent.sqrt(wide) if rounded == -0.5 else silent.multiply(wide, wide)
             inner = widened(narrowed(inner, x.dtype))
@@ -141,8 +150,10 @@ define_host("square", numpy_square, _ALL, _BFLOAT16)
 define_host("sqrt", one(np.sqrt), FLOATS, HALF)
 define_host("rsqrt", numpy_rsqrt, (*FLOATS, *HALF))
 define_host("reciprocal", one(np.reciprocal), FLOATS, HALF)
-define_host("maximum", two(np.maximum), REAL, _BFLOAT16)
-define_host("minimum", two(np.minimum), REAL, _BFLOAT16)
+# Of two equal numbers, which are zeros if they differ, NumPy returns the second, except of float16; torch returns the first.
+_maximum, _minimum = two(np.maximum), two(np.minimum)
+define_host("maximum", lambda x, y: _maximum(x, y) if x.dtype.char == "e" else _maximum(y, x), REAL, _BFLOAT16)
+define_host("minimum", lambda x, y: _minimum(x, y) if x.dtype.char == "e" else _minimum(y, x), REAL, _BFLOAT16)
 define_host("conj", one(np.conjugate), COMPLEX)
 
 

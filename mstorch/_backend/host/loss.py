@@ -23,7 +23,8 @@ def numpy_cross_entropy(x: Array, target: Array) -> Array:
 
 def mean_of_rows(x: Array, target: Array) -> Array:
     """Return minus the mean of the elements of ``x`` (n, classes) at the classes ``target`` (n)."""
-    return np.asarray(-np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64) / len(target)).astype(x.dtype)
+    # Subtracted from 0, because the loss of a certain prediction is 0, not -0.
+    return np.asarray((0.0 - np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64)) / len(target)).astype(x.dtype)
 
 
 def cross_entropy_slope(logs: Array, target: Array, g: Array) -> Array:

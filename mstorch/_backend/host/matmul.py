@@ -101,6 +101,8 @@ def product(a: Array, b: Array, into: Array | None = None) -> Array:
         share(part, length, cost / length, _UNIT)
         return out
     found = np.dot(a, b) if a.size * b.shape[1] <= _FEW and a.dtype.char in _BLAS else _by_blas(a, b)
+    if a.size == b.size == 1:
+        found = found + found.dtype.type(0)  # a sum of one product; NumPy returns the product, which may be -0
     return found if into is None else np.add(into, found, out=into)
 
 
@@ -132,7 +134,8 @@ def numpy_bmm(a: Array, b: Array) -> Array:
             return np.matmul(a, b)
     if a.shape[-1] == 1:
         with quiet():
-            return np.multiply(a, b)  # an outer product
+            found = np.multiply(a, b)  # an outer product
+            return found + found.dtype.type(0) if found.shape[-2:] == (1, 1) else found
     lead = a.shape[:-2]
     count = math.prod(lead)
     if (a.size < _SMALL * count and b.size < _SMALL * count) or is_few(count, a.shape[-2], b.shape[-1], a.shape[-1]):

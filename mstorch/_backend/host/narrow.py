@@ -60,5 +60,8 @@ def by_columns(function: Callable[..., Any], shape: tuple[int, ...], *operands: 
         return None
     found = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
     for column in range(shape[-1]):
-        function(*[operand[..., column] for operand in whole], out=found[..., column])
+        if len(whole) == 1:  # not by `out=`: NumPy 2.4 computes isfinite, isinf, isnan and negative wrongly where the result has strides
+            found[..., column] = function(whole[0][..., column])
+        else:
+            function(*[operand[..., column] for operand in whole], out=found[..., column])
     return found

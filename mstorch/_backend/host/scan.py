@@ -22,7 +22,10 @@ def _running(function: np.ufunc) -> Callable[..., Any]:
         # torch accumulates float32 in float64.
         wide = np.dtype(np.float64) if x.dtype == np.float32 else x.dtype
         with quiet():
-            return np.asarray(function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False), order="C")
+            found = np.asarray(function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False), order="C")
+        if function is np.add and found.dtype.kind in "fc" and not np.moveaxis(found, dim, 0)[0].all():
+            found += found.dtype.type(0)  # sums begin with 0, so that that of -0 is 0
+        return found
 
     return kernel
 

@@ -179,7 +179,15 @@ def _converged(function: Callable[[Array], Arrays], array: Array) -> Arrays:
 
 def numpy_svd(raw: Raw, full: bool) -> tuple[Raw, ...]:
     """Return U, S and Vh."""
-    return given(*_converged(lambda array: np.linalg.svd(array, full_matrices=full), raw.asnumpy()))
+    array = raw.asnumpy()
+    lost = ~np.isfinite(array).all((-2, -1))
+    if not lost.any():
+        return given(*_converged(lambda array: np.linalg.svd(array, full_matrices=full), array))
+    # LAPACK's gesdd, as NumPy ships it, does not return from matrices with infinities.
+    parts = _converged(lambda array: np.linalg.svd(array, full_matrices=full), np.where(lost[..., None, None], array.dtype.type(0), array))
+    for part in parts:
+        part[lost] = np.nan
+    return given(*parts)
 
 
 def numpy_svdvals(raw: Raw) -> Raw:

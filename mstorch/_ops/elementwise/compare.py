@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._backend.arrays import Number
 from ..._backend.table import Kernel, kernel
-from ..._core.dtype import bool_, dtype, finfo, int64, uint8
+from ..._core.dtype import bool_, dtype, finfo, get_default_dtype, uint8
 from ..._core.modes import grad_set_to
 from ..._core.one_device import OneDevice, found_two
 from ..._core.strides import preserved_strides
@@ -251,9 +251,10 @@ def isclose(input: TensorBase, other: TensorBase, rtol: float = 1e-05, atol: flo
         close = logical_or(close, logical_and(isnan(input), isnan(other)))
     if rtol == 0 and atol == 0:
         return close
-    if input._ms_dtype.is_integral and input._ms_dtype is not int64:
-        # A difference in an eight-bit dtype would wrap around.
-        input, other = to_dtype(input, int64), to_dtype(other, int64)
+    if input._ms_dtype.is_integral:  # differences of integers would wrap around
+        other = to_dtype(other, get_default_dtype())
+        if input._ms_dtype is bool_:
+            input = to_dtype(input, get_default_dtype())
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
     found = in_order_of(logical_or(close, logical_and(isfinite(error), le(error, allowed))), *given)

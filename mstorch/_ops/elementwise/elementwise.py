@@ -13,9 +13,9 @@ from ..._backend.table import Kernel, kernel
 from ..._core.dtype import bfloat16, complex128, dtype, float16, float64
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from ..._tape.apply import apply
-from ..._tape.composite import refuse
+from ..._tape.composite import record, refuse
 from ..._tape.node import watch
-from ..._tape.ways import fused, in_arrays
+from ..._tape.ways import followed, fused, in_arrays
 from ..._tape.windows import linear
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import (
@@ -46,12 +46,13 @@ from .._numbers import fitting, refuse_tracked
 from .._operation import operation
 from .._scalars import scalar_array
 from ..memory.copying import to_dtype
-from ..memory.creation import scalar_tensor
+from ..memory.creation import scalar_tensor, zeros
 from ._where import chosen
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
 _add_scaled = kernel("add_scaled")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
+_and = kernel("bitwise_and")
 _floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
 _remainder, _fmod = kernel("remainder"), kernel("fmod")
 _eq, _lt = kernel("eq"), kernel("lt")
@@ -217,13 +218,23 @@ def _number_over(number: float, tensor: TensorBase) -> TensorBase:
     return mul(reciprocal(tensor), number)
 
 
+def _no_slopes(gradients: Any, outputs: Any, inputs: Any) -> list[TensorBase]:
+    return [zeros(item._ms_shape, dtype=item._ms_dtype, device=gradients[0].device) for item in inputs]
+
+
 @node_called("DivBackward2")
 def _rounded_division(floating: Kernel, how: str, input: TensorBase, other: TensorBase | float, out: TensorBase | None) -> TensorBase:
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._ms_shape
     if kind.itemsize == 2 and kind.is_floating_point and how == "trunc" and not one:
         # As in torch, the quotient of two tensors is rounded to 16 bits before it is truncated.
-        return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
+        # Its gradient is 0; that of the quotient would be NaN where a divisor is 0.
+        values = [item.detach() if isinstance(item, TensorBase) else item for item in (input, other)]
+        found = elementwise(floating, (elementwise(_div, values), 1))
+        tensors = [item for item in (input, other) if isinstance(item, TensorBase)]
+        if followed(tensors):
+            found = record("DivBackward2", _no_slopes, tensors, (found,), needed=(), kept=())[0]
+        return finish(found, out, input, other)
     if not kind.is_integral:
         return elementwise(floating, (input, other), out)
     return _integer(how, input, other, kind, out)
@@ -333,7 +344,8 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
             return elementwise(_integer_power, (input, exponent), out)
         return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
     base = input if isinstance(input, TensorBase) else scalar_tensor(input, dtype=kind)
-    power = elementwise(_integer_power, (base, abs(exponent)))
+    # Only the parity of a negative exponent matters; the least integer has no absolute value.
+    power = elementwise(_integer_power, (base, either(negative, elementwise(_and, (exponent, 1)), exponent)))
     unit = mul(abs(base), 0) if kind.category == 0 else either(binary(_eq, abs(base), 1), power, mul(power, 0))
     result = either(negative, unit, power)
     return finish(result if isinstance(input, TensorBase) else row_major(result), out)

@@ -13,32 +13,41 @@ from ..._backend.onednn.library import FOUND
 from ..._backend.table import kernel
 from ..._core.dtype import float32
 from ..._core.modes import modes
+from ..._core.overriding import MODES, TENSORS
+from ..._core.tangents import LEVELS
 from ..._core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
 from ..._tape.ways import fused, in_arrays, ways
 
+_FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types to object
+
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether the fused kernels can write to these tensors: float32 of one shape, each a whole storage, not tracked by autograd."""
-    if modes.grad and any(map(is_tracked, params)):
+    """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
+    tracked by autograd, and of classes that have no operations of their own."""
+    if MODES or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
-        if any(tensor._ms_sparse for tensor in group) or not in_arrays(*group):
-            return False
         for tensor in group:
-            if tensor._ms_dtype.name != "float32" or tensor._ms_stride is not None:
+            if type(tensor) not in _FINAL or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
                 return False
+        if not in_arrays(*group):
+            return False
     for group in (grads, *states):
         for tensor, param in zip(group, params):
-            if is_tracked(tensor) or tensor._ms_shape != param._ms_shape:
+            if is_tracked(tensor) or tensor._ms_shape != param._ms_shape or tensor._ms_storage is param._ms_storage:
                 return False
     return True
 
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd."""
+    """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd, and of
+    classes that have no operations of their own."""
+    if MODES:
+        return False
     for group in (params, grads, *states):
         for tensor in group:
-            if tensor._ms_sparse or tensor._ms_dtype is not float32 or tensor._ms_stride is not None or not fused(op, float32, tensor):
+            is_plain = type(tensor) in _FINAL and tensor._ms_dtype is float32 and tensor._ms_stride is None
+            if not is_plain or not fused(op, float32, tensor):
                 return False
     if modes.grad and any(map(is_tracked, params)):
         return False

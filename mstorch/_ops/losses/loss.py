@@ -219,7 +219,7 @@ def smooth_l1_loss(
 def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
     distance = abs_of(_difference(input, target))
     far = distance >= beta
-    squared = square(where(far, 0.0, distance))  # the gradient would be NaN at infinity
+    squared = square(where(far, 0.0, _difference(input, target)))  # the gradient would be NaN at infinity; a size has none at 0
     return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
 
 
@@ -248,8 +248,9 @@ def huber_loss(
 
 def _huber(input: TensorBase, target: TensorBase, delta: float) -> TensorBase:
     distance = abs_of(_difference(input, target))
-    far = distance > delta
-    loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
+    far = distance >= delta
+    squared = square(where(far, 0.0, _difference(input, target)))  # of the difference, because a size has no derivative at 0
+    loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(squared, 0.5))
     loss = _in_dtype_of(input, loss)
     return kept_order(loss, input) if loss._ms_shape == input._ms_shape else loss
 

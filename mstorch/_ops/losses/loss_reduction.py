@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..._core.tensor_base import TensorBase
-from ..._core.warned import warn
+from ..._core.warned import warn_shown_once
 from ..reduce import reduce as reductions
 
 PUBLIC_IN = "nn.functional"
@@ -13,7 +13,7 @@ _ENUM = {"none": 0, "mean": 1, "sum": 2}
 def get_enum(reduction: str) -> int:
     """Return torch's code of a reduction."""
     if reduction == "elementwise_mean":
-        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
+        warn_shown_once("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
         return 1
     if reduction not in _ENUM:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -26,7 +26,7 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     reduce = True if reduce is None else reduce
     found = "mean" if size_average and reduce else "sum" if reduce else "none"
     if emit_warning:
-        warn(
+        warn_shown_once(
             f"size_average and reduce args will be deprecated, please use reduction='{found}' instead."
         )
     return found

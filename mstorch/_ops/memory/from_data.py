@@ -110,7 +110,7 @@ def _spread(data: Any) -> int | Sequence[Any]:
 def _check_range(flat: list[Any], kind: dtype) -> None:
     for value in flat:
         if not isinstance(value, float) and not -(2**63) <= int(value) < (2**64 if kind.name == "uint64" else 2**63):
-            raise RuntimeError("Overflow when unpacking long long")
+            raise ValueError("Overflow when unpacking long long")
         if not integer_fits(value, kind):
             raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
 

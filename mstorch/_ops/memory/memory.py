@@ -347,6 +347,10 @@ def _volatile(self: Any) -> bool:
     return False
 
 
+def _set_volatile(self: Any, value: Any = None) -> None:
+    warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
+
+
 def _false(self: TensorBase) -> bool:
     return False
 
@@ -395,6 +399,6 @@ NAMED_METHODS = {
                        "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!"),
 }  # fmt: skip
 PROPERTIES = {
-    "name": _none, "volatile": _volatile, "grad_dtype": grad_dtype,
+    "name": _none, "volatile": property(_volatile, _set_volatile, _set_volatile), "grad_dtype": grad_dtype,
     **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
 }  # fmt: skip

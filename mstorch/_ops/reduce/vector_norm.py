@@ -101,7 +101,8 @@ def norm_slope(
     if p < 1:
         return ((x.sgn() * size.pow(p - 1)).masked_fill(x.eq(0), 0) * g * y.pow(1 - p),)
     scaled = x.sgn() * size.pow(p - 1) if p < 2 else x * size.pow(p - 2)
-    return (scaled * (g / y.pow(p - 1)).masked_fill(y.eq(0), 0),)
+    flat = y.eq(0)  # the divisor is replaced there, because a derivative of the quotient would be NaN
+    return (scaled * (g / y.masked_fill(flat, 1).pow(p - 1)).masked_fill(flat, 0),)
 
 
 def _norm(x: TensorBase, p: float, dims: tuple[int, ...], keepdim: bool) -> TensorBase:

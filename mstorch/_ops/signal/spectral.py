@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._backend.arrays import Number
 from ..._core.tensor_base import TensorBase, tensor_of
-from ..._core.warned import warn
+from ..._core.warned import warn, warn_once
 from ..._tape.moving import beside
 from ..._tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
@@ -49,8 +49,8 @@ def _centred(window: TensorBase, n_fft: int) -> Any:
 
 
 def _warn_no_window(what: str) -> None:
-    warn(
-        "A window was not provided. A rectangular window will be applied," + what + "To suppress this warning and use a "
+    warn_once(
+        "A window was not provided. A rectangular window will be applied" + what + "To suppress this warning and use a "
         "rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
     )
 
@@ -82,16 +82,16 @@ def stft(
     complex_data = input.is_complex() or (window is not None and window.is_complex())
     if return_complex is None and not complex_data:
         raise RuntimeError(_RETURN_COMPLEX)
+    if window is None:
+        _warn_no_window(
+            ",which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
+            "recommended to reduce spectral leakage."
+        )
     if return_complex is False:
-        warn(
+        warn_once(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
             "all inputs, and return_complex=False will raise an error.\nNote: you can still call "
             "torch.view_as_real on the complex output to recover the old return format.",
-        )
-    if window is None:
-        _warn_no_window(
-            "which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
-            "recommended to reduce spectral leakage."
         )
     single = len(input._ms_shape) == 1
     signal = views.unsqueeze(input, 0) if single else input
@@ -167,7 +167,7 @@ def istft(
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
     if window is None:
-        _warn_no_window("Please provide the same window used by stft to make the inversion lossless.")
+        _warn_no_window(".Please provide the same window used by stft to make the inversion lossless.")
     if not input.is_complex():
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."

@@ -105,19 +105,26 @@ def _prelu_by_kernel(node: Applied, g: Raw) -> Any:
 _prelu_grad = v.Primitive("prelu_grad")
 
 
+def _prelu_slope(g: Operand, x: Operand, weight: Operand) -> Operand:
+    if isinstance(g, TensorBase):  # at 0, torch differentiates this no further by the weight
+        weight = v.where(v.at_least_zero(x), v.fixed(weight), weight)
+    return v.where(v.positive(x), g, v.mul(g, weight))
+
+
 @rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
 @v.by_gradient(raw=_prelu_by_kernel)
 def prelu(node: Applied, g: Array) -> tuple[Array | None, ...]:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     return (
-        None if node.edges[0] is None else v.flat_in(v.where(v.positive(x), g, v.mul(g, weight)), x),
+        None if node.edges[0] is None else v.flat_in(_prelu_slope(g, x, weight), x),
         None if node.edges[1] is None else v.fit(v.where(v.at_least_zero(x), 0, v.mul(g, x)), node.shapes[1]),
     )
 
 
 def _elu_slope(g: Operand, x: Operand, alpha: float, scale: float, inner: float) -> Operand:
+    # At 0 the second derivative is 0, as in torch.
     above = v.positive(x)  # NaN counts as not positive, as in torch's vectorized loop
-    slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.positive(x), 0, x), inner)), alpha * scale * inner)))
+    slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.at_least_zero(x), 0, x), inner)), alpha * scale * inner)))
     return v.where(above, v.times(g, scale), slope(g, x))
 
 
@@ -146,8 +153,9 @@ def _growth(g: Array, z: Array) -> Array:
 
 
 def _softplus_grad(g: Operand, x: Operand, beta: float, bound: float) -> Operand:
-    steep = v.above(v.times(x, beta), bound)
-    return v.where(steep, g, _softplus_slope(g, x, beta, steep))
+    scaled = v.times(x, beta)
+    steep = v.above(scaled, bound)
+    return v.where(steep, g, _softplus_slope(g, x, beta, steep, v.at_most(v.neg(scaled), -bound)))
 
 
 _softplus_by_kernel = v.in_one_kernel("softplus_grad", _softplus_grad)
@@ -158,13 +166,14 @@ def softplus(node: Applied, g: Operand) -> Operand:
     return _softplus_by_kernel(g, node.kept(g), *node.args)
 
 
-def _softplus_of_arrays(g: Array, x: Array, beta: float, steep: Array) -> Array:
+def _softplus_of_arrays(g: Array, x: Array, beta: float, steep: Array, at_bound: Array) -> Array:
     return v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))(g, x)
 
 
 @v.ways(array=_softplus_of_arrays)
-def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array) -> TensorBase:
-    return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta)))  # a form in which no exponential overflows
+def _softplus_slope(g: TensorBase, x: TensorBase, beta: float, steep: Array, at_bound: Array) -> TensorBase:
+    # A form in which no exponential overflows; at the bound the second derivative is 0, as in torch.
+    return v.mul(g, v.sigmoid(v.times(v.where(steep, 0, v.where(at_bound, v.fixed(x), x)), beta)))
 
 
 chained("logsigmoid", 0, v.in_one_kernel(

@@ -79,11 +79,15 @@ def pow(node: Applied, g: Operand) -> tuple[Operand | None, ...]:
     x, y, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
     base = exponent = None
     if node.edges[0] is not None:
-        slope = v.mul(y, v.power(x, v.plus(y, -1)))
+        lower = v.plus(y, -1)
+        if isinstance(g, TensorBase):  # 0 times infinity would be NaN in derivatives of this
+            lower = v.where(v.is_zero(y), 0, lower)
+        slope = v.mul(y, v.power(x, lower))
         base = v.fit(v.where(v.is_zero(y), 0, v.mul(g, v.conj(slope))), node.shapes[0])
     if node.edges[1] is not None:
         flat = v.both(v.is_zero(x), v.at_least_zero(y))
-        exponent = v.fit(v.mul(g, v.conj(v.where(flat, 0, v.mul(result, v.log(x))))), node.shapes[1])
+        logarithm = v.log(v.where(flat, 1, x) if isinstance(g, TensorBase) else x)
+        exponent = v.fit(v.mul(g, v.conj(v.where(flat, 0, v.mul(result, logarithm)))), node.shapes[1])
     return base, exponent
 
 

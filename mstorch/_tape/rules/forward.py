@@ -39,6 +39,18 @@ def linear(call: Call) -> Operand:
     return call.run(*given)
 
 
+@forward_rule("logcumsumexp")
+def logcumsumexp(call: Call) -> Any:
+    if call.plain or not call.shape() or call.kind.is_complex:
+        return NotImplemented
+    # The gradient rule takes logarithms of the parts of a gradient, which have no derivative at 0.
+    shape, (dim,) = call.shape(), call.args
+    dim %= len(shape)
+    whole = v.part_of(call.y(), (slice(None),) * dim + (slice(max(shape[dim] - 1, 0), shape[dim]),))
+    shares = v.exp(v.sub(call.x(), v.fixed(whole)))
+    return v.div(_cumsum(v.mul(shares, call.t()), dim), _cumsum(shares, dim))
+
+
 @forward_rule("pad")
 def pad(call: Call) -> Operand:
     call.args = (call.args[0], 0)
@@ -119,6 +131,22 @@ def div(call: Call) -> Operand:
         return v.div(first, call.x(1))
     lost = v.mul(call.y(), second)
     return v.div(v.neg(lost) if first is None else v.sub(first, lost), call.x(1))
+
+
+@forward_rule("polar")
+def polar(call: Call) -> Operand:
+    by_size, by_angle = call.t(0), call.t(1)
+    along = None if by_size is None else call.run(by_size, call.x(1))
+    around = None if by_angle is None else v.mul(v.times(call.y(), 1j), call.run(by_angle, v.times(by_angle, 0)))
+    return v.spread(v.sum_of(along, around), call.shape())
+
+
+@forward_rule("prelu")
+def prelu(call: Call) -> Operand:
+    """Return the tangent; at 0 it is that of the identity, as in torch, whose gradient there is the weight."""
+    x, weight, by_x, by_weight = call.x(0), call.x(1), call.t(0), call.t(1)
+    scaled = v.sum_of(None if by_x is None else v.mul(by_x, weight), None if by_weight is None else v.mul(by_weight, x))
+    return v.spread(v.where(v.at_least_zero(x), 0 if by_x is None else by_x, scaled), call.shape())
 
 
 @forward_rule("where")

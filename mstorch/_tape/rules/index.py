@@ -102,10 +102,8 @@ _embedding_grad, _embedding = Primitive("embedding_grad"), Primitive("embedding"
 
 @rule("embedding_grad", label="EmbeddingDenseBackwardBackward0")
 def embedding_grad(node: Any, g: Any) -> Any:
-    index_, _, padding, by_frequency = node.args
+    index_, _, padding, _ = node.args  # as in torch, not divided by the frequency
     found = _embedding(g, index_, -1, False)
-    if by_frequency:
-        raise NotImplementedError("mstorch: second derivatives of an embedding with scale_grad_by_freq on a device")
     if padding < 0:
         return found
     outside = v.ne.kernel["int64"](index_, v.constant(padding, index_))
@@ -121,12 +119,13 @@ def embedding(node: Applied, g: Array) -> Array:
     weight = np.ones(flat.shape, np.float64)
     if padding >= 0:
         weight[flat == padding] = 0
+    shown = weight.copy()
     if by_frequency:
         weight /= np.bincount(flat, minlength=rows)[flat] if flat.size else 1
 
     def taken(array: Array) -> Array:
-        found = np.take(array, flat, axis=0)
-        return (found * weight[:, None].astype(array.dtype)).reshape(*index_.shape, width)
+        found = np.take(array, flat, axis=0)  # as in torch, not divided by the frequency
+        return (found * shown[:, None].astype(array.dtype)).reshape(*index_.shape, width)
 
     def given(array: Array) -> Array:
         whole = np.zeros((rows, width), array.dtype)

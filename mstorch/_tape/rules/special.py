@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._backend.arrays import Array
+from ..._core.dtype import finfo
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import Applied, rule
 from ..operands import Operand
@@ -30,7 +32,11 @@ def _erfinv_slope(y: Operand) -> Operand:
 
 def _log_density(x: Operand, y: Operand) -> Operand:
     """Return the derivative of ``log_ndtr``; NaN where the logarithm is -inf."""
-    slope = v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi))
+    scaled = _erfcx(v.times(x, -math.sqrt(0.5)))
+    if isinstance(x, TensorBase):  # where the slope is 0, so is its derivative, which would be NaN
+        x = v.where(v.above(scaled, math.sqrt(float(finfo(x._ms_dtype).max))), v.fixed(x), x)
+        scaled = _erfcx(v.times(x, -math.sqrt(0.5)))
+    slope = v.times(v.reciprocal(scaled), math.sqrt(2 / math.pi))
     return v.where(v.at_most(y, -math.inf), math.nan, slope)
 
 

@@ -11,7 +11,7 @@ from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
 from ..._core.overriding import is_taken
 from ..._core.storage import DeviceMemory
 from ..._core.tensor_base import array_of, is_meta, value_of
-from ..._core.warned import warn
+from ..._core.warned import warn_shown_once
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops._autocast import LOWER
 from ..._ops._dispatch import cast_tensor, cpp_word
@@ -164,7 +164,7 @@ def _canonical_mask(
     if mask._ms_dtype is not bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask._ms_dtype is not other_type:
-        warn(
+        warn_shown_once(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
     if mask._ms_dtype is bool_:

@@ -14,7 +14,7 @@ from ..._core.above import above
 from ..._core.device import device
 from ..._core.dtype import dtype
 from ..._core.overriding import for_maps, is_taken, overrides
-from ..._core.warned import warn
+from ..._core.warned import warn_shown_once
 from ..._ops._autocast import state as autocast
 from ..._ops.layers import rnn
 from ..._tape.windows import no_view
@@ -86,7 +86,7 @@ class RNNBase(Module):
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         if self.dropout > 0 and self.num_layers == 1:
-            warn(
+            warn_shown_once(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
                 f"than 1, but got dropout={dropout} and num_layers={self.num_layers}",
             )
@@ -296,8 +296,7 @@ class RNNBase(Module):
                 "tensors"
             )
         self.check_input(input, None)
-        steps_first = input.transpose(0, 1) if self.batch_first else input
-        length, batch = steps_first.shape[:2]
+        length, batch = input.shape[1::-1] if self.batch_first else input.shape[:2]
         if length == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         if states is None:
@@ -306,6 +305,7 @@ class RNNBase(Module):
         if self._is_seen(input):
             output, last = self._as_function(input, states)
         else:
+            steps_first = input.transpose(0, 1) if self.batch_first else input
             rows, last = self._run(steps_first.reshape(length * batch, steps_first.shape[-1]), [batch] * length, states)
             output = no_view(rows.reshape(length, batch, rows.shape[-1]))
             if self.batch_first:
@@ -462,8 +462,8 @@ class RNNCellBase(Module):
         if x.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
         if states is None:
-            count = 2 if mode == "LSTM" else 1
-            states = tuple(above.torch.zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device) for _ in range(count))
+            start = above.torch.zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device)
+            states = (start, start) if mode == "LSTM" else (start,)
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):
@@ -471,7 +471,8 @@ class RNNCellBase(Module):
                 raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
             if state.size(1) != self.hidden_size:
                 raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
-        if is_taken(x, *self._parameters.values()):
+        operands = (x, *states, *self._parameters.values())
+        if is_taken(*operands) or any(map(overrides, operands)):
             function = getattr(above.torch, f"{mode.lower()}_cell")
             given = states if mode == "LSTM" else states[0]
             found = function(x, given, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.above import above
-from ..._core.warned import warn
+from ..._core.warned import warn_shown_once
 from ..._tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -34,7 +34,7 @@ class WeightNorm:
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Add the hook to a module. Raise RuntimeError if the module has such a hook for that name."""
-        warn(
+        warn_shown_once(
             "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
         )
