@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost
+from mstorch._src.backend import cost
 
 F = torch.nn.functional
 _CALLS, _ROUNDS = 40, 25

@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ._ops.reduce.count import unique, unique_consecutive
+from ._src.ops.reduce.count import unique, unique_consecutive
 
 
 def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, ...]:

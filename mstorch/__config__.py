@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import os
 
-from ._backend import runtime
-from ._core.settings import get_num_threads
+from ._src.backend import runtime
+from ._src.core.settings import get_num_threads
 from .version import __version__
 
 

@@ -27,15 +27,15 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from mstorch import _environment, _hook
-from mstorch._backend import runtime
-from mstorch._backend.onednn import library
-from mstorch._core import cuda_names
-from mstorch._frames import with_room
+from mstorch._commands import environment
+from mstorch._src import hook
+from mstorch._src.backend import runtime
+from mstorch._src.backend.onednn import library
+from mstorch._src.core import cuda_names
+from mstorch._src.frames import with_room
 from mstorch.multiprocessing._process import die_with_parent
 
-_COMMANDS = {"check": "mstorch._devices.check", "compare": "mstorch._compare", "port": "mstorch._port", "profile": "mstorch._profile",
-             "scan": "mstorch._scan"}  # fmt: skip
+_COMMANDS = {name: f"mstorch._commands.{name}" for name in ("check", "compare", "port", "profile", "scan")}
 """Module of each command, imported on demand."""
 
 
@@ -134,10 +134,10 @@ def _run_code(arguments: list[str]) -> int:
 
 
 def _run_module(arguments: list[str]) -> int:
-    _hook.install()
+    hook.install()
     name = arguments[0]
     if name.partition(".")[0] == "torch":
-        name = _hook.ours(name)
+        name = hook.ours(name)
     spec = _find(name)
     if spec is not None and spec.submodule_search_locations is not None:
         name, spec = f"{name}.__main__", _find(f"{name}.__main__")
@@ -181,7 +181,7 @@ def _new_main(path: str | None) -> ModuleType:
 
 
 def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None) -> None:
-    _hook.install()
+    hook.install()
     gc.freeze()  # the library's objects: the last collections, at the program's end, spent half a second on them
     try:
         code = source if isinstance(source, CodeType) else compile(source, filename or "", "exec", dont_inherit=True)
@@ -213,7 +213,7 @@ def _after(trace, code: CodeType):
 
 def _env() -> int:
     described = {name: value for name, value in runtime.describe().items() if name != "numpy"}
-    print("\n".join(_environment.lines({"MindSpore version" if name == "mindspore" else name: value for name, value in described.items()}
+    print("\n".join(environment.lines({"MindSpore version" if name == "mindspore" else name: value for name, value in described.items()}
                                        | {"oneDNN": library.describe()}, "")))  # fmt: skip
     return 0
 

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  # torch's module has these names
 
-from ._leaving import values_set_to
+from ._src.leaving import values_set_to
 from .futures import Future
 
 

@@ -1,4 +1,4 @@
-"""The class Tensor. Its remaining methods are listed in ``_methods``."""
+"""The class Tensor. Its remaining methods are listed in ``_src/methods.py``."""
 from __future__ import annotations
 
 import copy
@@ -8,28 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _methods, _tensor_str
-from ._backend.arrays import Array, Number
-from ._backend.cast import in_python
-from ._backend.cell import set_value
-from ._backend.float8 import shown
-from ._backend.raw import ON_CPU, Raw
-from ._core import cuda_names, formats
-from ._core import device as devices
-from ._core import dtype as dtypes
-from ._core.above import above
-from ._core.auto import take_kind
-from ._core.call_forms import combination
-from ._core.dtype import get_default_dtype
-from ._core.hooks import RemovableHandle, warn_if_has_hooks
-from ._core.modes import grad_set_to, modes
-from ._core.naming import NamedAsInTorch, is_torch
-from ._core.overriding import disabled_dispatch, join, refuse_in_transform, state
-from ._core.promotion import WORDS
-from ._core.size import Size
-from ._core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
-from ._core.tangents import LEVELS, levels_of
-from ._core.tensor_base import (
+from . import _tensor_str
+from ._src import methods
+from ._src.backend.arrays import Array, Number
+from ._src.backend.cast import in_python
+from ._src.backend.cell import set_value
+from ._src.backend.float8 import shown
+from ._src.backend.raw import ON_CPU, Raw
+from ._src.core import cuda_names, formats
+from ._src.core import device as devices
+from ._src.core import dtype as dtypes
+from ._src.core.above import above
+from ._src.core.auto import take_kind
+from ._src.core.call_forms import combination
+from ._src.core.dtype import get_default_dtype
+from ._src.core.hooks import RemovableHandle, warn_if_has_hooks
+from ._src.core.modes import grad_set_to, modes
+from ._src.core.naming import NamedAsInTorch, is_torch
+from ._src.core.overriding import disabled_dispatch, join, refuse_in_transform, state
+from ._src.core.promotion import WORDS
+from ._src.core.size import Size
+from ._src.core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
+from ._src.core.tangents import LEVELS, levels_of
+from ._src.core.tensor_base import (
     TensorBase,
     array_of,
     auto_of,
@@ -44,17 +45,17 @@ from ._core.tensor_base import (
     value_of,
     whole_storage,
 )  # fmt: skip
-from ._core.warned import CONVERTED, NO_LEAF, warn, warn_once
-from ._ops._numbers import real_of
-from ._ops.memory import creation, from_data, subclasses
-from ._ops.memory.copying import copy_storage, place_of, rebuilt
-from ._ops.memory.grad_dtype import check_gradient
-from ._ops.shape import views
-from ._tape import border
-from ._tape.duals import tangent_of
-from ._tape.mirrored import CLASSES, resolved
-from ._tape.node import Node, node_of, shown_name
-from ._tape.refitted import refit
+from ._src.core.warned import CONVERTED, NO_LEAF, warn, warn_once
+from ._src.ops._numbers import real_of
+from ._src.ops.memory import creation, from_data, subclasses
+from ._src.ops.memory.copying import copy_storage, place_of, rebuilt
+from ._src.ops.memory.grad_dtype import check_gradient
+from ._src.ops.shape import views
+from ._src.tape import border
+from ._src.tape.duals import tangent_of
+from ._src.tape.mirrored import CLASSES, resolved
+from ._src.tape.node import Node, node_of, shown_name
+from ._src.tape.refitted import refit
 
 # Attributes of one tensor object, not of its value.
 _NOT_COPIED = frozenset(("_count",))
@@ -586,7 +587,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 
 set_tensor_class(Tensor)
 join(Tensor)
-OF_FAMILIES = _methods.attach(Tensor)
+OF_FAMILIES = methods.attach(Tensor)
 """The names of the methods that modules of operations define."""
 
 

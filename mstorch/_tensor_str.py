@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ._backend.arrays import Array
-from ._backend.float8 import EXPONENTS, FLOAT8
-from ._leaving import END, Undo, undoing, values_again
-from ._quiet import quiet
+from ._src.backend.arrays import Array
+from ._src.backend.float8 import EXPONENTS, FLOAT8
+from ._src.leaving import END, Undo, undoing, values_again
+from ._src.quiet import quiet
 
 __all__ = ["format_tensor", "get_printoptions", "printoptions", "set_printoptions"]
 

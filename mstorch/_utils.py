@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ._core.above import above
-from ._core.device import device as _device
-from ._core.dtype import dtype as _dtype
-from ._hook import missing as _missing
-from ._ops.shape.join import cat
-from ._serialization import rebuild as _rebuild
-from ._serialization.adapter import user_state as _user_state
+from ._src.core.above import above
+from ._src.core.device import device as _device
+from ._src.core.dtype import dtype as _dtype
+from ._src.hook import missing as _missing
+from ._src.ops.shape.join import cat
+from ._src.serialization import rebuild as _rebuild
+from ._src.serialization.adapter import user_state as _user_state
 from ._tensor import Tensor
 from ._tensor_str import printoptions
 from .accelerator import current_accelerator, current_device_index

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from ._namespace.process import get_file_path, prepare_multiprocessing_environment
+from ._src.namespace.process import get_file_path, prepare_multiprocessing_environment
 
 
 def get_file_path_2(*path_components: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import deprecated
 
 from ._functorch.vmap import vmap as _of_func
-from ._hook import missing as _missing
+from ._src.hook import missing as _missing
 from ._tensor import Tensor
 from .utils._pytree import tree_flatten, tree_unflatten
 

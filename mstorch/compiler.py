@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ._backend import tape, trace
-from ._compile import compile as _compile
-from ._compile import reset_all as _reset_all
-from ._compile.compiled import stance as _stance
-from ._compile.exporting import state as _export
-from ._leaving import Block
+from ._src.backend import tape, trace
+from ._src.compile import compile as _compile
+from ._src.compile import reset_all as _reset_all
+from ._src.compile.compiled import stance as _stance
+from ._src.compile.exporting import state as _export
+from ._src.leaving import Block
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile")
 

@@ -1,7 +1,7 @@
 """torch.fft: discrete Fourier transforms."""
 
-from ._hook import missing as _missing
-from ._ops.signal.fft import (
+from ._src.hook import missing as _missing
+from ._src.ops.signal.fft import (
     fft,
     fft2,
     fftfreq,

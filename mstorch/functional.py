@@ -1,12 +1,12 @@
 """torch.functional: functions of torch that take or return several tensors."""
-from ._ops.indexing.positions import unravel_index
-from ._ops.layers.distance import cdist
-from ._ops.linalg.contract import chain_matmul, tensordot
-from ._ops.linalg.einsum import einsum
-from ._ops.linalg.lowrank import lu, pca_lowrank, svd_lowrank
-from ._ops.reduce.count import unique, unique_consecutive
-from ._ops.reduce.measure import norm
-from ._ops.shape.join import (
+from ._src.ops.indexing.positions import unravel_index
+from ._src.ops.layers.distance import cdist
+from ._src.ops.linalg.contract import chain_matmul, tensordot
+from ._src.ops.linalg.einsum import einsum
+from ._src.ops.linalg.lowrank import lu, pca_lowrank, svd_lowrank
+from ._src.ops.reduce.count import unique, unique_consecutive
+from ._src.ops.reduce.measure import norm
+from ._src.ops.shape.join import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -16,8 +16,8 @@ from ._ops.shape.join import (
     cartesian_prod,
     meshgrid,
 )  # fmt: skip
-from ._ops.shape.views import split
-from ._ops.signal.spectral import istft, stft
+from ._src.ops.shape.views import split
+from ._src.ops.signal.spectral import istft, stft
 from .nn import functional as F  # noqa: F401  # torch has it here
 
 # torch's own list: the names that a star import of torch.functional binds.

@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
-from ._hook import not_yet
-from ._leaving import END, Undo, undoing
+from ._src.hook import not_yet
+from ._src.leaving import END, Undo, undoing
 from .serialization import load as _load
 
 try:

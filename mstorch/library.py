@@ -14,14 +14,14 @@ from typing import Any
 from typing_extensions import deprecated
 
 from . import ops as _ops
-from ._core.dtype import dtype
-from ._core.schemas import Schema, parse
-from ._core.warned import warn
-from ._hook import missing as _missing
-from ._leaving import END, Undo, undoing
 from ._library import registry
 from ._library.opcheck import USUAL, checked
 from ._library.schema import infer_schema
+from ._src.core.dtype import dtype
+from ._src.core.schemas import Schema, parse
+from ._src.core.warned import warn
+from ._src.hook import missing as _missing
+from ._src.leaving import END, Undo, undoing
 from .amp import is_autocast_available
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}

@@ -1,7 +1,7 @@
 """torch.linalg: matrices, factorizations, solvers, norms."""
 
-from ._hook import missing as _missing
-from ._ops.linalg.linalg import (
+from ._src.hook import missing as _missing
+from ._src.ops.linalg.linalg import (
     cond,
     householder_product,
     ldl_factor,
@@ -17,9 +17,9 @@ from ._ops.linalg.linalg import (
     norm,
     pinv,
 )  # fmt: skip
-from ._ops.linalg.linalg_det import det, slogdet
-from ._ops.linalg.linalg_exp import matrix_exp
-from ._ops.linalg.linalg_factor import (
+from ._src.ops.linalg.linalg_det import det, slogdet
+from ._src.ops.linalg.linalg_exp import matrix_exp
+from ._src.ops.linalg.linalg_factor import (
     LinAlgError,
     cholesky,
     cholesky_ex,
@@ -30,7 +30,7 @@ from ._ops.linalg.linalg_factor import (
     solve_ex,
     solve_triangular,
 )  # fmt: skip
-from ._ops.linalg.linalg_products import (
+from ._src.ops.linalg.linalg_products import (
     cross,
     diagonal,
     matrix_power,
@@ -40,9 +40,9 @@ from ._ops.linalg.linalg_products import (
     vander,
     vecdot,
 )
-from ._ops.linalg.linalg_spectral import eig, eigh, eigvals, eigvalsh, svd, svdvals
-from ._ops.linalg.matmul import matmul
-from ._ops.reduce.vector_norm import vector_norm
+from ._src.ops.linalg.linalg_spectral import eig, eigh, eigvals, eigvalsh, svd, svdvals
+from ._src.ops.linalg.matmul import matmul
+from ._src.ops.reduce.vector_norm import vector_norm
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",

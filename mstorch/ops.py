@@ -9,15 +9,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from . import _unbuilt as unbuilt
-from ._aten import calling
-from ._aten.overloads import all_overloads, overload
-from ._core.above import above
-from ._core.schemas import Schema, parse
 from ._library import aten as aten_only
 from ._library import aten_checks, function_schema, registry
 from ._library.tags import Tag
-from ._ops.layers import native
+from ._src import unbuilt
+from ._src.aten import calling
+from ._src.aten.overloads import all_overloads, overload
+from ._src.core.above import above
+from ._src.core.schemas import Schema, parse
+from ._src.ops.layers import native
 from ._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]

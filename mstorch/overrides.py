@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ._core import overriding
-from ._core.built_in import written
-from ._core.overriding import is_entry
-from ._leaving import END, Block, each, length_again
-from ._ops._forms import REQUIRED
-from ._ops.memory.subclasses import UNWRAPPED
+from ._src.core import overriding
+from ._src.core.built_in import written
+from ._src.core.overriding import is_entry
+from ._src.leaving import END, Block, each, length_again
+from ._src.ops._forms import REQUIRED
+from ._src.ops.memory.subclasses import UNWRAPPED
 from ._tensor import Tensor
 
 Function = Callable[..., Any]

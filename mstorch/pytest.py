@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _hook
+from ._src import hook as _hook
 
 
 def pytest_addoption(parser: Any) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from ._namespace import sobol
+from ._src.namespace import sobol
 from ._tensor import Tensor
 
 

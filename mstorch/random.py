@@ -6,12 +6,12 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from ._backend.seeds import seed_mindspore
-from ._backend.tape import tracing
-from ._backend.trace import GraphBreak
-from ._core import device as _devices
-from ._core.generator import Generator, default_generator, device_generator, seed_devices
-from ._leaving import Block, each, values_again
+from ._src.backend.seeds import seed_mindspore
+from ._src.backend.tape import tracing
+from ._src.backend.trace import GraphBreak
+from ._src.core import device as _devices
+from ._src.core.generator import Generator, default_generator, device_generator, seed_devices
+from ._src.leaving import Block, each, values_again
 from ._tensor import Tensor
 
 __all__ = [

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core.tensor_base import TensorBase
+from ._src.core.tensor_base import TensorBase
 
 
 def _named(name: str, *fields: str) -> type:

@@ -16,20 +16,20 @@ from functools import partial
 from types import ModuleType
 from typing import IO, Any
 
-from mstorch._serialization import adapter, archive, legacy, plain, safetensors_format
-from mstorch._serialization.archive import Archive
-from mstorch._serialization.atomic import replacing
-from mstorch._serialization.file_reader import PyTorchFileReader, PyTorchFileWriter
-from mstorch._serialization.file_storage import StorageType
-from mstorch._serialization.legacy import SourceChangeWarning
-from mstorch._serialization.locations import (
+from mstorch._src.serialization import adapter, archive, legacy, plain, safetensors_format
+from mstorch._src.serialization.archive import Archive
+from mstorch._src.serialization.atomic import replacing
+from mstorch._src.serialization.file_reader import PyTorchFileReader, PyTorchFileWriter
+from mstorch._src.serialization.file_storage import StorageType
+from mstorch._src.serialization.legacy import SourceChangeWarning
+from mstorch._src.serialization.locations import (
     default_restore_location,
     location_tag,
     register_package,
     validate_device,
 )
-from mstorch._serialization.options import DEFAULT_PROTOCOL, LOCAL, OPTIONS, LoadEndianness
-from mstorch._serialization.safe_globals import (
+from mstorch._src.serialization.options import DEFAULT_PROTOCOL, LOCAL, OPTIONS, LoadEndianness
+from mstorch._src.serialization.safe_globals import (
     add_safe_globals,
     clear_safe_globals,
     default_names,
@@ -37,16 +37,16 @@ from mstorch._serialization.safe_globals import (
     safe_globals,
     user_globals,
 )
-from mstorch._serialization.unpickler import NotAllowed, globals_in
-from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
+from mstorch._src.serialization.unpickler import NotAllowed, globals_in
+from mstorch._src.serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 
-from ._core.above import above
-from ._core.formats import layout
-from ._core.no_memory import tells_no_memory
-from ._core.warned import warn
-from ._hook import missing as _missing
-from ._leaving import Block, values_set_to
-from ._progress import Progress
+from ._src.core.above import above
+from ._src.core.formats import layout
+from ._src.core.no_memory import tells_no_memory
+from ._src.core.warned import warn
+from ._src.hook import missing as _missing
+from ._src.leaving import Block, values_set_to
+from ._src.progress import Progress
 
 _is_zipfile = looks_like_zip
 

@@ -1,9 +1,9 @@
 """torch.special: special functions of tensors."""
 
-from ._hook import missing as _missing
-from ._ops.elementwise.math import exp2, expm1, log1p, logit, round, sinc, xlogy
-from ._ops.elementwise.math import sigmoid as expit
-from ._ops.elementwise.special import (
+from ._src.hook import missing as _missing
+from ._src.ops.elementwise.math import exp2, expm1, log1p, logit, round, sinc, xlogy
+from ._src.ops.elementwise.math import sigmoid as expit
+from ._src.ops.elementwise.special import (
     airy_ai,
     bessel_j0,
     bessel_j1,
@@ -47,9 +47,9 @@ from ._ops.elementwise.special import (
     xlog1py,
     zeta,
 )  # fmt: skip
-from ._ops.elementwise.special import lgamma as gammaln
-from ._ops.elementwise.special import mvlgamma as multigammaln
-from ._ops.reduce.softmax import log_softmax, logsumexp, softmax
+from ._src.ops.elementwise.special import lgamma as gammaln
+from ._src.ops.elementwise.special import mvlgamma as multigammaln
+from ._src.ops.reduce.softmax import log_softmax, logsumexp, softmax
 
 psi = digamma
 

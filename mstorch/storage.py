@@ -10,27 +10,27 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from ._backend import tape
-from ._backend.arrays import Array, Number
-from ._backend.cast import in_python, numpy_cast
-from ._backend.raw import from_numpy
-from ._core import device as devices
-from ._core.above import above
-from ._core.cuda_names import is_cuda
-from ._core.device import device
-from ._core.dtype import dtype, get_default_dtype, int64, uint8
-from ._core.naming import NamedAsInTorch, is_torch
-from ._core.no_memory import zeroed
-from ._core.shared import Block, mapped
-from ._core.storage import FIXED, Absent, DeviceMemory
-from ._core.storage import Storage as Cell
-from ._core.tensor_base import window
-from ._ops._deprecated import _get_always_warn_typed_storage_removal as _get_always_warn_typed_storage_removal
-from ._ops._deprecated import _set_always_warn_typed_storage_removal as _set_always_warn_typed_storage_removal
-from ._ops._dispatch import type_word
-from ._ops.memory import from_data
-from ._storage_checks import LEGACY, WORDS, check_arguments, length, on_meta
-from ._storage_forms import TypedForms, UntypedForms
+from ._src.backend import tape
+from ._src.backend.arrays import Array, Number
+from ._src.backend.cast import in_python, numpy_cast
+from ._src.backend.raw import from_numpy
+from ._src.core import device as devices
+from ._src.core.above import above
+from ._src.core.cuda_names import is_cuda
+from ._src.core.device import device
+from ._src.core.dtype import dtype, get_default_dtype, int64, uint8
+from ._src.core.naming import NamedAsInTorch, is_torch
+from ._src.core.no_memory import zeroed
+from ._src.core.shared import Block, mapped
+from ._src.core.storage import FIXED, Absent, DeviceMemory
+from ._src.core.storage import Storage as Cell
+from ._src.core.tensor_base import window
+from ._src.ops._deprecated import _get_always_warn_typed_storage_removal as _get_always_warn_typed_storage_removal
+from ._src.ops._deprecated import _set_always_warn_typed_storage_removal as _set_always_warn_typed_storage_removal
+from ._src.ops._dispatch import type_word
+from ._src.ops.memory import from_data
+from ._src.storage_checks import LEGACY, WORDS, check_arguments, length, on_meta
+from ._src.storage_forms import TypedForms, UntypedForms
 from ._tensor import Tensor
 
 # The living storage objects, by their cell: a tensor's storage is one object as long as it is referenced.

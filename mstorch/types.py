@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, Union
 
 from ._C import DispatchKey
-from ._core.device import device as _device
-from ._core.dtype import dtype as _dtype
-from ._core.formats import layout as _layout
-from ._core.size import Size
-from ._namespace.process import qscheme as _qscheme
-from ._namespace.symbolic import SymBool, SymFloat, SymInt
+from ._src.core.device import device as _device
+from ._src.core.dtype import dtype as _dtype
+from ._src.core.formats import layout as _layout
+from ._src.core.size import Size
+from ._src.namespace.process import qscheme as _qscheme
+from ._src.namespace.symbolic import SymBool, SymFloat, SymInt
 from ._tensor import Tensor
 
 if TYPE_CHECKING:

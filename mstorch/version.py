@@ -1,8 +1,8 @@
 """torch.version: the version of this torch and its build properties."""
 from __future__ import annotations
 
-from ._version import TORCH_API
-from ._version import __version__ as mstorch
+from ._src.version import TORCH_API
+from ._src.version import __version__ as mstorch
 
 __all__ = ["__version__", "debug", "cuda", "git_version", "hip", "rocm", "xpu"]
 __version__ = f"{TORCH_API}+mstorch{mstorch}"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import mstorch
-from mstorch import _mt19937 as numbers
-from mstorch._backend import rehearsal, table
+from mstorch._src import mt19937 as numbers
+from mstorch._src.backend import rehearsal, table
 from tests import against_torch
 
 if sys.version_info >= (3, 11):
@@ -127,7 +127,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=ON_DEVICE)
 def _made_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
-    generators = mstorch._core.generator
+    generators = mstorch._src.core.generator
     engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
     if REHEARSED:
         rehearsal.sources.update({

@@ -32,18 +32,18 @@ import numpy as np
 
 import mstorch as torch
 from mstorch import _jit_internal, nn
-from mstorch import _leaving as leaving
-from mstorch._aten import calling
-from mstorch._backend import tape
-from mstorch._backend.table import LOCK
-from mstorch._compile import compiled
-from mstorch._core import device as devices
-from mstorch._core import generator, overriding, tangents
-from mstorch._core.determinism import state as deterministic
-from mstorch._core.modes import modes
 from mstorch._library import registry
-from mstorch._ops._autocast import state as autocast
-from mstorch._serialization.options import LOCAL, OPTIONS
+from mstorch._src import leaving as leaving
+from mstorch._src.aten import calling
+from mstorch._src.backend import tape
+from mstorch._src.backend.table import LOCK
+from mstorch._src.compile import compiled
+from mstorch._src.core import device as devices
+from mstorch._src.core import generator, overriding, tangents
+from mstorch._src.core.determinism import state as deterministic
+from mstorch._src.core.modes import modes
+from mstorch._src.ops._autocast import state as autocast
+from mstorch._src.serialization.options import LOCAL, OPTIONS
 from mstorch.autograd import forward_ad
 from mstorch.backends import cuda, cudnn, mkldnn
 from mstorch.distributed.tensor import _dtensor

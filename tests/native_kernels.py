@@ -1,7 +1,7 @@
 """Calls that reach all compiled code that mstorch runs on the host: oneDNN, SciPy's BLAS and LAPACK, FFT, MindSpore's kernels, and its
 thread pool.
 
-``reached()`` says which functions of ``_backend/onednn`` and which kernels of the table a list of calls comes by; ``test_signals.py`` holds
+``reached()`` says which functions of ``_src/backend/onednn`` and which kernels of the table a list of calls comes by; ``test_signals.py`` holds
 that no function of oneDNN's and no kernel of LAPACK's or MindSpore's is missing.
 """
 from __future__ import annotations
@@ -175,8 +175,8 @@ def reached(n: int) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
 
     def look(frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and "_backend" in frame.f_code.co_filename:
-            found.add((frame.f_code.co_filename.rpartition("_backend/")[2], frame.f_code.co_name))
+        if event == "call" and "_src/backend" in frame.f_code.co_filename:
+            found.add((frame.f_code.co_filename.rpartition("backend/")[2], frame.f_code.co_name))
 
     calls = list(kernels(n))
     sys.setprofile(look)

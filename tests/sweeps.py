@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 import mstorch
-from mstorch._backend import trace
-from mstorch._core.storage import NativeBlock
-from mstorch._core.tensor_base import value_of, wrap
+from mstorch._src.backend import trace
+from mstorch._src.core.storage import NativeBlock
+from mstorch._src.core.tensor_base import value_of, wrap
 from tests import batching, databases
 
 # A sample with more numbers in all inputs is skipped: a small one represents it.

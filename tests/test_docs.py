@@ -50,7 +50,7 @@ ROOMS = sorted(page.parent for page in (*(ROOT / "mstorch").rglob("README.md"), 
 
 def test_rooms_have_a_page() -> None:
     """Rooms in the picture of docs/architecture.md, and rooms with more than 25 files, have a page."""
-    wanted = {ROOT / "mstorch" / room for room in ("_backend", "_core", "_tape", "_ops", "nn", "_compile")}
+    wanted = {ROOT / "mstorch" / room for room in ("_src/backend", "_src/core", "_src/tape", "_src/ops", "nn", "_src/compile")}
     wanted |= {room for room in (ROOT / "mstorch").rglob("*") if room.is_dir() and len(list(room.glob("*.py"))) > 25 and room.name not in _OF_TORCH}
     assert wanted <= set(ROOMS)
 

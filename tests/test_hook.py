@@ -13,7 +13,8 @@ from types import ModuleType
 import pytest
 
 import mstorch
-from mstorch import __main__, _hook
+from mstorch import __main__
+from mstorch._src import hook as _hook
 from tests import warm
 
 pytestmark = pytest.mark.slow

@@ -53,8 +53,8 @@ def run(*command: str, cwd: Path | None = None, **variables: str) -> str:
 
 
 def test_without_the_variable_nothing_is_loaded(python, tmp_path):
-    code = "import sys; print([n for n in sys.modules if 'mstorch._hook' in n or n == 'importlib.metadata'], sys.meta_path)"
-    assert "mstorch._hook" not in run(python, "-c", code, cwd=tmp_path)
+    code = "import sys; print([n for n in sys.modules if 'mstorch._src.hook' in n or n == 'importlib.metadata'], sys.meta_path)"
+    assert "mstorch._src.hook" not in run(python, "-c", code, cwd=tmp_path)
 
 
 def test_the_variable_alone_loads_no_package(python, tmp_path):
@@ -109,7 +109,7 @@ def test_extensions_that_are_linked_to_torchs_library_are_not_there(tmp_path):
     script = (
         "import importlib, importlib.metadata, importlib.util, sys\n"
         "finders = list(sys.meta_path)\n"
-        "import mstorch._hook as hook\n"
+        "import mstorch._src.hook as hook\n"
         "assert importlib.util.find_spec('audio_like._ext') is not None\n"
         "hook.install()\n"
         "importlib.invalidate_caches()\n"
@@ -146,7 +146,7 @@ def test_a_package_that_looks_for_its_library_itself(tmp_path):
     )
     (package / "lib" / "_torchaudio.so").symlink_to(torch._C.__file__)
     script = (
-        "import mstorch._hook as hook\nhook.install()\nimport torchaudio._extension as found, torchaudio._extension.utils as utils\n"
+        "import mstorch._src.hook as hook\nhook.install()\nimport torchaudio._extension as found, torchaudio._extension.utils as utils\n"
         "assert found.FOUND is False and utils._load_lib('nothing') is False and utils.__file__.endswith('utils.py')\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])}
@@ -156,7 +156,7 @@ def test_a_package_that_looks_for_its_library_itself(tmp_path):
 def test_pickles_by_a_pickler_in_c(tmp_path):
     """cloudpickle's pickler, and others that derive from the C pickler, write classes, functions and dtypes by torch's names."""
     script = (
-        "import io, pickle, types, zipfile, _pickle\nimport mstorch._hook as hook\nhook.install()\nimport torch\n"
+        "import io, pickle, types, zipfile, _pickle\nimport mstorch._src.hook as hook\nhook.install()\nimport torch\n"
         "class Pickler(_pickle.Pickler): pass\n"
         "mine = types.SimpleNamespace(__name__='mine', Pickler=Pickler, Unpickler=pickle.Unpickler, dumps=pickle.dumps, load=pickle.load)\n"
         "net = torch.nn.Linear(2, 2)\nnet.kind, net.dtype, net.act = torch.Tensor, torch.float32, torch.relu\n"

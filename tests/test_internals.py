@@ -121,4 +121,4 @@ def test_names_that_programs_take_from_torchs_private_modules(both):
 
     both(body)
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
-        exec("from mstorch._ops import nothing")
+        exec("from mstorch._src.ops import nothing")

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mstorch._core.public_names import IN_PYTHON
-from mstorch._ops import _public
+from mstorch._src.core.public_names import IN_PYTHON
+from mstorch._src.ops import _public
 
 pytestmark = pytest.mark.core
 
@@ -22,38 +22,45 @@ PACKAGE = ROOT / "mstorch"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "benchmarks").rglob("*.py"))
 
+WINGS = ("_src", "_commands", "_companions")
+"""Folders beside torch's namespace: the implementation, the commands, and packages that stand in for others."""
+
 # Each room may import from itself and from the rooms before it.
-ROOMS = ["_version", "_frames", "_leaving", "_quiet", "_progress", "_mt19937", "_backend", "_core", "_tape", "return_types", "_ops", "_tensor_str", "_methods", "_tensor", "autograd"]
+ROOMS = [
+    "_src.version", "_src.frames", "_src.leaving", "_src.quiet", "_src.progress", "_src.mt19937", "_src.backend", "_src.core", "_src.tape", "return_types",
+    "_src.ops", "_tensor_str", "_src.methods", "_tensor", "autograd",
+]  # fmt: skip
 
 # Import cycles: the files on them besides the first, and the reasons.
 CIRCLES = {
-    "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._namespace.foreach"),  # written as programs are, with the package's names
+    "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._src.namespace.foreach"),  # written as programs are, with the package's names
     "mstorch.cuda": ("mstorch.cuda",),  # its modules repeat names that the package defines before it imports them
 }
 # Imports allowed within functions: modules that few processes need or that take long to load, and optional packages.
 LATE = {
-    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/_environment.py": ["importlib", "mstorch._backend.runtime"],
-    "mstorch/_backend/importing.py": ["mstorch._backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
+    "mstorch/_src/hook.py": ["importlib.metadata"], "mstorch/_commands/environment.py": ["importlib", "mstorch._src.backend.runtime"],
+    "mstorch/_src/backend/importing.py": ["mstorch._src.backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows", "mstorch._library.gradients"],
-    "mstorch/_debug/oracle.py": ["torch"], "mstorch/_compare/page.py": ["matplotlib.figure"],
-    "mstorch/_compare/record.py": ["mstorch._compare.on_device", "torch", "torch.optim.optimizer"],
-    "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"], "mstorch/_backend/host/fft.py": ["scipy.fft"],
+    "mstorch/_commands/debug/oracle.py": ["torch"], "mstorch/_commands/compare/page.py": ["matplotlib.figure"],
+    "mstorch/_commands/compare/record.py": ["mstorch._commands.compare.on_device", "torch", "torch.optim.optimizer"],
+    "mstorch/_src/backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"], "mstorch/_src/backend/host/fft.py": ["scipy.fft"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
 }
 # Files that import modules by names known only as they run.
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and the commands",
-    "mstorch/_compare/record.py": "torch, as what a ported script imports in the run under torch",
-    "mstorch/_scan/names.py": "torch's modules as ours",
-    "mstorch/_devices/check/__init__.py": "the files of the groups, in a worker alone",
-    "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",
-    "mstorch/_namespace/process.py": "the module of a device of any kind",
-    "mstorch/_serialization/names.py": "classes that a pickle names",
+    "mstorch/_commands/compare/record.py": "torch, as what a ported script imports in the run under torch",
+    "mstorch/_commands/scan/names.py": "torch's modules as ours",
+    "mstorch/_commands/check/__init__.py": "the files of the groups, in a worker alone",
+    "mstorch/_src/former_names.py": "modules under their former names",
+    "mstorch/_src/hook.py": "torch's modules as ours, and modules that load when they are asked for",
+    "mstorch/_src/namespace/process.py": "the module of a device of any kind",
+    "mstorch/_src/serialization/names.py": "classes that a pickle names",
     "mstorch/fx/graph_module.py": "functions that a pickled graph names",
-    "mstorch/_ops/_public.py": "the families of operations, which are the files of the room",
-    "mstorch/_unbuilt/__init__.py": "modules below those that names.txt lists",
+    "mstorch/_src/ops/_public.py": "the families of operations, which are the files of the room",
+    "mstorch/_src/unbuilt/__init__.py": "modules below those that names.txt lists",
     "mstorch/ao/_old_names.py": "the modules below torch.ao of those with a former name",
     "mstorch/ops.py": "the operators of namespaces other than aten",
     "mstorch/onnx/_exporting.py": "onnx and onnxruntime, which need not be there",
@@ -67,7 +74,8 @@ BY_NAME = {
 
 
 def _room(path: pathlib.Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    parts = path.relative_to(PACKAGE).parts
+    return ".".join(parts[: 1 + (parts[0] in WINGS and len(parts) > 1)]).removesuffix(".py")
 
 
 def _module(path: pathlib.Path) -> str:
@@ -146,8 +154,9 @@ def test_imports_run_one_way() -> None:
             continue
         for name, line, _ in _imports()[_module(path)].found:
             package, _, rest = name.partition(".")
-            target = rest.split(".")[0]
-            if package != "mstorch" or (target == "_methods" and room == "_tensor"):
+            parts = rest.split(".")
+            target = ".".join(parts[: 1 + (parts[0] in WINGS)])
+            if package != "mstorch" or (target == "_src.methods" and room == "_tensor"):
                 continue
             if target not in ROOMS or ROOMS.index(target) > ROOMS.index(room):
                 wrong.append(f"{_place(path, line)}: {room} imports {target}, which stands above it")
@@ -198,7 +207,7 @@ def test_what_is_imported_within_functions_is_listed() -> None:
 def test_only_the_backend_imports_mindspore() -> None:
     wrong = []
     for path in FILES:
-        if _room(path) == "_backend":
+        if _room(path) == "_src.backend":
             continue
         for node in ast.walk(_tree(path)):
             names: list[str] = []
@@ -237,7 +246,7 @@ def test_dtypes_are_asked_by_torchs_words() -> None:
 
 
 # The largest percentage of annotations that may be ``Any`` and nothing else, by folder: parameters and results that may be anything.
-MOST_ANY = {"mstorch": 15, "mstorch/_ops": 12}
+MOST_ANY = {"mstorch": 15, "mstorch/_src/ops": 12}
 
 
 def _annotations(path: pathlib.Path) -> Iterator[str]:
@@ -262,11 +271,11 @@ def test_annotations_hold_the_known_types(folder: str) -> None:
 def test_private_names_of_mindspore_stay_in_the_tape() -> None:
     for path in FILES:
         if "_pynative_executor" in path.read_text() or "_c_expression" in path.read_text():
-            assert _room(path) == "_backend", path
+            assert _room(path) == "_src.backend", path
 
 
 def test_families_of_operations_stand_in_rooms() -> None:
-    assert not [path.name for path in (PACKAGE / "_ops").glob("*.py") if not path.name.startswith("_")]
+    assert not [path.name for path in (PACKAGE / "_src" / "ops").glob("*.py") if not path.name.startswith("_")]
 
 
 def test_a_public_name_is_defined_by_one_family() -> None:
@@ -285,7 +294,7 @@ BY_GLOBALS = {
     "mstorch/__init__.py": "the functions of families, their public forms, and functions of lists (_foreach_*)",
     "mstorch/nn/functional.py": "the public forms of functions",
     "mstorch/return_types.py": "a type of its own for results written with out=, of each type",
-    "mstorch/_namespace/legacy_types.py": "reads the types that it lists",
+    "mstorch/_src/namespace/legacy_types.py": "reads the types that it lists",
     "mstorch/_utils.py": "torch's rebuilding functions, which the serialization makes",
     "mstorch/backends/cudnn.py": "flags, which programs set as names of the module",
     "mstorch/backends/mkldnn.py": "flags, which programs set as names of the module",
@@ -358,7 +367,7 @@ def test_new_tensors_of_distributed_name_their_device() -> None:
 
 
 # Files that distinguish errors of another library by their texts, because it has one class for all of them.
-BY_TEXTS = {"mstorch/_backend/mindspore_errors.py"}
+BY_TEXTS = {"mstorch/_src/backend/mindspore_errors.py"}
 _ASKED = {"startswith", "endswith", "find", "index", "count", "search", "match", "fullmatch", "findall", "finditer", "fnmatch"}
 
 
@@ -449,7 +458,7 @@ def _lists_of_operations(path: pathlib.Path, known: set[str]) -> Iterator[int]:
 
 
 def test_lists_of_operations_are_few_and_say_why() -> None:
-    """Properties of operations are declared with them (``Record``), or read from torch's names, schemas and tags (``_aten/kinds.py``)."""
+    """Properties of operations are declared with them (``Record``), or read from torch's names, schemas and tags (``_src/aten/kinds.py``)."""
     schemas = (PACKAGE / "_library" / "schemas.txt").read_text("utf-8")
     known = set(re.findall(r"^\w+", schemas, re.MULTILINE))
     found = [(path, line) for path in FILES for line in _lists_of_operations(path, known)]

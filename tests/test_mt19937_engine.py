@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from mstorch import _mt19937 as rng
+from mstorch._src import mt19937 as rng
 
 SEEDS = [0, 1, 42, 2**31, 2**32 - 1, 2**32, 2**40 + 7, 2**63 - 1, 2**63, 2**64 - 1, -1, -5, -(2**63)]
 WORDS = [0, 1, 7, 622, 623, 624, 625, 1000, 1248]

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mstorch import _mt19937 as rng
+from mstorch._src import mt19937 as rng
 
 SIZES = [0, 1, 5, 15, 16, 17, 31, 64, 65, 250, 257, 1000, 100_003]
 FLOATS = ["float32", "float64", "float16", "bfloat16"]

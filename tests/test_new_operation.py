@@ -50,7 +50,7 @@ def {NAME}(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
     expect_tensors("{NAME}", input, other)
     return binary(_{NAME}, input, other, out)
 '''
-FILES = {"_ops/elementwise/math.py": OPERATION, "_backend/kernels/math.py": KERNEL, "_tape/rules/math.py": RULE}
+FILES = {"_src/ops/elementwise/math.py": OPERATION, "_src/backend/kernels/math.py": KERNEL, "_src/tape/rules/math.py": RULE}
 SCHEMAS = (
     f"{NAME}(Tensor self, Tensor other) -> Tensor|16,17\n"
     f"{NAME}.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)|14,16,17\n"
@@ -175,9 +175,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     package = folder / "mstorch"
     shutil.copytree(Path(mstorch.__file__).parent, package)
-    names = package / "_core" / "public_names.txt"
+    names = package / "_src" / "core" / "public_names.txt"
     names.write_text(_with_name(names.read_text()))
-    for page, tags in (("_library/schemas.txt", True), ("_aten/overloads.txt", False)):
+    for page, tags in (("_library/schemas.txt", True), ("_src/aten/overloads.txt", False)):
         with open(package / page, "a") as file:
             file.write(SCHEMAS if tags else SCHEMAS.splitlines()[0].partition("|")[0] + "\n")
     for file, text in FILES.items():

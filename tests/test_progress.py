@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import mstorch as torch
-from mstorch import _progress
+from mstorch._src import progress as _progress
 from tests import warm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +83,7 @@ def test_loads_and_captures_tell(form: str, at_once: None, monkeypatch: pytest.M
             made.append(self)
 
     monkeypatch.setattr("mstorch.serialization.Progress", Kept)
-    monkeypatch.setattr("mstorch._compile.compiled.Progress", Kept)
+    monkeypatch.setattr("mstorch._src.compile.compiled.Progress", Kept)
     if form == "capture":
         assert torch.compile(lambda x: x + 1, fullgraph=True)(torch.ones(2)).tolist() == [2, 2]
         assert made[0].what.startswith("capturing")
@@ -102,7 +102,7 @@ def test_loads_and_captures_tell(form: str, at_once: None, monkeypatch: pytest.M
 def test_a_scan_on_a_terminal(tmp_path: Path) -> None:
     """A terminal's stderr gets the line, a pipe's nothing; stdout is the same."""
     main, other = pty.openpty()
-    code = "import sys; from mstorch import _progress, _scan; _progress.FIRST = 0.0; sys.exit(_scan.main([sys.argv[1]]))"
+    code = "import sys; from mstorch._src import progress; from mstorch._commands import scan; progress.FIRST = 0.0; sys.exit(scan.main([sys.argv[1]]))"
     command = ["-c", code, str(ROOT / "examples")]
     shown = tmp_path / "shown"
     warm.start(*command, environment=os.environ, out=str(shown), error=os.ttyname(other), seconds=300).wait()

@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 
-from mstorch._quiet import _MOST, _RESTORES, quiet
+from mstorch._src.quiet import _MOST, _RESTORES, quiet
 
 _STATES = [{}, {"all": "ignore"}, {"divide": "raise"}, {"all": "raise"}, {"over": "print"}, {"all": "call"}]
 

@@ -9,11 +9,11 @@ import pytest
 from mindspore import mint
 
 import mstorch
-from mstorch._backend.device_random import DeviceStream
-from mstorch._backend.raw import NP_DTYPE, from_numpy
-from mstorch._core import generator as generators
-from mstorch._core.device import device
-from mstorch._core.tensor_base import on_device
+from mstorch._src.backend.device_random import DeviceStream
+from mstorch._src.backend.raw import NP_DTYPE, from_numpy
+from mstorch._src.core import generator as generators
+from mstorch._src.core.device import device
+from mstorch._src.core.tensor_base import on_device
 
 
 @pytest.fixture

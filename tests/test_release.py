@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mstorch._version import __version__
+from mstorch._src.version import __version__
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import mstorch
-from mstorch._aten import overloads
-from mstorch._core import schemas
-from mstorch._core.built_in import written
+from mstorch._src.aten import overloads
+from mstorch._src.core import schemas
+from mstorch._src.core.built_in import written
 
 WORDS = (
     "bool int float complex Scalar str Device ScalarType Layout MemoryFormat Generator Tensor? int[] int[3] int[2]? Tensor?[] SymInt[] bool[3] "

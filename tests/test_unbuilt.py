@@ -9,9 +9,9 @@ import warnings
 import pytest
 
 import mstorch
-from mstorch import _hook
-from mstorch._scan.names import lack_of
-from mstorch._unbuilt import UnbuiltClass, is_unbuilt, names
+from mstorch._commands.scan.names import lack_of
+from mstorch._src import hook as _hook
+from mstorch._src.unbuilt import UnbuiltClass, is_unbuilt, names
 
 LISTED = [(_hook.theirs(module), name) for module, home in names().items() for name, kind in home.items() if kind != "module"]
 OPERATORS = [(module, name) for module, name in LISTED if module.startswith("torch.ops.")]

@@ -1,4 +1,4 @@
-"""Upper packages do not test in which kind of memory elements are; the storage classes (`_core/storage.py`) decide.
+"""Upper packages do not test in which kind of memory elements are; the storage classes (`_src/core/storage.py`) decide.
 
 Such a question is found by its syntax: a comparison with a storage class, a name that stands for one (also an alias of it, or a function
 that returns nothing else), or an attribute that tells. `python -m tests.test_worlds` prints all questions.
@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.core
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch"
-ROOMS = ("_ops", "_tape/rules", "nn", "optim")
+ROOMS = ("_src/ops", "_src/tape/rules", "nn", "optim")
 
 # Classes of memory, and of bare values of one: operands of class comparisons.
 KINDS = frozenset("Storage DeviceMemory Value Absent Mirror NATIVE Raw ndarray".split())
@@ -31,12 +31,12 @@ TYPES = frozenset(("cpu", "meta", "npu", "cuda"))
 
 # Functions that may test, and why.
 EXCEPTIONS: dict[str, str] = {
-    "_tape/rules/elementwise.py:add": "the commonest gradient, at the least cost: one class check",
-    "_tape/rules/elementwise.py:mul": "the commonest gradient, at the least cost: one class check",
-    "_ops/indexing/subscript.py:window_of": "slices of the host's memory, at the least cost: one class check",
-    "_ops/memory/from_data.py:without_values": "the device that `tensor(device=)` names decides whether data of Python's are looked at for a shape alone",
-    "_ops/memory/placing.py:_on_accelerators": "factories are wrapped where the process has an accelerator, once, as they are defined",
-    "_ops/memory/placing.py:_placing": "where a new tensor is put is decided here for all factories",
+    "_src/tape/rules/elementwise.py:add": "the commonest gradient, at the least cost: one class check",
+    "_src/tape/rules/elementwise.py:mul": "the commonest gradient, at the least cost: one class check",
+    "_src/ops/indexing/subscript.py:window_of": "slices of the host's memory, at the least cost: one class check",
+    "_src/ops/memory/from_data.py:without_values": "the device that `tensor(device=)` names decides whether data of Python's are looked at for a shape alone",
+    "_src/ops/memory/placing.py:_on_accelerators": "factories are wrapped where the process has an accelerator, once, as they are defined",
+    "_src/ops/memory/placing.py:_placing": "where a new tensor is put is decided here for all factories",
     "nn/modules/_conversion.py:ConversionMixin": "Module.to has a sentence of its own about the meta device",
     "nn/modules/_state.py:_load_one": "torch warns of values that are loaded into a parameter of the meta device",
     "nn/modules/_native.py:_call": "a Cell of MindSpore's within MindSpore's own block is recorded by MindSpore",
@@ -78,7 +78,7 @@ def _tells_device(node: ast.AST) -> bool:
 class _Finder(ast.NodeVisitor):
     def __init__(self, path: str, names: set[str], kinds: set[str]) -> None:
         self.path, self.names, self.kinds = path, names, kinds
-        self.arrays = path.startswith("_tape/rules")  # there an array is a bare value, elsewhere a user's argument
+        self.arrays = path.startswith("_src/tape/rules")  # there an array is a bare value, elsewhere a user's argument
         self.found: list[Question] = []
         self.within: list[str] = []
 
@@ -182,7 +182,7 @@ def test_no_code_above_the_kinds_of_memory_tests_where_elements_are() -> None:
         f"mstorch/{question.path}:{question.line} {question.function}: {question.text}"
         for question in questions() if f"{question.path}:{question.function}" not in EXCEPTIONS
     ]  # fmt: skip
-    assert not wrong, "the kinds of memory answer, see _core/storage.py:\n" + "\n".join(wrong)
+    assert not wrong, "the kinds of memory answer, see _src/core/storage.py:\n" + "\n".join(wrong)
 
 
 def test_exceptions_are_few_and_needed() -> None:
@@ -203,7 +203,7 @@ def test_exceptions_are_few_and_needed() -> None:
     ("def f(x): return x.reducer.shadow()", 0),
 ])  # fmt: skip
 def test_a_question_is_found(text: str, count: int) -> None:
-    assert len(_questions_of(ast.parse(text), "_ops/some.py")) == count
+    assert len(_questions_of(ast.parse(text), "_src/ops/some.py")) == count
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def run(command: list[str], *, env: Mapping[str, str], capture_output: bool = Fa
 
 
 def _import_mindspore() -> None:
-    """Import MindSpore as mstorch does, which first sets a variable for the stand-in device (``_backend/runtime.py``)."""
+    """Import MindSpore as mstorch does, which first sets a variable for the stand-in device (``_src/backend/runtime.py``)."""
     sets = os.environ.get("MSTORCH_FAKE_DEVICE") and "ONEDNN_MAX_CPU_ISA" not in os.environ
     if sets:
         os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"

@@ -1,4 +1,4 @@
-"""Write mstorch/_aten/overloads.txt: the overloads of torch's operators, their parameters and results, as torch itself gives them.
+"""Write mstorch/_src/aten/overloads.txt: the overloads of torch's operators, their parameters and results, as torch itself gives them.
 
     python -m tools.aten_overloads
 
@@ -15,8 +15,8 @@ import torch
 
 import mstorch
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch" / "_aten" / "overloads.txt"
-SCHEMAS = PAGE.parent.parent / "_library" / "schemas.txt"
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch" / "_src" / "aten" / "overloads.txt"
+SCHEMAS = PAGE.parents[2] / "_library" / "schemas.txt"
 # Kinds of parameters that nothing here takes.
 UNKNOWN = ("Dimname", "Stream", "Storage", "QScheme", "SymBool", "Dict", "Future", "__torch__")
 INTERNAL = frozenset("""

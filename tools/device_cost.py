@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     if os.environ.get("MSTORCH_FAKE_DEVICE") != "Ascend":
         parser.error("set MSTORCH_FAKE_DEVICE=Ascend: the counts are those of the stand-in device")
     import mstorch
-    from mstorch._backend import cost
+    from mstorch._src.backend import cost
 
     seen: list[Any] = []
     steps = [0]

@@ -1,4 +1,4 @@
-"""Write ``mstorch/_core/homes.txt``: the module and name that torch gives a class or function, where mstorch's own differ from them.
+"""Write ``mstorch/_src/core/homes.txt``: the module and name that torch gives a class or function, where mstorch's own differ from them.
 
     python -m tools.homes            # writes the file anew
     python -m tools.homes --check    # fails where it is stale
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parents[1] / "mstorch" / "_core" / "homes.txt"
+FILE = Path(__file__).parents[1] / "mstorch" / "_src" / "core" / "homes.txt"
 _HEAD = "# Where torch has what stands in our modules: ours > torch's: name, or name=its name there. Written by python -m tools.homes.\n"
 _NOT_WALKED = ("torch.testing._internal", "torch.utils._sympy", "torch._vendor")
 ROOMS = ("_special", "_linalg", "_fft", "_nn", "_sparse", "_monitor", "_profiler", "_autograd", "_functorch", "_distributed_c10d", "_onnx")
@@ -60,7 +60,7 @@ def says(value: Any) -> Key:
 
 def lazily(module: Any) -> list[str]:
     """Return the names that a module of mstorch resolves on access, because torch defines them in the corresponding module."""
-    from mstorch._core.homes import elsewhere
+    from mstorch._src.core.homes import elsewhere
 
     return list(elsewhere().get("mstorch" + module.__spec__.name.removeprefix("torch").removeprefix("mstorch"), ()))
 
@@ -134,7 +134,7 @@ def _way(places: list[str]) -> tuple[bool, int]:
 
 def _key(value: Any, places: list[str]) -> Key | None:
     """Return the module and name under which the table lists an object; None for an object that it does not list."""
-    from mstorch._core.built_in import written
+    from mstorch._src.core.built_in import written
 
     behind = written(value)
     spoken = getattr(behind, "__dict__", {}).get("spoken")

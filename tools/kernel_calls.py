@@ -74,7 +74,7 @@ class Calls:
 
     def observe(self, op: str, found: Any, host: Callable[[], Callable[..., Any]], args: tuple[Any, ...]) -> None:
         """Run the host's row on the same arguments and compare its result."""
-        from mstorch._backend import fake  # late: with the stand-in chosen
+        from mstorch._src.backend import fake  # late: with the stand-in chosen
 
         entry = self.seen.setdefault(op, [0, 0, ""])
         entry[0] += 1
@@ -112,7 +112,7 @@ def forwards(info: Any, name: str) -> Iterator[Callable[[], Any]]:
 def sweep(text: str) -> Calls:
     """Run the databases on the stand-in device and return the counts."""
     import mstorch
-    from mstorch._backend import fake
+    from mstorch._src.backend import fake
     from tests import databases
 
     mstorch.set_default_device("npu")

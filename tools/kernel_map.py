@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mstorch._backend.samples import samples
+from mstorch._src.backend.samples import samples
 from tools import plugins
 from tools.kernel_calls import PATH as CALLS
 from tools.kernel_samples import TRAINING
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
 FREE = ("view",)  # kinds that run no kernel
-LAUNCHES = pathlib.Path(__file__).parents[1] / "mstorch" / "_backend" / "ascend" / "launches.json"
+LAUNCHES = pathlib.Path(__file__).parents[1] / "mstorch" / "_src" / "backend" / "ascend" / "launches.json"
 """Number of kernels of the Ascend rows that launch more than one. The stand-in uses it to count rows that it cannot run."""
 FEW = {  # rows whose kernels are counted, under the names that users know
     "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_parts",
@@ -93,10 +93,10 @@ def platforms(name: str) -> list[str]:
 def entries(device: str) -> list[Entry]:
     """Return an entry for each kernel row on a device."""
     import mstorch  # the import fills the table
-    import mstorch._backend.ascend
-    import mstorch._backend.gpu  # noqa: F401
-    from mstorch._backend import device_memory
-    from mstorch._backend.table import ALL, ROWS
+    import mstorch._src.backend.ascend
+    import mstorch._src.backend.gpu  # noqa: F401
+    from mstorch._src.backend import device_memory
+    from mstorch._src.backend.table import ALL, ROWS
     from tools.kernel_trace import trace
 
     found = []
@@ -138,8 +138,8 @@ def held(op: str) -> str:
 
 def cpu_result(op: str, args: list[Any]) -> Any:
     """Return the result of the CPU's row for a sample call."""
-    from mstorch._backend.raw import NAME_OF_NP
-    from mstorch._backend.table import kernel
+    from mstorch._src.backend.raw import NAME_OF_NP
+    from mstorch._src.backend.table import kernel
 
     first = next(item for arg in args for item in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(item, np.ndarray))
     return kernel(op).host[NAME_OF_NP[first.dtype]](*args)

@@ -1,7 +1,7 @@
 """Records one sample call of each kernel row, for the kernel map: ``python -m tools.kernel_samples`` (needs torch).
 
 torch's test databases run through mstorch with small inputs; of the calls that reach a row, the smallest float32 one with elements is
-written to ``mstorch/_backend/kernel_samples.json``.
+written to ``mstorch/_src/backend/kernel_samples.json``.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mstorch._backend.samples import PATH
+from mstorch._src.backend.samples import PATH
 
 TRAINING = pathlib.Path(__file__).with_name("training_rows.json")
 """The rows that torch's databases of modules and optimizers reach, forward and backward, in float32."""
@@ -79,7 +79,7 @@ class Recorder:
 
 def main() -> None:
     """Run the databases and write the samples."""
-    from mstorch._backend import table  # the import runs MindSpore, which `decoded` has no need of
+    from mstorch._src.backend import table  # the import runs MindSpore, which `decoded` has no need of
     from tests import databases
 
     recorder = Recorder()

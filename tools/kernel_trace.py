@@ -12,8 +12,8 @@ import numpy as np
 from mindspore import Tensor as Raw
 from mindspore.ops import Primitive
 
-from mstorch._backend import primitives
-from mstorch._backend.raw import NAME_OF, NP_DTYPE, from_numpy, instances
+from mstorch._src.backend import primitives
+from mstorch._src.backend.raw import NAME_OF, NP_DTYPE, from_numpy, instances
 
 # Primitives of several results, whose stand-ins are as many.
 _RESULTS = {

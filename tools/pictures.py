@@ -107,10 +107,10 @@ _ROOMS = (
     ("nn, optim, utils, distributed, …", "layers, optimizers, data, processes"),
     ("autograd, func", "gradients and functions of functions"),
     ("_tensor", "class Tensor"),
-    ("_ops", "torch's functions, one file a family"),
-    ("_tape", "nodes, engine, and the derivative of each primitive"),
-    ("_core", "dtype, device, strides, storages"),
-    ("_backend", "kernels by table; the only room that imports mindspore"),
+    ("_src/ops", "torch's functions, one file a family"),
+    ("_src/tape", "nodes, engine, and the derivative of each primitive"),
+    ("_src/core", "dtype, device, strides, storages"),
+    ("_src/backend", "kernels by table; the only room that imports mindspore"),
     ("MindSpore", "CPU, Ascend, GPU"),
 )
 

@@ -6,27 +6,27 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._core import determinism, overriding
-from .._core import device as _devices
-from .._core.above import above
-from .._core.built_in import written
-from .._core.device import device
-from .._core.dtype import dtype
-from .._core.formats import layout, memory_format
-from .._core.generator import Generator, default_generator
-from .._core.modes import modes
-from .._core.size import Size
-from .._core.warned import warn
-from .._hook import missing as _missing
 from .._jit_internal import running as _jit
 from .._jit_internal import states
 from .._library import schema_types as _schema_types
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
 from .._library.tags import Tag as Tag
-from .._ops._dispatch import broadcast_shape
-from .._ops.linalg.linalg_factor import _LinAlgError
-from .._tape.engine import running
-from .._tape.node import Node as _GradientNode
+from .._src.core import determinism, overriding
+from .._src.core import device as _devices
+from .._src.core.above import above
+from .._src.core.built_in import written
+from .._src.core.device import device
+from .._src.core.dtype import dtype
+from .._src.core.formats import layout, memory_format
+from .._src.core.generator import Generator, default_generator
+from .._src.core.modes import modes
+from .._src.core.size import Size
+from .._src.core.warned import warn
+from .._src.hook import missing as _missing
+from .._src.ops._dispatch import broadcast_shape
+from .._src.ops.linalg.linalg_factor import _LinAlgError
+from .._src.tape.engine import running
+from .._src.tape.node import Node as _GradientNode
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled

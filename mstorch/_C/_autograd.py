@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.modes import modes
-from .._hook import missing
-from .._tape.engine import running
-from .._tape.saved import SavedTensor
+from .._src.core.modes import modes
+from .._src.hook import missing
+from .._src.tape.engine import running
+from .._src.tape.saved import SavedTensor
 
 
 def _saved_tensors_hooks_is_enabled() -> bool:

@@ -1,7 +1,7 @@
 """torch._C._cpu: torch's CPU feature queries, for callers that check which ones exist."""
 from __future__ import annotations
 
-from .._hook import missing
+from .._src.hook import missing
 
 __all__: list[str] = []
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._hook import missing
-from .._tape.node import Accumulate as AccumulateGrad
+from .._src.hook import missing
+from .._src.tape.node import Accumulate as AccumulateGrad
 from .._tensor import Tensor
 from ..autograd.function import Function, FunctionCtx
 from ..autograd.gradcheck import Undefined

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.device import device
-from .._hook import missing
-from .._ops.memory.copying import parse_to
+from .._src.core.device import device
+from .._src.hook import missing
+from .._src.ops.memory.copying import parse_to
 from .._tensor import Tensor
 from ..nn.functional import conv3d, gelu
 

@@ -1,8 +1,8 @@
 """Schemas of torch's operators by name."""
 from __future__ import annotations
 
-from .._aten.overloads import overload, overloads
 from .._library.function_schema import FunctionSchema
+from .._src.aten.overloads import overload, overloads
 
 
 def _get_schema(name: str, overload_name: str = "") -> FunctionSchema:

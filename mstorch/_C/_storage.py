@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.naming import NamedAsInTorch
+from .._src.core.naming import NamedAsInTorch
 from ..storage import UntypedStorage
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backend import tape
-from .._compile import OptimizedModule, compile
-from .._compile import reset_all as _reset_all
+from .._src.backend import tape
+from .._src.compile import OptimizedModule, compile
+from .._src.compile import reset_all as _reset_all
 from .._tensor import Tensor
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, set_stance
 from . import config, eval_frame, exc, utils

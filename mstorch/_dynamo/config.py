@@ -1,7 +1,7 @@
 """torch._dynamo.config: options of torch's compiler, stored without effect."""
 from __future__ import annotations
 
-from .._patched_settings import Patch
+from .._src.patched_settings import Patch
 
 verbose = False
 disable = False

@@ -1,8 +1,8 @@
 """torch._dynamo.eval_frame: the class of compiled modules."""
 from __future__ import annotations
 
-from .._compile import OptimizedModule
-from .._hook import missing as _missing
+from .._src.compile import OptimizedModule
+from .._src.hook import missing as _missing
 
 
 def is_dynamo_supported() -> bool:

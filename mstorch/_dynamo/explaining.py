@@ -23,9 +23,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .._backend import tape
-from .._compile import OptimizedModule
-from .._core.trees import tree_flatten, tree_unflatten
+from .._src.backend import tape
+from .._src.compile import OptimizedModule
+from .._src.core.trees import tree_flatten, tree_unflatten
 from .._tensor import Tensor
 from ..fx import Graph, GraphModule
 from ..nn import Module

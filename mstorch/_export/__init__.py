@@ -1,5 +1,5 @@
 """torch._export: the names that tensor subclasses use."""
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 
 __getattr__ = _missing(__name__, ("wrappers",))  # torch's import binds these, too

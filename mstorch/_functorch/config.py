@@ -1,7 +1,7 @@
 """torch._functorch.config: options of torch's compiler, stored without effect."""
 from __future__ import annotations
 
-from .._patched_settings import Patch
+from .._src.patched_settings import Patch
 
 activation_memory_budget = 1.0
 activation_memory_budget_solver = "dp"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import func
-from .._core.warned import warn
+from .._src.core.warned import warn
 from . import make_functional as modules
 
 

@@ -5,8 +5,8 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .._core.device import device
-from .._ops.shape.join import stack
+from .._src.core.device import device
+from .._src.ops.shape.join import stack
 from .._tensor import Tensor
 from ..func import functional_call
 from ..nn.modules.module import Module

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from .._core import generator
-from .._core.overriding import state
-from .._core.tensor_base import TensorBase
-from .._core.trees import TreeSpec, broadcast_to, tree_flatten, tree_unflatten
+from .._src.core import generator
+from .._src.core.overriding import state
+from .._src.core.tensor_base import TensorBase
+from .._src.core.trees import TreeSpec, broadcast_to, tree_flatten, tree_unflatten
 from .._tensor import Tensor as Tensor
 from ..func import (
     _batched_composed,

@@ -1,5 +1,5 @@
 """torch._higher_order_ops: operators that take functions."""
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from .associative_scan import associative_scan
 from .scan import scan
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import func
-from .._ops._dispatch import wrap_dim
-from .._ops.shape.join import cat, stack
+from .._src.ops._dispatch import wrap_dim
+from .._src.ops.shape.join import cat, stack
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
 

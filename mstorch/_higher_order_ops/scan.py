@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._ops._dispatch import wrap_dim
-from .._ops.shape.join import stack
+from .._src.ops._dispatch import wrap_dim
+from .._src.ops.shape.join import stack
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
 

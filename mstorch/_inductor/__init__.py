@@ -1,7 +1,7 @@
 """torch._inductor: names of a compiler that mstorch does not have; its options have no effect."""
 from __future__ import annotations
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 
 __all__: list[str] = []
 

@@ -1,7 +1,7 @@
 """torch._inductor.config: options of a compiler that mstorch does not have, stored without effect."""
 from types import SimpleNamespace
 
-from .._patched_settings import Patch
+from .._src.patched_settings import Patch
 
 aggressive_fusion = False
 allow_buffer_reuse = True

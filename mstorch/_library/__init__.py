@@ -1,5 +1,5 @@
 """User-defined operators: schemas, the registry, calls."""
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 
 __getattr__ = _missing(__name__, ("custom_ops", "infer_schema"))  # torch's import binds these, too

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import sparse
-from .._core import dtype as dtypes
-from .._core.device import device
-from .._core.dtype import dtype, int64
-from .._core.formats import contiguous_format, layout, memory_format
-from .._ops._dispatch import wrap_dim
-from .._ops.shape import views
-from .._sparse.pieces import sparse_compressed_tensor_with_dims
+from .._src.core import dtype as dtypes
+from .._src.core.device import device
+from .._src.core.dtype import dtype, int64
+from .._src.core.formats import contiguous_format, layout, memory_format
+from .._src.ops._dispatch import wrap_dim
+from .._src.ops.shape import views
+from .._src.sparse.pieces import sparse_compressed_tensor_with_dims
 from .._tensor import Tensor
 from ..nn import functional
 

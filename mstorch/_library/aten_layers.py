@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nn
-from .._core.dtype import dtype
-from .._ops.layers import native as _native
-from .._ops.memory import creation
+from .._src.core.dtype import dtype
+from .._src.ops.layers import native as _native
+from .._src.ops.memory import creation
 from .._tensor import Tensor
 from ..nn._functional.activation import slopes as _slopes
 from .gradients import derived

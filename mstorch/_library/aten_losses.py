@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import nn
-from .._ops.memory import creation
+from .._src.ops.memory import creation
 from .._tensor import Tensor
 
 F = nn.functional

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from .._core.schemas import Schema, parse, split
+from .._src.core.schemas import Schema, parse, split
 from .schema_types import JitType, type_of
 
 

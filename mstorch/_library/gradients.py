@@ -5,12 +5,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._aten.overloads import schemas_of
-from .._core.above import above
-from .._core.overriding import state
-from .._core.schemas import Argument
-from .._core.tensor_base import TensorBase
-from .._ops.memory import creation
+from .._src.aten.overloads import schemas_of
+from .._src.core.above import above
+from .._src.core.overriding import state
+from .._src.core.schemas import Argument
+from .._src.core.tensor_base import TensorBase
+from .._src.ops.memory import creation
 from .._tensor import Tensor
 from ..autograd.backward import grad as gradients_of
 from ..autograd.grad_mode import enable_grad

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._core.above import above
-from .._core.schemas import Schema
+from .._src.core.above import above
+from .._src.core.schemas import Schema
 from .._subclasses.fake_tensor import MetadataMismatchError, UnsupportedOperatorException
 from .._tensor import Tensor
 from ..autograd.backward import grad as gradients_of

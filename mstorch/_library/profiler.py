@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.overriding import entry
-from .._core.tensor_base import array_of
-from .._ops.memory.from_data import made
+from .._src.core.overriding import entry
+from .._src.core.tensor_base import array_of
+from .._src.ops.memory.from_data import made
 from ..autograd.profiler import record_function
 
 _HOME = f"{__name__.partition('.')[0]}.ops.profiler"

@@ -1,5 +1,5 @@
 """torch.ops.quantized: layers on quantized tensors and packed weights."""
-from .._quantized import layers, packed, recurrent
+from .._src.quantized import layers, packed, recurrent
 
 OPERATORS = {
     **{name: getattr(packed, name) for name in (

@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core.dtype import dtype
-from .._core.schemas import Schema
+from .._src.core.dtype import dtype
+from .._src.core.schemas import Schema
 from .._tensor import Tensor
 from ..amp._settings import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast

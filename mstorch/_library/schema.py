@@ -8,8 +8,8 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._core.device import device
-from .._core.dtype import dtype
+from .._src.core.device import device
+from .._src.core.dtype import dtype
 from .._tensor import Tensor
 
 # Schemas of annotations

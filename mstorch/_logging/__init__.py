@@ -15,8 +15,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from .._core.naming import is_torch
-from .._hook import missing as _missing
+from .._src.core.naming import is_torch
+from .._src.hook import missing as _missing
 
 LOGS: dict[str, tuple[str, ...]] = {
     "aot": ("torch._functorch.aot_autograd", "torch._functorch._aot_autograd"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from .._core.device import device
-from .._core.dtype import complex32, complex64, complex128, dtype, float16, float32, float64
-from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
-from .._core.strides import channels_last_strides, contiguous_strides, suggests_channels_last
-from .._hook import missing as _missing
+from .._src.core.device import device
+from .._src.core.dtype import complex32, complex64, complex128, dtype, float16, float32, float64
+from .._src.core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
+from .._src.core.strides import channels_last_strides, contiguous_strides, suggests_channels_last
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from . import wrappers
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.dtype import bool_ as _bool
-from .._core.dtype import dtype as _dtype
-from .._core.tensor_base import TensorBase
+from .._src.core.dtype import bool_ as _bool
+from .._src.core.dtype import dtype as _dtype
+from .._src.core.tensor_base import TensorBase
 
 __all__ = ["_maybe_convert_to_dtype"]
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import ops
-from .._aten.kinds import is_shaped_by_values, reads_values
-from .._backend.arrays import Number
-from .._core import device as devices
-from .._core.above import above
-from .._core.device import device
-from .._core.dtype import bool_
-from .._core.tensor_base import to_meta
-from .._hook import missing as _missing
-from .._hook import not_yet
-from .._scan.sources import Source
+from .._commands.scan.sources import Source
+from .._src.aten.kinds import is_shaped_by_values, reads_values
+from .._src.backend.arrays import Number
+from .._src.core import device as devices
+from .._src.core.above import above
+from .._src.core.device import device
+from .._src.core.dtype import bool_
+from .._src.core.tensor_base import to_meta
+from .._src.hook import missing as _missing
+from .._src.hook import not_yet
 from .._tensor import Tensor
 from ..utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from ..utils._pytree import tree_map

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from .._core.device import device
-from .._core.formats import strided
-from .._core.overriding import dispatches
-from .._hook import missing as _missing
+from .._src.core.device import device
+from .._src.core.formats import strided
+from .._src.core.overriding import dispatches
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from ..utils._python_dispatch import TorchDispatchMode
 from ..utils._pytree import tree_leaves, tree_map

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from .._backend import binding, runtime, streams
-from .._core import device as devices
-from .._core.device import device as _device
-from .._core.no_memory import tells_no_memory
-from .._devices import npu_streams as _faces
-from .._hook import missing as _missing
+from .._src.backend import binding, runtime, streams
+from .._src.core import device as devices
+from .._src.core.device import device as _device
+from .._src.core.no_memory import tells_no_memory
+from .._src.devices import npu_streams as _faces
+from .._src.hook import missing as _missing
 
 _NONE = "Cannot access accelerator device when none is available."
 _index = int | str | _device | None

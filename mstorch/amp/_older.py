@@ -1,7 +1,7 @@
 """The base classes of ``torch.cpu.amp`` and ``torch.cuda.amp``: those of torch.amp for one device type, which torch deprecates."""
 from __future__ import annotations
 
-from .._core.warned import warn
+from .._src.core.warned import warn
 from .grad_scaler import GradScaler
 
 

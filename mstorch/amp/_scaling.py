@@ -1,7 +1,7 @@
 """Scaling of gradients: how a gradient is unscaled, and how the scale changes after a step; on a device without a synchronization."""
 from __future__ import annotations
 
-from .._ops.elementwise.compare import where
+from .._src.ops.elementwise.compare import where
 from .._tensor import Tensor
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.device import device
-from .._core.dtype import dtype as _dtype
-from .._core.warned import warn
-from .._ops._autocast import DEVICE, fast_dtype, set_enabled, state
+from .._src.core.device import device
+from .._src.core.dtype import dtype as _dtype
+from .._src.core.warned import warn
+from .._src.ops._autocast import DEVICE, fast_dtype, set_enabled, state
 
 _AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu", "mtia", "privateuseone", DEVICE))
 

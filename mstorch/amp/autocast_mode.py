@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core import cuda_names
-from .._core.dtype import bfloat16, float16, float64
-from .._core.dtype import dtype as _dtype
-from .._core.warned import warn
-from .._leaving import Block, each, values_again
-from .._ops._autocast import PLACES, state
+from .._src.core import cuda_names
+from .._src.core.dtype import bfloat16, float16, float64
+from .._src.core.dtype import dtype as _dtype
+from .._src.core.warned import warn
+from .._src.leaving import Block, each, values_again
+from .._src.ops._autocast import PLACES, state
 from .._tensor import Tensor
 from . import _settings
 from ._settings import is_autocast_available

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, overload
 
-from .._core import cuda_names
-from .._core.dtype import float16, float32, int32
-from .._core.warned import warn
-from .._ops.memory.creation import full
-from .._ops.memory.together import can_be_laid_out, laid_out, put_back
+from .._src.core import cuda_names
+from .._src.core.dtype import float16, float32, int32
+from .._src.core.warned import warn
+from .._src.ops.memory.creation import full
+from .._src.ops.memory.together import can_be_laid_out, laid_out, put_back
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ._scaling import unscale, update_scale

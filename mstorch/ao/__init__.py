@@ -1,5 +1,5 @@
 """torch.ao: quantization, and quantized layers."""
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from . import nn, quantization
 
 __all__ = ["nn", "quantization"]

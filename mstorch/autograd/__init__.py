@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any
 
-from .._core.above import above as _above
-from .._tape.saved import SavedTensor as SavedTensor
+from .._src.core.above import above as _above
+from .._src.tape.saved import SavedTensor as SavedTensor
 from . import anomaly_mode, forward_ad, functional, graph, profiler
 from . import profiler_util as profiler_util
 from .anomaly_mode import detect_anomaly, set_detect_anomaly

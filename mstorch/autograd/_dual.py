@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.storage import Storage
-from .._core.tangents import below, forget, seen, without
-from .._core.tensor_base import auto_of, strides_of
-from .._tape.duals import give, tangent_of
-from .._tape.forward import in_storage
-from .._tape.movement import SAME, same
-from .._tape.node import named
-from .._tape.windows import Linear, view
+from .._src.core.storage import Storage
+from .._src.core.tangents import below, forget, seen, without
+from .._src.core.tensor_base import auto_of, strides_of
+from .._src.tape.duals import give, tangent_of
+from .._src.tape.forward import in_storage
+from .._src.tape.movement import SAME, same
+from .._src.tape.node import named
+from .._src.tape.windows import Linear, view
 from .._tensor import Tensor
 
 MAPPED: list[Any] = []  # ``joined`` and ``apart`` for use in ``vmap``, set by torch.func

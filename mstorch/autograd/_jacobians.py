@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._core.above import above
-from .._core.formats import legacy_contiguous_format, sparse_coo, strided
-from .._core.tensor_base import TensorBase
-from .._ops.memory.creation import zeros_like
-from .._ops.memory.from_data import made
+from .._src.backend.arrays import Array
+from .._src.core.above import above
+from .._src.core.formats import legacy_contiguous_format, sparse_coo, strided
+from .._src.core.tensor_base import TensorBase
+from .._src.ops.memory.creation import zeros_like
+from .._src.ops.memory.from_data import made
 from .._tensor import Tensor
 from . import forward_ad
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._ops.memory.creation import zeros
-from .._ops.random.random import randn_like
-from .._ops.shape.join import stack
+from .._src.ops.memory.creation import zeros
+from .._src.ops.random.random import randn_like
+from .._src.ops.shape.join import stack
 from .._tensor import Tensor
 from . import forward_ad
 from ._jacobians import GradcheckError, array, as_tuple, is_like, watched

@@ -4,9 +4,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._core.modes import grad_set_to, modes
-from .._core.tensor_base import strides_of
-from .._leaving import END, Block, each, length_again, values_again
+from .._src.core.modes import grad_set_to, modes
+from .._src.core.tensor_base import strides_of
+from .._src.leaving import END, Block, each, length_again, values_again
 from .._tensor import Tensor
 
 _OUTSIDE = (

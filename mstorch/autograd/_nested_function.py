@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._core.nested_parts import kept, like_nested
+from .._src.core.nested_parts import kept, like_nested
 from .._tensor import Tensor
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .._core.built_in import written
-from .._leaving import each, length_again
+from .._src.core.built_in import written
+from .._src.leaving import each, length_again
 from ._profile_events import EventList, FunctionEvent
 
-_ROOMS = ("_ops", "_namespace", "nn._functional")
+_ROOMS = ("_src.ops", "_src.namespace", "nn._functional")
 _recorders: list[Recorder] = []  # the active recorders, the newest last
 
 

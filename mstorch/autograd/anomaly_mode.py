@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core.warned import warn
-from .._leaving import Block, each
-from .._tape.engine import watch
-from .._tape.node import Node, bare, dressed
+from .._src.core.warned import warn
+from .._src.leaving import Block, each
+from .._src.tape.engine import watch
+from .._src.tape.node import Node, bare, dressed
 
 
 class _State(threading.local):

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.arrays import Array
-from .._backend.device_memory import full
-from .._core.above import above
-from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .._core.modes import capturing, grad_set_to, modes
-from .._core.nested_parts import kept, kept_gradients, like_nested, nested_in
-from .._core.no_memory import tells_no_memory
-from .._core.overriding import MODES, PLAIN, dispatches, for_maps, mode_is_on, overrides, state
-from .._core.size import Size
-from .._core.sparse_parts import is_sparse
-from .._core.storage import NATIVE, DeviceMemory, Storage
-from .._core.tangents import LEVELS
-from .._core.tensor_base import (
+from .._src.backend import tape
+from .._src.backend.arrays import Array
+from .._src.backend.device_memory import full
+from .._src.core.above import above
+from .._src.core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._src.core.modes import capturing, grad_set_to, modes
+from .._src.core.nested_parts import kept, kept_gradients, like_nested, nested_in
+from .._src.core.no_memory import tells_no_memory
+from .._src.core.overriding import MODES, PLAIN, dispatches, for_maps, mode_is_on, overrides, state
+from .._src.core.size import Size
+from .._src.core.sparse_parts import is_sparse
+from .._src.core.storage import NATIVE, DeviceMemory, Storage
+from .._src.core.tangents import LEVELS
+from .._src.core.tensor_base import (
     TensorBase,
     array_of,
     is_meta,
@@ -31,12 +31,12 @@ from .._core.tensor_base import (
     to_meta,
     value_of,
 )
-from .._core.warned import warn_once
-from .._ops._dispatch import cast_tensor
-from .._ops.shape.join import stack
-from .._tape import engine
-from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
-from .._tape.windows import view_of_hidden
+from .._src.core.warned import warn_once
+from .._src.ops._dispatch import cast_tensor
+from .._src.ops.shape.join import stack
+from .._src.tape import engine
+from .._src.tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
+from .._src.tape.windows import view_of_hidden
 from .graph import GradientEdge, retain_grad
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from typing_extensions import Self
 
-from .._core import tangents
-from .._core.modes import modes
-from .._core.overriding import state
-from .._core.tensor_base import TensorBase
-from .._leaving import END, each, length_again, values_again
-from .._tape.duals import tangent_of
+from .._src.core import tangents
+from .._src.core.modes import modes
+from .._src.core.overriding import state
+from .._src.core.tensor_base import TensorBase
+from .._src.leaving import END, each, length_again, values_again
+from .._src.tape.duals import tangent_of
 from . import _dual
 from .grad_mode import _Mode
 

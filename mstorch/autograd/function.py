@@ -7,21 +7,21 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._backend import tape
-from .._core.auto import MULTIPLE_OUTPUTS, OF_FUNCTION
-from .._core.dtype import dtype
-from .._core.formats import strided
-from .._core.modes import capturing, modes
-from .._core.nested_parts import nested_in
-from .._core.overriding import FUNCTION_TRANSFORMS, state
-from .._core.tangents import LEVELS, levels_of_all
-from .._core.tensor_base import TensorBase, is_tracked
-from .._core.warned import warn
-from .._core.writable import check_history
-from .._ops.memory.creation import zeros
-from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
-from .._tape.saved import SavedTensor
-from .._tape.writes import settle
+from .._src.backend import tape
+from .._src.core.auto import MULTIPLE_OUTPUTS, OF_FUNCTION
+from .._src.core.dtype import dtype
+from .._src.core.formats import strided
+from .._src.core.modes import capturing, modes
+from .._src.core.nested_parts import nested_in
+from .._src.core.overriding import FUNCTION_TRANSFORMS, state
+from .._src.core.tangents import LEVELS, levels_of_all
+from .._src.core.tensor_base import TensorBase, is_tracked
+from .._src.core.warned import warn
+from .._src.core.writable import check_history
+from .._src.ops.memory.creation import zeros
+from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
+from .._src.tape.saved import SavedTensor
+from .._src.tape.writes import settle
 from .._tensor import Tensor
 from ._function_forward import push
 from ._nested_function import apply as apply_to_nested

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from .._core.formats import contiguous_format
-from .._core.modes import grad_set_to, modes
-from .._core.overriding import offered
-from .._core.tensor_base import TensorBase
-from .._ops.memory import creation
-from .._ops.shape import join
+from .._src.core.formats import contiguous_format
+from .._src.core.modes import grad_set_to, modes
+from .._src.core.overriding import offered
+from .._src.core.tensor_base import TensorBase
+from .._src.ops.memory import creation
+from .._src.ops.shape import join
 from .._tensor import Tensor
 from . import forward_ad
 from .backward import grad

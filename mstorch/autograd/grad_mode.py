@@ -9,11 +9,11 @@ from typing import Any, TypeVar, overload
 
 from typing_extensions import Self
 
-from .._backend import tape
-from .._core.decorating import around_generator
-from .._core.modes import modes
-from .._core.warned import DECORATED_CLASS, warn
-from .._leaving import Block, each, values_again
+from .._src.backend import tape
+from .._src.core.decorating import around_generator
+from .._src.core.modes import modes
+from .._src.core.warned import DECORATED_CLASS, warn
+from .._src.leaving import Block, each, values_again
 
 F = TypeVar("F", bound=Callable[..., Any])
 

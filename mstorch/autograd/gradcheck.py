@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._core.above import above
-from .._core.dtype import complex128, float64
-from .._core.formats import legacy_contiguous_format, sparse_coo, strided
-from .._core.tensor_base import TensorBase
-from .._core.warned import warn
-from .._ops.memory.creation import empty, zeros_like
-from .._ops.memory.from_data import made
-from .._ops.random.random import randn_like, uniform_
-from .._ops.shape.join import stack
-from .._tape.moving import beside
+from .._src.backend.arrays import Array
+from .._src.core.above import above
+from .._src.core.dtype import complex128, float64
+from .._src.core.formats import legacy_contiguous_format, sparse_coo, strided
+from .._src.core.tensor_base import TensorBase
+from .._src.core.warned import warn
+from .._src.ops.memory.creation import empty, zeros_like
+from .._src.ops.memory.from_data import made
+from .._src.ops.random.random import randn_like, uniform_
+from .._src.ops.shape.join import stack
+from .._src.tape.moving import beside
 from .._tensor import Tensor
 from . import forward_ad
 from ._jacobians import (

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .._core.formats import contiguous_format
-from .._core.hooks import RemovableHandle
-from .._core.modes import modes
-from .._core.overriding import refuse_in_transform, state
-from .._core.tensor_base import TensorBase, auto_of, is_tracked
-from .._leaving import END, Block, LastAway, each, values_set_to
-from .._tape.engine import running
-from .._tape.native import refuse_trained
-from .._tape.node import Node, dressed, edge_of, node_of
+from .._src.core.formats import contiguous_format
+from .._src.core.hooks import RemovableHandle
+from .._src.core.modes import modes
+from .._src.core.overriding import refuse_in_transform, state
+from .._src.core.tensor_base import TensorBase, auto_of, is_tracked
+from .._src.leaving import END, Block, LastAway, each, values_set_to
+from .._src.tape.engine import running
+from .._src.tape.native import refuse_trained
+from .._src.tape.node import Node, dressed, edge_of, node_of
 from .._tensor import Tensor
 from ._mutation import allow_mutation_on_saved_tensors
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._leaving import Block, each
+from .._src.leaving import Block, each
 from ._profile_events import EventList, FunctionEvent, FunctionEventAvg
 from ._recorder import Recorder, running, watching_again
 

@@ -5,10 +5,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from .._core.tensor_base import TensorBase
-from .._core.warned import warn
-from .._ops.memory.creation import empty
-from .._tape.engine import next_callback, running
+from .._src.core.tensor_base import TensorBase
+from .._src.core.warned import warn
+from .._src.ops.memory.creation import empty
+from .._src.tape.engine import next_callback, running
 
 
 class ImperativeEngine:

@@ -1,7 +1,7 @@
 """torch.backends.cpu: capabilities of the CPU."""
 from __future__ import annotations
 
-from .._backend.processor import flags
+from .._src.backend.processor import flags
 
 __all__ = ["get_cpu_capability"]
 

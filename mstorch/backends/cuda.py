@@ -8,9 +8,9 @@ from typing import Any
 
 from typing_extensions import deprecated
 
-from .._core import cuda_names
-from .._core.device import device
-from .._leaving import END, Undo, undoing
+from .._src.core import cuda_names
+from .._src.core.device import device
+from .._src.leaving import END, Undo, undoing
 
 _sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
 

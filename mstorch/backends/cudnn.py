@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from .._devices.flags import as_flags, switched
+from .._src.devices.flags import as_flags, switched
 
 enabled: bool = True
 benchmark: bool = False

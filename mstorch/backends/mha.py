@@ -1,7 +1,7 @@
 """torch.backends.mha: the fast path of MultiheadAttention."""
 from __future__ import annotations
 
-from .._namespace.attention_choice import FASTPATH
+from .._src.namespace.attention_choice import FASTPATH
 
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 

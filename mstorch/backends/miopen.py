@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 
-from .._devices.flags import switched
+from .._src.devices.flags import switched
 
 immediate: bool = False
 

@@ -5,8 +5,8 @@ import threading
 from functools import partial
 from typing import Any
 
-from .._core.device import device
-from .._leaving import Block
+from .._src.core.device import device
+from .._src.leaving import Block
 from . import amp as amp
 
 

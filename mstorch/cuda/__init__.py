@@ -5,18 +5,18 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .._backend import binding, runtime
-from .._core import cuda_names as _cuda_names
-from .._core.device import device as _device
-from .._core.device import index_of as _index_of
-from .._core.generator import device_generator, seed_devices
-from .._core.no_memory import OutOfMemoryError as OutOfMemoryError
-from .._core.no_memory import tells_no_memory
-from .._devices import no_cuda as _no_cuda
-from .._devices.as_npu import AsNpu as _AsNpu
-from .._devices.faces import NoSwitch as _NoSwitch
-from .._devices.faces import StreamContext as _StreamContext
-from .._hook import missing_attribute as _missing_attribute
+from .._src.backend import binding, runtime
+from .._src.core import cuda_names as _cuda_names
+from .._src.core.device import device as _device
+from .._src.core.device import index_of as _index_of
+from .._src.core.generator import device_generator, seed_devices
+from .._src.core.no_memory import OutOfMemoryError as OutOfMemoryError
+from .._src.core.no_memory import tells_no_memory
+from .._src.devices import no_cuda as _no_cuda
+from .._src.devices.as_npu import AsNpu as _AsNpu
+from .._src.devices.faces import NoSwitch as _NoSwitch
+from .._src.devices.faces import StreamContext as _StreamContext
+from .._src.hook import missing_attribute as _missing_attribute
 from .._tensor import Tensor
 from . import amp as amp
 from . import sparse as sparse

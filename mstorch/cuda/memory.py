@@ -1,6 +1,6 @@
 """torch.cuda.memory: GPU memory statistics."""
 from .. import cuda as _cuda
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 
 _NAMES = (
     "caching_allocator_alloc", "caching_allocator_delete", "set_per_process_memory_fraction", "empty_cache", "memory_stats",

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from .._devices.faces import faces
+from .._src.devices.faces import faces
 
 _NO = RuntimeError("NVTX functions not installed. Are you sure you have a CUDA build?")
 _made = faces(__name__, (_NO, "range_push(msg); range_pop(); range_start(msg); range_end(range_id); mark(msg)"))

@@ -1,5 +1,5 @@
 """torch.cuda.sparse: legacy types of sparse GPU tensors, which cannot be constructed."""
-from .._devices.faces import dummy
+from .._src.devices.faces import dummy
 
 _TYPES = {
     f"{kind}Tensor": dummy(

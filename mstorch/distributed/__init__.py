@@ -5,8 +5,8 @@ gloo. Tensors of Ascend devices are carried by HCCL, by way of MindSpore (``_dev
 """
 import sys as _sys
 
-from .._core.above import above as _above
-from .._hook import missing as _missing
+from .._src.core.above import above as _above
+from .._src.hook import missing as _missing
 from . import constants, distributed_c10d
 from . import rendezvous as _meeting
 from ._file_store import FileStore

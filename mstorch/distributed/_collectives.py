@@ -9,8 +9,8 @@ from typing import Any
 
 from mstorch import Tensor, view_as_real
 
-from .._core.dtype import complex64, float32, float64
-from .._core.warned import warn
+from .._src.core.dtype import complex64, float32, float64
+from .._src.core.warned import warn
 from ..overrides import handle_torch_function, has_torch_function
 from ..utils._pytree import tree_leaves
 from ._group import ProcessGroup

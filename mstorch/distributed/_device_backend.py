@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._backend import binding, runtime
-from .._core.device import current
-from .._hook import not_yet
+from .._src.backend import binding, runtime
+from .._src.core.device import current
+from .._src.hook import not_yet
 from .._tensor import Tensor
 from ._types import Backend, BackendConfig, DistBackendError, DistStoreError
 
@@ -18,7 +18,7 @@ PLAYED = bool(runtime.FAKE_DEVICE)
 """True if the host's transport emulates HCCL."""
 
 if current().type == "npu":
-    from .._backend import collectives
+    from .._src.backend import collectives
     from ._device_carrier import Alone, Carrier, DeviceFlat
     from ._played_hccl import PlayedHccl
 

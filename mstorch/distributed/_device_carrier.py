@@ -7,12 +7,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from .._backend import collectives
-from .._backend.cast import cast
-from .._backend.device_memory import is_dense, memory_of
-from .._backend.raw import Raw
-from .._core.storage import is_all_of_device_memory
-from .._core.tensor_base import put_raw, touch, value_of
+from .._src.backend import collectives
+from .._src.backend.cast import cast
+from .._src.backend.device_memory import is_dense, memory_of
+from .._src.backend.raw import Raw
+from .._src.core.storage import is_all_of_device_memory
+from .._src.core.tensor_base import put_raw, touch, value_of
 from .._tensor import Tensor
 from ..futures import Future, deferred
 from ._types import ReduceOp

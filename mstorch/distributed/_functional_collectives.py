@@ -8,7 +8,7 @@ from typing import Any
 
 import mstorch as torch
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from ._group import ProcessGroup
 from ._types import ReduceOp
 from ._world import chosen, default_group, world

@@ -13,11 +13,11 @@ import numpy as np
 
 from mstorch import Tensor
 
-from .._core.formats import strided
-from .._core.modes import modes
-from .._core.storage import Storage
-from .._core.tensor_base import array_of
-from .._hook import not_yet
+from .._src.core.formats import strided
+from .._src.core.modes import modes
+from .._src.core.storage import Storage
+from .._src.core.tensor_base import array_of
+from .._src.hook import not_yet
 from . import _host_backend as host
 from ._calls import call, words
 from ._device_backend import carrier_of, check_carried, flat_of_device, is_joined

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
+from .._src.backend.arrays import Array
 from ._calls import Mismatch, mismatch
 from ._mesh import CHUNK_BYTES, INLINE_BYTES, Mesh, Message, Posting
 from ._reduce import combine

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._core.shared import Block
+from .._src.backend.arrays import Array
+from .._src.core.shared import Block
 from ._calls import Calls
 from ._stores import Store
 from ._tcp_store import TCPStore, connect, read_exactly

@@ -10,7 +10,7 @@ import numpy as np
 
 import mstorch as torch
 
-from .._serialization.loaded import TypedRef
+from .._src.serialization.loaded import TypedRef
 from ..storage import TypedStorage
 from ._collectives import all_gather, broadcast, gather, member_of, scatter
 from ._group import ProcessGroup, by_the_host

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._backend.device_memory import is_dense
-from .._backend.raw import NAME_OF, Raw, host_array
+from .._src.backend.arrays import Array
+from .._src.backend.device_memory import is_dense
+from .._src.backend.raw import NAME_OF, Raw, host_array
 from .._tensor import Tensor
 from . import _host_backend as host
 from ._mesh import Mesh
@@ -76,7 +76,7 @@ class P2POp:
 
 
 class PlayedHccl:
-    """The functions of mindspore.mint.distributed that ``_backend/collectives.py`` calls."""
+    """The functions of mindspore.mint.distributed that ``_src/backend/collectives.py`` calls."""
 
     P2POp = P2POp
 

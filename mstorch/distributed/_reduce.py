@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
+from .._src.backend.arrays import Array
 from ._types import ReduceOp
 
 _NUMBERS: dict[ReduceOp, Any] = {

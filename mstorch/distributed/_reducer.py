@@ -7,10 +7,10 @@ from typing import Any
 
 import mstorch as torch
 
-from .._backend.arrays import Array
-from .._core.tensor_base import is_tracked, window
-from .._tape.engine import next_callback
-from .._tape.node import Accumulate, edge_of
+from .._src.backend.arrays import Array
+from .._src.core.tensor_base import is_tracked, window
+from .._src.tape.engine import next_callback
+from .._src.tape.node import Accumulate, edge_of
 from ..futures import Future, deferred
 from ._group import ProcessGroup, by_the_host
 from ._types import ReduceOp

@@ -9,7 +9,7 @@ from typing import Any
 
 from mstorch import device as _device
 
-from .._core.warned import warn
+from .._src.core.warned import warn
 from ._types import Backend, ReduceOp
 
 default_pg_timeout = timedelta(minutes=30)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from .._backend import binding
-from .._core.device import current, device, resolve
-from .._ops.memory.from_data import tensor
+from .._src.backend import binding
+from .._src.core.device import current, device, resolve
+from .._src.ops.memory.from_data import tensor
 from ._compared import group_class
 from ._device_backend import available, carries_devices, have_met, join_devices, join_later, leave_devices, meet_devices
 from ._group import ProcessGroup

@@ -4,8 +4,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from .._core import cuda_names
-from .._core.device import current
+from .._src.core import cuda_names
+from .._src.core.device import current
 
 
 class DistError(RuntimeError):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.warned import warn
+from .._src.core.warned import warn
 from ._group import ProcessGroup
 from ._types import Backend
 

@@ -1,7 +1,7 @@
 """torch.distributed.autograd: backward passes through remote procedure calls, which mstorch lacks."""
 from __future__ import annotations
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 
 
 def is_available() -> bool:

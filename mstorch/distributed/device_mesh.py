@@ -8,8 +8,8 @@ import numpy as np
 
 from mstorch import Tensor, from_numpy
 
-from .._backend.arrays import Array
-from .._core.cuda_names import meant
+from .._src.backend.arrays import Array
+from .._src.core.cuda_names import meant
 from ..testing._comparison import Options
 from ._group import ProcessGroup
 from ._start import init_process_group, new_group

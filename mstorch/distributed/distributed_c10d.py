@@ -4,9 +4,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from .._core.cuda_names import is_on
-from .._core.device import device
-from .._hook import missing as _missing
+from .._src.core.cuda_names import is_on
+from .._src.core.device import device
+from .._src.hook import missing as _missing
 from . import _collectives, _objects, _point_to_point, _settings, _start, _types, _world
 from ._device_backend import hccl_is_there
 from ._group import ProcessGroup

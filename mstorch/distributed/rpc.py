@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .._hook import missing as _missing
-from .._hook import not_yet
+from .._src.hook import missing as _missing
+from .._src.hook import not_yet
 
 
 def is_available() -> bool:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from .._hook import not_yet
+from .._src.hook import not_yet
 from ._agent import Agent, Job
 from .elastic.multiprocessing.errors import ChildFailedError
 

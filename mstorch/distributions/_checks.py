@@ -5,12 +5,12 @@ from typing import Any
 
 import mstorch as torch
 
-from .._backend.arrays import Array
-from .._core.no_memory import tells_no_memory
-from .._core.overriding import MODES, PLAIN
-from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of
-from .._quiet import quiet
+from .._src.backend.arrays import Array
+from .._src.core.no_memory import tells_no_memory
+from .._src.core.overriding import MODES, PLAIN
+from .._src.core.storage import Storage
+from .._src.core.tensor_base import TensorBase, array_of
+from .._src.quiet import quiet
 from .._tensor import Tensor
 from . import constraints
 

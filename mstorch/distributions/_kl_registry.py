@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.warned import warn
+from .._src.core.warned import warn
 from .distribution import Distribution
 
 _KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
-from .._backend.arrays import Array
+from .._src.backend.arrays import Array
 from .._tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
-from .._core.warned import warn
+from .._src.core.warned import warn
 from .._tensor import Tensor
 from . import constraints
 from ._checks import holds

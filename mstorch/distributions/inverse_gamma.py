@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from .._core.tensor_base import TensorBase
+from .._src.core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from .gamma import Gamma

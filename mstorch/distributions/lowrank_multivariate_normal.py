@@ -6,7 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
-from .._core.tensor_base import TensorBase
+from .._src.core.tensor_base import TensorBase
 from .._tensor import Tensor
 from . import constraints
 from ._triangular import batch_mahalanobis, batch_mv, log_diagonal

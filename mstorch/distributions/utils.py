@@ -7,8 +7,8 @@ from typing import Any
 
 import mstorch as torch
 
-from .._core.device import device
-from .._core.dtype import dtype
+from .._src.core.device import device
+from .._src.core.dtype import dtype
 from .._tensor import Tensor
 
 euler_constant = 0.57721566490153286060

@@ -7,8 +7,8 @@ from typing import Any
 
 import mstorch as torch
 
-from .._core.tensor_base import TensorBase
-from .._core.warned import warn
+from .._src.core.tensor_base import TensorBase
+from .._src.core.warned import warn
 from .._tensor import Tensor
 from . import constraints
 from ._triangular import log_diagonal

@@ -5,9 +5,9 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .._compile.exporting import exporting
 from .._dynamo.exc import UserError
-from .._hook import missing as _missing
+from .._src.compile.exporting import exporting
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule

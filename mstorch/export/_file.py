@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import ops, serialization
-from .._core.device import device
-from .._core.dtype import by_name, dtype
-from .._core.formats import by_name as format_named
-from .._core.formats import memory_format
+from .._src.core.device import device
+from .._src.core.dtype import by_name, dtype
+from .._src.core.formats import by_name as format_named
+from .._src.core.formats import memory_format
 from .._tensor import Tensor
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule

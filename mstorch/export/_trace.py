@@ -5,7 +5,7 @@ import copy
 import inspect
 from typing import Any
 
-from .._compile.exporting import exporting
+from .._src.compile.exporting import exporting
 from ..fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import Graph

@@ -11,13 +11,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .._backend.errors import OF_VALUES, telling
-from .._core.dtype import dtype
-from .._core.formats import memory_format
-from .._core.overriding import MAPPERS, disabled, spoken, state
-from .._core.size import Size
-from .._core.tensor_base import TensorBase, is_tracked
-from .._leaving import END, Block, each, length_again, values_again
+from .._src.backend.errors import OF_VALUES, telling
+from .._src.core.dtype import dtype
+from .._src.core.formats import memory_format
+from .._src.core.overriding import MAPPERS, disabled, spoken, state
+from .._src.core.size import Size
+from .._src.core.tensor_base import TensorBase, is_tracked
+from .._src.leaving import END, Block, each, length_again, values_again
 from .._tensor import Tensor
 
 Call = tuple[Any, ...]

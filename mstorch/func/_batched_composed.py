@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._core.tensor_base import TensorBase
+from .._src.core.tensor_base import TensorBase
 from .._tensor import Tensor
 from ._batched import Op, batched, front, is_of, outside, public, within
 from ._batched_loop import by_slices, expanded

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.overriding import FUNCTION_TRANSFORMS, state
-from .._core.tensor_base import TensorBase, is_tracked, tensor_of
-from .._core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
-from .._tape.moving import beside
+from .._src.core.overriding import FUNCTION_TRANSFORMS, state
+from .._src.core.tensor_base import TensorBase, is_tracked, tensor_of
+from .._src.core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
+from .._src.tape.moving import beside
 from .._tensor import Tensor
 from ..autograd.function import Function, FunctionCtx
 from ._batched import (

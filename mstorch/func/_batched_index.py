@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Number
-from .._backend.errors import OF_VALUES, telling
-from .._core.dtype import bool_, uint8
-from .._core.tensor_base import TensorBase
-from .._ops.memory.creation import arange
-from .._ops.memory.from_data import as_tensor
+from .._src.backend.arrays import Number
+from .._src.backend.errors import OF_VALUES, telling
+from .._src.core.dtype import bool_, uint8
+from .._src.core.tensor_base import TensorBase
+from .._src.ops.memory.creation import arange
+from .._src.ops.memory.from_data import as_tensor
 from .._tensor import Tensor
 from ._batched import BatchedTensor, Op, batched, front, is_of
 from ._batched_loop import by_slices, expanded, unmapped_error

@@ -6,10 +6,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .._core.tensor_base import TensorBase
-from .._ops._operation import BY_TENSOR, BY_VALUES, record_of
-from .._ops.layers import dropout
-from .._ops.random import random, sampling
+from .._src.core.tensor_base import TensorBase
+from .._src.ops._operation import BY_TENSOR, BY_VALUES, record_of
+from .._src.ops.layers import dropout
+from .._src.ops.random import random, sampling
 from .._tensor import Tensor
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error

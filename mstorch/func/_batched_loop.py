@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.generator import randomness
-from .._core.tensor_base import TensorBase
-from .._core.trees import tree_flatten, tree_unflatten
-from .._core.warned import warn
+from .._src.core.generator import randomness
+from .._src.core.tensor_base import TensorBase
+from .._src.core.trees import tree_flatten, tree_unflatten
+from .._src.core.warned import warn
 from .._tensor import Tensor
 from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, front, is_of, public
 

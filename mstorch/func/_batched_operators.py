@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.overriding import state
-from .._core.tensor_base import TensorBase
-from .._core.warned import warn
 from .._library import registry
+from .._src.core.overriding import state
+from .._src.core.tensor_base import TensorBase
+from .._src.core.warned import warn
 from ._batched import Map, Op, innermost, outside
 from ._batched_function import by_rule
 from ._batched_loop import fallback, looped

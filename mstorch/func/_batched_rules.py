@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._aten.kinds import CONVERSIONS, is_elementwise, takes_dims, tells_of_shape
-from .._core.built_in import written
-from .._core.overriding import public_name
-from .._core.promotion import promote_types
-from .._core.second_names import operation_of
-from .._core.tensor_base import TensorBase
+from .._src.aten.kinds import CONVERSIONS, is_elementwise, takes_dims, tells_of_shape
+from .._src.core.built_in import written
+from .._src.core.overriding import public_name
+from .._src.core.promotion import promote_types
+from .._src.core.second_names import operation_of
+from .._src.core.tensor_base import TensorBase
 from .._tensor import Tensor
 from ._batched import RULES, BatchedTensor, Map, Op, Rule, as_batched, batched, find_rules_by, front, is_of, wrapped
 from ._batched_loop import by_slices, expanded, is_in_place, unmapped_error
@@ -498,7 +498,7 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
     if name in _OF_A_SLICE or (not name.startswith("_") and tells_of_shape(name)):
         return of_a_slice
     name = operation_of(name) if name.startswith("__i") else name
-    if owner in ("", "Tensor", "functional", "nn.functional", "_namespace.implicit") and name in RULES:
+    if owner in ("", "Tensor", "functional", "nn.functional", "_src.namespace.implicit") and name in RULES:
         return RULES[name]
     if owner in ("", "Tensor", "functional", "nn.functional") and not is_in_place(name) and (name in CONVERSIONS or is_elementwise(name)):
         return pointwise

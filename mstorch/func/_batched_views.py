@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._backend.errors import OF_VALUES, telling
-from .._core.tensor_base import TensorBase
-from .._ops._dispatch import broadcast_shape
+from .._src.backend.errors import OF_VALUES, telling
+from .._src.core.tensor_base import TensorBase
+from .._src.ops._dispatch import broadcast_shape
 from .._tensor import Tensor
 from ._batched import (
     NO_BRANCH,
@@ -467,7 +467,7 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise RuntimeError(NO_ITEM)
 
 
-@ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true _is_all_true _is_any_true")
+@ruled("_src.namespace.checks._is_all_true _src.namespace.checks._is_any_true _is_all_true _is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result for the values of all slices together (a bool), so that functions may branch on it."""
     return op(args[0].value)

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.errors import OF_VALUES, about
-from .._core import tangents
-from .._core.modes import modes
-from .._core.no_memory import tells_no_memory
-from .._core.overriding import state
-from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
-from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._functorch.vmap import vmap
-from .._leaving import END, Block, each, values_again
-from .._ops.memory.creation import zeros_like
-from .._ops.shape.join import stack
-from .._tape import engine
-from .._tape.moving import beside
-from .._tape.node import bare, edge_of
+from .._src.backend.errors import OF_VALUES, about
+from .._src.core import tangents
+from .._src.core.modes import modes
+from .._src.core.no_memory import tells_no_memory
+from .._src.core.overriding import state
+from .._src.core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
+from .._src.core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._src.leaving import END, Block, each, values_again
+from .._src.ops.memory.creation import zeros_like
+from .._src.ops.shape.join import stack
+from .._src.tape import engine
+from .._src.tape.moving import beside
+from .._src.tape.node import bare, edge_of
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._core.modes import modes
-from .._core.overriding import state
-from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
-from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
-from .._leaving import END, Block, each, length_again, values_again
-from .._tape import engine
-from .._tape.movement import SAME
-from .._tape.moving import beside
-from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
-from .._tape.windows import Linear
+from .._src.backend.arrays import Array
+from .._src.core.modes import modes
+from .._src.core.overriding import state
+from .._src.core.tangents import LEVELS
+from .._src.core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
+from .._src.core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._src.leaving import END, Block, each, length_again, values_again
+from .._src.tape import engine
+from .._src.tape.movement import SAME
+from .._src.tape.moving import beside
+from .._src.tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
+from .._src.tape.windows import Linear
 from .._tensor import Tensor
 from ._batched import (
     Map,

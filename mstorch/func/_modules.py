@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.tensor_base import TensorBase
-from .._ops.shape.join import stack
+from .._src.core.tensor_base import TensorBase
+from .._src.ops.shape.join import stack
 from .._tensor import Tensor
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module

@@ -6,8 +6,8 @@ import keyword
 import math
 from collections.abc import Mapping
 
-from .._core.tensor_base import TensorBase
-from .._core.warned import warn
+from .._src.core.tensor_base import TensorBase
+from .._src.core.warned import warn
 from .._tensor import Tensor
 from ._batched import public
 

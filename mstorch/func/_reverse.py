@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.modes import modes
-from .._core.tensor_base import TensorBase, is_tracked, tensor_of
-from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
-from .._ops.memory.creation import zeros
-from .._tape.moving import beside
+from .._src.core.modes import modes
+from .._src.core.tensor_base import TensorBase, is_tracked, tensor_of
+from .._src.core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
+from .._src.ops.memory.creation import zeros
+from .._src.tape.moving import beside
 from .._tensor import Tensor
 from ..autograd.graph import disable_saved_tensors_hooks
 from ._batched import core, dressed_like, public

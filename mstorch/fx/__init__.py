@@ -1,5 +1,5 @@
 """torch.fx: graphs of modules and functions, recorded by running them on proxies."""
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from . import graph, graph_module, immutable_collections, interpreter, node, passes, proxy, subgraph_rewriter
 from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph

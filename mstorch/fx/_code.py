@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .._core.device import device
-from .._core.dtype import dtype
-from .._core.formats import layout, memory_format
+from .._src.core.device import device
+from .._src.core.dtype import dtype
+from .._src.core.formats import layout, memory_format
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
 from ..utils._pytree import tree_unflatten

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._leaving import Block, Undo, all_of, item_again
+from .._src.leaving import Block, Undo, all_of, item_again
 from .proxy import proxy_in
 
 

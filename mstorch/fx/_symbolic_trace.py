@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FunctionType as FunctionType
 from typing import Any
 
-from .._core.above import above
-from .._quantized.packed import ScriptObject as ScriptObject
+from .._src.core.above import above
+from .._src.quantized.packed import ScriptObject as ScriptObject
 from .._tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module

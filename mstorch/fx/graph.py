@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._leaving import Block
+from .._src.leaving import Block
 from .._tensor import Tensor
 from ._code import CodeGen, Namespace, PythonCode
 from .immutable_collections import immutable_dict

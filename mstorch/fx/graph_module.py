@@ -11,7 +11,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from .._core.above import above
+from .._src.core.above import above
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._hook import theirs
+from .._src.hook import theirs
 from ..ops import OpOverload
 from .immutable_collections import immutable_dict, immutable_list
 

@@ -8,10 +8,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._core.device import device
-from .._core.dtype import dtype
-from .._core.formats import layout, memory_format
-from .._core.generator import Generator
+from .._src.core.device import device
+from .._src.core.dtype import dtype
+from .._src.core.formats import layout, memory_format
+from .._src.core.generator import Generator
 from ..overrides import is_tensor_method_or_property
 from .graph import Graph
 from .node import Node, map_arg

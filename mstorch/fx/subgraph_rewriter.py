@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from ..nn.modules.module import Module
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph

@@ -7,20 +7,20 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._backend.cell import is_raw
-from .._backend.initializers import initial
-from .._core.above import above
-from .._core.generator import Generator, engine_of
-from .._core.overriding import is_taken
-from .._core.strides import iteration_order, preserved_strides
-from .._core.tensor_base import array_of, strides_of
-from .._core.warned import warn, warn_shown_once
-from .._ops._numbers import refuse_tracked
-from .._ops._operation import IN_PLACE, operation
-from .._ops.memory.copying import copy_, fill_, is_contiguous, zero_
-from .._ops.memory.from_data import made
-from .._ops.random import random
+from .._src.backend.arrays import Array
+from .._src.backend.cell import is_raw
+from .._src.backend.initializers import initial
+from .._src.core.above import above
+from .._src.core.generator import Generator, engine_of
+from .._src.core.overriding import is_taken
+from .._src.core.strides import iteration_order, preserved_strides
+from .._src.core.tensor_base import array_of, strides_of
+from .._src.core.warned import warn, warn_shown_once
+from .._src.ops._numbers import refuse_tracked
+from .._src.ops._operation import IN_PLACE, operation
+from .._src.ops.memory.copying import copy_, fill_, is_contiguous, zero_
+from .._src.ops.memory.from_data import made
+from .._src.ops.random import random
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.parameter import set_data

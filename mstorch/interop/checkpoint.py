@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import checkpoint
-from .._backend.raw import NP_DTYPE, Raw, from_numpy
-from .._core.tensor_base import array_of, value_of, wrap
-from .._ops.memory.copying import copy_
-from .._ops.shape import views
+from .._src.backend import checkpoint
+from .._src.backend.raw import NP_DTYPE, Raw, from_numpy
+from .._src.core.tensor_base import array_of, value_of, wrap
+from .._src.ops.memory.copying import copy_
+from .._src.ops.shape import views
 from .._tensor import Tensor, from_mindspore
 from ..autograd.grad_mode import no_grad
 from ..nn import modules as layers

@@ -5,18 +5,18 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backend import tape, trace
-from .._backend.cell import is_raw, with_plain_tensors
-from .._backend.raw import Raw
-from .._compile import verify
-from .._compile.compiled import _states, inside
-from .._compile.functional import exchanged, stand_in
-from .._compile.guards import Guards
-from .._compile.memory import state_value
-from .._compile.trees import flatten
-from .._core.generator import streams_aside
-from .._core.tensor_base import TensorBase, value_of
-from .._serialization.atomic import replacing
+from .._src.backend import tape, trace
+from .._src.backend.cell import is_raw, with_plain_tensors
+from .._src.backend.raw import Raw
+from .._src.compile import verify
+from .._src.compile.compiled import _states, inside
+from .._src.compile.functional import exchanged, stand_in
+from .._src.compile.guards import Guards
+from .._src.compile.memory import state_value
+from .._src.compile.trees import flatten
+from .._src.core.generator import streams_aside
+from .._src.core.tensor_base import TensorBase, value_of
+from .._src.serialization.atomic import replacing
 from .._tensor import from_mindspore
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.module import Module

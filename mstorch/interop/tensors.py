@@ -1,9 +1,9 @@
 """Conversion between tensors of the two libraries."""
 from __future__ import annotations
 
-from .._backend.arrays import Array
-from .._backend.raw import Raw
-from .._core.tensor_base import TensorBase
+from .._src.backend.arrays import Array
+from .._src.backend.raw import Raw
+from .._src.core.tensor_base import TensorBase
 from .._tensor import from_mindspore
 
 

@@ -3,7 +3,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from .._hook import missing as _missing
 from .._jit_internal import (
     _isinstance,
     _overload,
@@ -13,6 +12,7 @@ from .._jit_internal import (
     is_scripting,
     unused,
 )
+from .._src.hook import missing as _missing
 from ..futures import Future
 from . import annotations
 from ._files import freeze, load, optimize_for_inference, save

@@ -9,7 +9,7 @@ import zipfile
 from typing import Any
 
 from .. import serialization
-from .._hook import not_yet
+from .._src.hook import not_yet
 from ._archive import EXTRA, OBJECT, write, wrote
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, deprecated
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._core.formats import memory_format
-from .._core.promotion import WORDS
+from .._src.core.formats import memory_format
+from .._src.core.promotion import WORDS
 from .._tensor import Tensor
 
 _NUMBERS = {bool: ("bool", "BoolType"), int: ("int", "IntType"), float: ("float", "FloatType"), str: ("str", "StringType")}

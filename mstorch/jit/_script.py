@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._core.warned import warn
-from .._hook import missing as _missing
-from .._hook import not_yet
 from .._jit_internal import mode
+from .._src.core.warned import warn
+from .._src.hook import missing as _missing
+from .._src.hook import not_yet
 from ..nn.modules.module import Module
 from ._archive import write
 from ._arguments import converted

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._aten.binding import NUMBERS_AS_TENSORS
-from .._aten.calling import unseen
-from .._core.above import above
-from .._core.trees import tree_flatten
 from .._jit_internal import mode, states
+from .._src.aten.binding import NUMBERS_AS_TENSORS
+from .._src.aten.calling import unseen
+from .._src.core.above import above
+from .._src.core.trees import tree_flatten
 from .._tensor import Tensor
 from ..nn import Module
 from ..overrides import TorchFunctionMode

@@ -4,7 +4,7 @@ Differs from torch: MaskedTensor does not exist, so that ``masked_tensor`` raise
 """
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from ._filled import _input_mask, _output_mask, _where  # noqa: F401 - torch has them here
 from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from .reductions import (
@@ -38,4 +38,4 @@ def is_masked_tensor(obj: object, /) -> bool:
 
 
 if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
-    __getattr__ = _missing(__name__, ("_ops",))
+    __getattr__ = _missing(__name__, ("_src.ops",))

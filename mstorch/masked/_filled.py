@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.above import above
-from .._core.dtype import bool_, dtype, iinfo
+from .._src.core.above import above
+from .._src.core.dtype import bool_, dtype, iinfo
 from .._tensor import Tensor
 
 

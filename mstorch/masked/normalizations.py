@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.above import above
-from .._core.dtype import dtype
-from .._core.overriding import for_maps
+from .._src.core.above import above
+from .._src.core.dtype import dtype
+from .._src.core.overriding import for_maps
 from .._tensor import Tensor
 from ._filled import filled, highest, lowest
 from .reductions import norm

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.above import above
-from .._core.dtype import bool_, dtype, get_default_dtype, int64
-from .._core.overriding import for_maps
+from .._src.core.above import above
+from .._src.core.dtype import bool_, dtype, get_default_dtype, int64
+from .._src.core.overriding import for_maps
 from .._tensor import Tensor
 from ._filled import canonical_dims, filled, highest, input_mask, lowest
 

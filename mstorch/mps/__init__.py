@@ -4,8 +4,8 @@ from __future__ import annotations
 import typing as _typing
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._devices.faces import dummy, faces
-from .._hook import missing as _missing
+from .._src.devices.faces import dummy, faces
+from .._src.hook import missing as _missing
 
 
 def _needs_mps(name: str) -> RuntimeError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from .._core.device import _NOT_COMPILED
-from .._devices.faces import NoSwitch, dummy, faces
-from .._hook import missing as _missing
+from .._src.core.device import _NOT_COMPILED
+from .._src.devices.faces import NoSwitch, dummy, faces
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 
 

@@ -41,7 +41,7 @@ from multiprocessing import (
     set_start_method,
 )  # fmt: skip
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from . import _atfork, pool, queue, reductions
 from ._process import die_with_parent as _prctl_pr_set_pdeathsig
 from ._process import get_thread_name as _get_thread_name

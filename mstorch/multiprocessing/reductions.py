@@ -7,10 +7,10 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from .. import storage as storages
-from .._core.dtype import by_name, dtype
-from .._core.shared import Block
-from .._core.storage import Storage
-from .._core.tensor_base import strides_of, window
+from .._src.core.dtype import by_name, dtype
+from .._src.core.shared import Block
+from .._src.core.storage import Storage
+from .._src.core.tensor_base import strides_of, window
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
-from .._core.warned import warn
+from .._src.core.warned import warn
 from ._process import die_with_parent
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.above import above as _above
-from .._core.device import device
-from .._core.dtype import dtype
-from .._core.formats import jagged, layout, strided
-from .._core.nested_parts import is_nested
-from .._hook import missing as _missing
-from .._ops.memory.creation import arange as _arange
-from .._ops.memory.from_data import as_tensor as _as_tensor
-from .._ops.memory.from_data import tensor as _tensor
+from .._src.core.above import above as _above
+from .._src.core.device import device
+from .._src.core.dtype import dtype
+from .._src.core.formats import jagged, layout, strided
+from .._src.core.nested_parts import is_nested
+from .._src.hook import missing as _missing
+from .._src.ops.memory.creation import arange as _arange
+from .._src.ops.memory.from_data import as_tensor as _as_tensor
+from .._src.ops.memory.from_data import tensor as _tensor
 from .._tensor import Tensor
 from ..autograd import no_grad as _no_grad
 from ..nn import functional as _F

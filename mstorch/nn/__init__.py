@@ -3,7 +3,7 @@ import sys
 import typing as _typing
 
 from .. import init
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from . import functional, grad, modules, parallel, parameter, utils
 from .modules import (
     CELU,

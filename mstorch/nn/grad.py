@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.above import above
-from .._core.modes import modes
-from .._core.tensor_base import is_tracked
+from .._src.core.above import above
+from .._src.core.modes import modes
+from .._src.core.tensor_base import is_tracked
 from .._tensor import Tensor
 from ..autograd.backward import grad
 from ..autograd.grad_mode import enable_grad

@@ -5,20 +5,20 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backend.cell import as_parameter, is_raw, set_value, share, when_changed
-from .._backend.initializers import drawn
-from .._backend.raw import Raw
-from .._backend.runtime import keep_interrupts
-from .._core.above import above
-from .._core.device import device
-from .._core.dtype import dtype
-from .._core.ends import ENDS
-from .._core.naming import is_torch
-from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
-from .._core.tensor_base import TensorBase, become, is_tracked, require_grad, value_of
-from .._ops.memory import copying, creation
-from .._ops.shape import views
-from .._tape.mirrored import resolved
+from .._src.backend.cell import as_parameter, is_raw, set_value, share, when_changed
+from .._src.backend.initializers import drawn
+from .._src.backend.raw import Raw
+from .._src.backend.runtime import keep_interrupts
+from .._src.core.above import above
+from .._src.core.device import device
+from .._src.core.dtype import dtype
+from .._src.core.ends import ENDS
+from .._src.core.naming import is_torch
+from .._src.core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
+from .._src.core.tensor_base import TensorBase, become, is_tracked, require_grad, value_of
+from .._src.ops.memory import copying, creation
+from .._src.ops.shape import views
+from .._src.tape.mirrored import resolved
 from .._tensor import Tensor, from_mindspore
 
 

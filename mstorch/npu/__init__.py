@@ -4,12 +4,12 @@ from __future__ import annotations
 import typing as _typing
 from typing import Any
 
-from .._backend import binding, runtime
-from .._backend import streams as _native
-from .._core.device import device as _device
-from .._core.device import index_of as _index_of
-from .._core.no_memory import tells_no_memory
-from .._core.warned import warn_once
+from .._src.backend import binding, runtime
+from .._src.backend import streams as _native
+from .._src.core.device import device as _device
+from .._src.core.device import index_of as _index_of
+from .._src.core.no_memory import tells_no_memory
+from .._src.core.warned import warn_once
 from . import amp, memory, random
 from .absent import MADE as _ABSENT
 from .absent import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import storage as _storage
-from .._core.cuda_names import is_on
-from .._namespace import legacy_types
+from .._src.core.cuda_names import is_on
+from .._src.namespace import legacy_types
 
 
 class _OnDevice(type):

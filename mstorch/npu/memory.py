@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from .._backend import runtime, streams
-from .._core.device import device, index_of
+from .._src.backend import runtime, streams
+from .._src.core.device import device, index_of
 
 
 def _available() -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._core.device import device
-from .._core.generator import device_generator, seed_devices
+from .._src.core.device import device
+from .._src.core.generator import device_generator, seed_devices
 from .state import is_available, require
 
 

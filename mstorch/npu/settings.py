@@ -4,7 +4,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from .._core.dtype import bfloat16, dtype, float16
+from .._src.core.dtype import bfloat16, dtype, float16
 from ..amp import _settings
 
 

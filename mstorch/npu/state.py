@@ -1,7 +1,7 @@
 """Availability of an Ascend device."""
 from __future__ import annotations
 
-from .._backend import binding, runtime
+from .._src.backend import binding, runtime
 
 
 def is_available() -> bool:

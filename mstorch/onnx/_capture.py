@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._aten.calling import unseen
-from .._aten.kinds import gives_view
-from .._core.trees import tree_flatten, tree_unflatten
+from .._src.aten.calling import unseen
+from .._src.aten.kinds import gives_view
+from .._src.core.trees import tree_flatten, tree_unflatten
 from .._tensor import Tensor
 from ..overrides import TorchFunctionMode
 from ..utils._python_dispatch import TorchDispatchMode

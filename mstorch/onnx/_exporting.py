@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.trees import tree_flatten, tree_unflatten
-from .._leaving import END, Undo, undoing
-from .._ops.memory.from_data import tensor
+from .._src.core.trees import tree_flatten, tree_unflatten
+from .._src.leaving import END, Undo, undoing
+from .._src.ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..nn.modules.module import Module

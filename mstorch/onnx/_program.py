@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._core.trees import tree_flatten, tree_unflatten
-from .._ops.memory.from_data import tensor
+from .._src.core.trees import tree_flatten, tree_unflatten
+from .._src.ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ._errors import OnnxExporterError
 from ._exporting import Dims, model_of, package

@@ -4,7 +4,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from .._core.above import above
+from .._src.core.above import above
 
 _BY_POSITION = {
     "lstm": "self hx params has_biases num_layers dropout train bidirectional batch_first",

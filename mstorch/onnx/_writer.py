@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Array
-from .._core.dtype import dtype as torch_dtype
-from .._core.tensor_base import array_of
-from .._ops.memory.from_data import tensor
+from .._src.backend.arrays import Array
+from .._src.core.dtype import dtype as torch_dtype
+from .._src.core.tensor_base import array_of
+from .._src.ops.memory.from_data import tensor
 from ._capture import Value
 from ._errors import OnnxExporterError
 from ._sizes import Size

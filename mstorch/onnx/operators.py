@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._namespace.checks import _shape_as_tensor
+from .._src.namespace.checks import _shape_as_tensor
 
 
 def shape_as_tensor(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.dtype import finfo
+from .._src.core.dtype import finfo
 from .._tensor import Tensor
 from ._options import check_lr, refuse_spread, require
 from ._stepping import Counter, Stepping, prepared, zeros_like

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
-from .._core.above import above
-from .._core.overriding import TENSORS, dispatches, overrides
-from .._core.tensor_base import twin
-from .._ops.elementwise.complex_views import view_as_real
-from .._ops.memory.together import LAYS_OUT
+from .._src.core.above import above
+from .._src.core.overriding import TENSORS, dispatches, overrides
+from .._src.core.tensor_base import twin
+from .._src.ops.elementwise.complex_views import view_as_real
+from .._src.ops.memory.together import LAYS_OUT
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._together import update_together

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._core.overriding import MODES, TENSORS
-from .._ops.memory.from_data import tensor as make
-from .._ops.memory.together import can_be_laid_out, known_number, laid_out, put_back, set_together
-from .._tape.ways import ways
+from .._src.core.overriding import MODES, TENSORS
+from .._src.ops.memory.from_data import tensor as make
+from .._src.ops.memory.together import can_be_laid_out, known_number, laid_out, put_back, set_together
+from .._src.tape.ways import ways
 from .._tensor import Tensor
 
 # Number of elements that are updated at once, which bounds the copy of the gradients.

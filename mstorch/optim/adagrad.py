@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._core.above import above
-from .._sparse.base import like
+from .._src.core.above import above
+from .._src.sparse.base import like
 from .._tensor import Tensor
 from ._options import check_fused, check_options
 from ._stepping import Counter, Start, Stepping, begin, check_counters, check_no_grad_scale, prepared

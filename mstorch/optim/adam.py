@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.above import above
-from .._ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
+from .._src.core.above import above
+from .._src.ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.above import above
+from .._src.core.above import above
 from .._tensor import Tensor
 from ._options import check_options
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.above import above
-from .._core.dtype import float32
-from .._tape.ways import in_arrays
+from .._src.core.above import above
+from .._src.core.dtype import float32
+from .._src.tape.ways import in_arrays
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._options import check_lr, refuse_spread

@@ -9,11 +9,11 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from .._core.above import step_watchers
-from .._core.dtype import dtype, float32, float64, get_default_dtype
-from .._core.modes import grad_set_to
-from .._core.no_memory import tells_no_memory
-from .._core.warned import warn
+from .._src.core.above import step_watchers
+from .._src.core.dtype import dtype, float32, float64, get_default_dtype
+from .._src.core.modes import grad_set_to
+from .._src.core.no_memory import tells_no_memory
+from .._src.core.warned import warn
 from .._tensor import Tensor
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from ..utils.hooks import RemovableHandle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.layers.optim import Steps, can_fuse, has_kernels, momentum_on_device
+from .._src.ops.layers.optim import Steps, can_fuse, has_kernels, momentum_on_device
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import Stepping, check_no_grad_scale, decayed, tracked

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._core.above import above
-from .._sparse.base import like
+from .._src.core.above import above
+from .._src.sparse.base import like
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ._options import check_options, require

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
-from .._leaving import END, Undo, each, undoing
+from .._src.leaving import END, Undo, each, undoing
 from .._tensor import Tensor
 from .optimizer import Optimizer
 

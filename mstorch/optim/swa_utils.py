@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Literal
 
-from .._core.dtype import int64
-from .._hook import missing as _missing
-from .._ops.memory.from_data import tensor
+from .._src.core.dtype import int64
+from .._src.hook import missing as _missing
+from .._src.ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..nn import Module

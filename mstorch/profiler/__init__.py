@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._hook import missing as _missing
-from .._leaving import Block, each
+from .._src.hook import missing as _missing
+from .._src.leaving import Block, each
 from ..autograd._profile_events import EventList
 from ..autograd._recorder import Recorder, watching_again
 from ..autograd.profiler import kineto_available, record_function, refuse
 from . import itt
 
 if TYPE_CHECKING:
-    from .._torch_npu.profiler import _ExperimentalConfig
+    from .._companions.torch_npu.profiler import _ExperimentalConfig
 
 
 class ProfilerAction(enum.Enum):

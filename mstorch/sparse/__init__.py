@@ -12,24 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.arrays import Number
-from .._core.dtype import int64
-from .._core.formats import layout, sparse_coo, sparse_csc, sparse_csr
-from .._core.sparse_parts import is_sparse
-from .._core.tensor_base import array_of
-from .._hook import missing as _missing
-from .._leaving import Block, each
-from .._namespace.legacy_types import SPARSE
-from .._ops._dispatch import type_word
-from .._sparse import coo
-from .._sparse.base import WORDS, index_tensor, like
-from .._sparse.convert import to_dense
-from .._sparse.coo import coalesce
-from .._sparse.products import addmm as _addmm
-from .._sparse.products import sampled_addmm
-from .._sparse.products import sparse_mm as mm
-from .._sparse.reduce import log_softmax, softmax
-from .._sparse.reduce import sparse_sum as sum
+from .._src.backend.arrays import Number
+from .._src.core.dtype import int64
+from .._src.core.formats import layout, sparse_coo, sparse_csc, sparse_csr
+from .._src.core.sparse_parts import is_sparse
+from .._src.core.tensor_base import array_of
+from .._src.hook import missing as _missing
+from .._src.leaving import Block, each
+from .._src.namespace.legacy_types import SPARSE
+from .._src.ops._dispatch import type_word
+from .._src.sparse import coo
+from .._src.sparse.base import WORDS, index_tensor, like
+from .._src.sparse.convert import to_dense
+from .._src.sparse.coo import coalesce
+from .._src.sparse.products import addmm as _addmm
+from .._src.sparse.products import sampled_addmm
+from .._src.sparse.products import sparse_mm as mm
+from .._src.sparse.reduce import log_softmax, softmax
+from .._src.sparse.reduce import sparse_sum as sum
 from .._tensor import Tensor
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor
 

@@ -11,7 +11,7 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
-from .._backend.arrays import Array, Number
+from .._src.backend.arrays import Array, Number
 from .._tensor import Tensor
 
 _PRECISIONS = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import mstorch as torch
 
-from .._core.device import device
-from .._core.dtype import dtype
-from .._core.formats import memory_format
-from .._core.warned import warn
+from .._src.core.device import device
+from .._src.core.dtype import dtype
+from .._src.core.formats import memory_format
+from .._src.core.warned import warn
 from .._tensor import Tensor
 
 

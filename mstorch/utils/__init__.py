@@ -1,6 +1,6 @@
 """torch.utils: data loading, checkpoints, pytrees, hooks, tensorboard and other utilities."""
-from .._core.swap import swap_tensors
-from .._hook import missing as _missing
+from .._src.core.swap import swap_tensors
+from .._src.hook import missing as _missing
 from . import checkpoint, dlpack, hooks
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "swap_tensors"]

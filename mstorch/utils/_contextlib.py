@@ -8,8 +8,8 @@ from typing import Any
 
 from typing_extensions import Self
 
-from .._core.decorating import around_generator
-from .._core.warned import DECORATED_CLASS, warn
+from .._src.core.decorating import around_generator
+from .._src.core.warned import DECORATED_CLASS, warn
 from .._tensor import Tensor
 
 __all__ = ["F", "_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.device import device
-from .._core.device import device as Device
+from .._src.core.device import device
+from .._src.core.device import device as Device
 from ._contextlib import context_decorator
 
 Function = Callable[..., Any]

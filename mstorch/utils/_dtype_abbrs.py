@@ -1,5 +1,5 @@
 """torch.utils._dtype_abbrs: a short name for each dtype."""
-from .._core import dtype as dtypes
+from .._src.core import dtype as dtypes
 
 _SHORT = {
     "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex128": "c128", "complex64": "c64",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .._core.overriding import undispatched
+from .._src.core.overriding import undispatched
 
 
 def no_dispatch() -> AbstractContextManager[Any]:

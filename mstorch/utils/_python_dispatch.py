@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .._aten import calling
-from .._core.overriding import MODES, dispatches, state
-from .._core.tensor_base import TensorBase
-from .._leaving import END, Block, Undo, each, length_again, undoing, values_again
+from .._src.aten import calling
+from .._src.core.overriding import MODES, dispatches, state
+from .._src.core.tensor_base import TensorBase
+from .._src.leaving import END, Block, Undo, each, length_again, undoing, values_again
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.tensor_base import TensorBase
+from .._src.core.tensor_base import TensorBase
 from .._tensor import Tensor
 from ..ops import OpOverload, OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import amp, random
-from .._core import generator
-from .._core.tensor_base import TensorBase
-from .._core.trees import tree_flatten
-from .._core.warned import warn
-from .._leaving import item_set_to
-from .._tape import engine
+from .._src.core import generator
+from .._src.core.tensor_base import TensorBase
+from .._src.core.trees import tree_flatten
+from .._src.core.warned import warn
+from .._src.leaving import item_set_to
+from .._src.tape import engine
 from .._tensor import Tensor
 from ..amp import _settings
 from ..autograd import backward

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import mstorch as torch
 
-from .._environment import packages, python_version
+from .._commands.environment import packages, python_version
 
 
 def run(command: str | list[str]) -> tuple[int, str, str]:

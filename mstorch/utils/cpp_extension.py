@@ -5,7 +5,7 @@ import os
 import shutil
 from typing import Any, NoReturn
 
-from .._hook import missing as _missing
+from .._src.hook import missing as _missing
 
 CUDA_HOME: str | None = None
 ROCM_HOME: str | None = None

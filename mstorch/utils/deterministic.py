@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .._core.determinism import state
+from .._src.core.determinism import state
 
 
 class _Deterministic(ModuleType):

@@ -1,8 +1,8 @@
 """torch.utils.dlpack: exchange of tensors between array libraries without a copy."""
 import enum
 
-from .._ops.memory.from_data import from_dlpack
-from .._ops.memory.memory import to_dlpack
+from .._src.ops.memory.from_data import from_dlpack
+from .._src.ops.memory.memory import to_dlpack
 
 
 class DLDeviceType(enum.IntEnum):

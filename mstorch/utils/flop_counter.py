@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from .._core.tensor_base import TensorBase
-from .._core.warned import warn
-from .._hook import missing as _missing
-from .._leaving import Block, Undo, all_of
+from .._src.core.tensor_base import TensorBase
+from .._src.core.warned import warn
+from .._src.hook import missing as _missing
+from .._src.leaving import Block, Undo, all_of
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..ops import OpOverloadPacket, aten

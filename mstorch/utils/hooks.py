@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.hooks import RemovableHandle, warn_if_has_hooks
+from .._src.core.hooks import RemovableHandle, warn_if_has_hooks
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 

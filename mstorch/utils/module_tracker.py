@@ -8,10 +8,10 @@ from functools import partial
 from operator import methodcaller
 from typing import Any
 
-from .._core.hooks import RemovableHandle
-from .._core.tensor_base import TensorBase
-from .._leaving import Block, each
-from .._tape.engine import next_callback, running
+from .._src.core.hooks import RemovableHandle
+from .._src.core.tensor_base import TensorBase
+from .._src.leaving import Block, each
+from .._src.tape.engine import next_callback, running
 from .._tensor import Tensor
 from ..autograd.graph import register_multi_grad_hook
 from ..nn.modules._hooks import global_hooks

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from .._devices.faces import NO_STATS, NoSwitch, StreamContext, dummy, faces
-from .._hook import missing as _missing
+from .._src.devices.faces import NO_STATS, NoSwitch, StreamContext, dummy, faces
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 
 _NO = AssertionError("Torch not compiled with XPU enabled")

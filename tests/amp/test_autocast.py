@@ -459,11 +459,11 @@ def test_copies():
 
 
 def test_accelerator_lists(monkeypatch):
-    from mstorch._ops import _autocast
-    from mstorch._ops._operation import record_of
-    from mstorch._ops.elementwise import math
-    from mstorch._ops.linalg import matmul
-    from mstorch._ops.reduce import softmax
+    from mstorch._src.ops import _autocast
+    from mstorch._src.ops._operation import record_of
+    from mstorch._src.ops.elementwise import math
+    from mstorch._src.ops.linalg import matmul
+    from mstorch._src.ops.reduce import softmax
 
     monkeypatch.setattr(_autocast, "PLACES", ("cpu", "npu"))
     monkeypatch.setattr(_autocast, "_place", lambda tensor: "npu")

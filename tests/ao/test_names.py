@@ -9,7 +9,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._unbuilt import is_unbuilt
+from mstorch._src.unbuilt import is_unbuilt
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated")
 

@@ -13,7 +13,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._serialization import adapter
+from mstorch._src.serialization import adapter
 
 pytestmark = pytest.mark.on_the_cpu  # bits, texts and files of a device's tensors are tested in tests/ao/test_anywhere.py
 

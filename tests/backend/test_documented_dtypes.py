@@ -8,8 +8,8 @@ import re
 import pytest
 
 import mstorch
-from mstorch._backend.ascend.documented import DOCUMENTED, PAGE_OF
-from mstorch._backend.table import ALL, HALVES, ROWS
+from mstorch._src.backend.ascend.documented import DOCUMENTED, PAGE_OF
+from mstorch._src.backend.table import ALL, HALVES, ROWS
 from tests import warm
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -21,7 +21,7 @@ by_row = {entry.row: entry for entry in listed}
 many = {op: by_row[op].kernels for op in kernel_map.FEW.values() if not 0 < by_row[op].kernels <= 2}
 assert not many, many
 assert kernel_map.launches(listed) == kernel_map.json.loads(kernel_map.LAUNCHES.read_text())
-from mstorch._backend.table import ROWS
+from mstorch._src.backend.table import ROWS
 assert len(ROWS) > 200
 for op, row in ROWS.items():
     for device in ("Ascend", "GPU"):
@@ -29,8 +29,8 @@ for op, row in ROWS.items():
         assert (device in row.functions) != (device in row.reasons) or (same and row.reasons[device]), (op, device)
 found = kernel_map.faults(listed) + kernel_map.faults(kernel_map.entries("GPU"))
 assert not found, found
-from mstorch._backend.ascend._primitives import one
-from mstorch._backend.table import ROWS
+from mstorch._src.backend.ascend._primitives import one
+from mstorch._src.backend.table import ROWS
 ROWS["relu"].functions["Ascend"] = one("BesselJ0")   # a primitive of MindSpore's that the plugin has not
 ROWS["gelu"].functions["Ascend"] = one("GeluExtt")   # no primitive at all
 del ROWS["silu"].functions["Ascend"]

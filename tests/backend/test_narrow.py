@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from mstorch._backend.host import narrow
+from mstorch._src.backend.host import narrow
 
 ROWS = 3000
 

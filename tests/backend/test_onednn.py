@@ -11,11 +11,11 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._backend import blocks
-from mstorch._backend.host import conv as host_conv
-from mstorch._backend.host.matmul import two_products
-from mstorch._backend.onednn import elementwise, library, primitive
-from mstorch._backend.onednn.gemm import products
+from mstorch._src.backend import blocks
+from mstorch._src.backend.host import conv as host_conv
+from mstorch._src.backend.host.matmul import two_products
+from mstorch._src.backend.onednn import elementwise, library, primitive
+from mstorch._src.backend.onednn.gemm import products
 from tests import warm
 from tests.against_torch import both
 
@@ -200,7 +200,7 @@ def test_without_the_library():
     program = (
         "import sys; sys.path.insert(0, '.')\n"
         "import mstorch, torch\n"
-        "from mstorch._backend.onednn import library\n"
+        "from mstorch._src.backend.onednn import library\n"
         "from tests.backend.test_onednn import step\n"
         "assert not library.FOUND\n"
         "for seed in range(3):\n"

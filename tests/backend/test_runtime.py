@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mstorch._backend import runtime
+from mstorch._src.backend import runtime
 from tests import warm
 
 pytestmark = [pytest.mark.slow, pytest.mark.core]
@@ -52,7 +52,7 @@ for variables in json.loads(sys.argv[1]):
         os.wait()
         continue
     os.environ.update(variables)
-    import mstorch._backend.runtime as r
+    import mstorch._src.backend.runtime as r
     print(os.environ.get("ONEDNN_MAX_CPU_ISA"), "|", r.describe()["tuning"], flush=True)
     os._exit(0)
 """

@@ -8,9 +8,9 @@ import mindspore
 import pytest
 
 import mstorch
-from mstorch._backend.table import ROWS
+from mstorch._src.backend.table import ROWS
 
-KERNELS = pathlib.Path(mstorch.__file__).parent / "_backend" / "kernels"
+KERNELS = pathlib.Path(mstorch.__file__).parent / "_src" / "backend" / "kernels"
 LIMIT = 60
 
 

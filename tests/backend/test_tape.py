@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from mindspore import ops
 
-from mstorch._backend import tape
-from mstorch._backend.raw import MS_DTYPE, NP_DTYPE, from_numpy
+from mstorch._src.backend import tape
+from mstorch._src.backend.raw import MS_DTYPE, NP_DTYPE, from_numpy
 
 pytestmark = pytest.mark.core
 

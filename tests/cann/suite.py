@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 import mstorch
-from mstorch._backend import runtime
+from mstorch._src.backend import runtime
 
 assert mstorch.npu.is_available() and runtime.DEVICE_TARGET == "Ascend", "no emulated CANN: python -m tests.cann starts a program on it"
 os.environ["MSTORCH_FAKE_DEVICE"] = "rehearsal"  # read by tests/conftest.py, after mstorch has been imported without it

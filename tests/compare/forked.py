@@ -9,7 +9,7 @@ import runpy
 import sys
 import traceback
 
-from mstorch import _compare
+from mstorch._commands import compare as _compare
 
 
 def main(script: str, folder: str, settings: str, *faults: str) -> None:

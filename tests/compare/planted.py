@@ -133,7 +133,7 @@ def main() -> None:
 
 def plant_in_kernel(device: str) -> None:
     """Make a kernel wrong by one per cent, on the device or on the host."""
-    from mstorch._backend.table import kernel
+    from mstorch._src.backend.table import kernel
 
     table = kernel("softmax") if device != "cpu" else kernel("softmax").host
     good = table["float32"]

@@ -82,7 +82,7 @@ def main() -> None:
 
 def plant_on_device() -> None:
     """Make the device's gradient of ReLU wrong by one per cent."""
-    from mstorch._backend.table import kernel
+    from mstorch._src.backend.table import kernel
 
     table = kernel("relu_grad")
     good = table["float32"]

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mstorch import __main__, _compare
-from mstorch._compare import align
-from mstorch._compare.align import Alignment
+from mstorch import __main__
+from mstorch._commands import compare as _compare
+from mstorch._commands.compare import align
+from mstorch._commands.compare.align import Alignment
 from tests import warm
 from tests.chosen import chosen
 

@@ -7,7 +7,7 @@ import mindspore
 import pytest
 
 import mstorch as torch
-from mstorch._backend import trace
+from mstorch._src.backend import trace
 from tests.compile import beside
 
 

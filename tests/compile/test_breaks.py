@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mstorch as torch
-from mstorch._compile import GraphBreak
+from mstorch._src.compile import GraphBreak
 from tests import warm
 
 pytestmark = pytest.mark.slow

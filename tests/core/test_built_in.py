@@ -99,7 +99,7 @@ def test_files_written_by_either_library_name_them(tmp_path):
 
 def test_pickles_where_import_torch_gets_this_library():
     code = (
-        "import mstorch._hook as hook; hook.install(); import pickle, torch\n"
+        "import mstorch._src.hook as hook; hook.install(); import pickle, torch\n"
         "for f in (torch.relu, torch.nn.functional.gelu, torch.is_grad_enabled, torch.linalg.inv):\n"
         "    assert f.__module__.startswith('torch') and b'mstorch' not in pickle.dumps(f) and pickle.loads(pickle.dumps(f)) is f, f\n"
     )

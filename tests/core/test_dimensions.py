@@ -11,7 +11,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._core.no_memory import MOST_DIMENSIONS
+from mstorch._src.core.no_memory import MOST_DIMENSIONS
 
 MANY = (1,) * (MOST_DIMENSIONS + 1)
 MOST = (1,) * MOST_DIMENSIONS

@@ -37,7 +37,7 @@ assert not wrong
 FORKED = """
 import os, threading
 import mstorch as torch
-from mstorch._tape import engine
+from mstorch._src.tape import engine
 held, done = threading.Event(), threading.Event()
 def hold():
     with engine._accumulating, torch.default_generator._engine.lock:

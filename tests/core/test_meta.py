@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import mstorch
-from mstorch._backend import samples, shapes
-from mstorch._backend.table import kernel
+from mstorch._src.backend import samples, shapes
+from mstorch._src.backend.table import kernel
 from tests import absent
 from tests.known import SECTIONS, hold
 

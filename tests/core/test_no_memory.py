@@ -134,10 +134,10 @@ def test_a_devices_memory_ends_in_torchs_error(monkeypatch: pytest.MonkeyPatch) 
     def full(*args: Any) -> Any:
         raise RuntimeError("#umsg#Memory not enough:#umsg#Device(id:0) memory isn't enough and alloc failed, kernel name: Add, alloc size: 400B.")
 
-    monkeypatch.setitem(mstorch._backend.table.kernel("lgamma").host, "float32", full)
+    monkeypatch.setitem(mstorch._src.backend.table.kernel("lgamma").host, "float32", full)
     with pytest.raises(mstorch.OutOfMemoryError, match=r"out of memory\. .*alloc size: 400B") as caught:
         mstorch.lgamma(mstorch.ones(3))
-    monkeypatch.setitem(mstorch._backend.table.kernel("bitwise_and").host, "int64", full)
+    monkeypatch.setitem(mstorch._src.backend.table.kernel("bitwise_and").host, "int64", full)
     with pytest.raises(mstorch.OutOfMemoryError, match="alloc size: 400B"):
         mstorch.ones(3, dtype=mstorch.int64) & mstorch.ones(3, dtype=mstorch.int64)
     assert isinstance(caught.value, RuntimeError) and mstorch.cuda.OutOfMemoryError is mstorch.OutOfMemoryError

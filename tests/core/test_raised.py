@@ -10,10 +10,10 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._backend.errors import NoKernel, about, not_for
-from mstorch._core.naming import class_text
-from mstorch._core.raised import foreign, in_a_library
-from mstorch._core.size import Size
+from mstorch._src.backend.errors import NoKernel, about, not_for
+from mstorch._src.core.naming import class_text
+from mstorch._src.core.raised import foreign, in_a_library
+from mstorch._src.core.size import Size
 
 
 def _caught(function: Callable[[], object]) -> Exception:

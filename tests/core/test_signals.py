@@ -12,9 +12,9 @@ import threading
 import pytest
 
 import mstorch as torch
-from mstorch._backend import onednn, table
-from mstorch._backend.onednn import signals as stacks
-from mstorch._backend.onednn.library import FOUND, FOUND_HALVES
+from mstorch._src.backend import onednn, table
+from mstorch._src.backend.onednn import signals as stacks
+from mstorch._src.backend.onednn.library import FOUND, FOUND_HALVES
 from tests import signals, warm
 
 pytestmark = [pytest.mark.slow, pytest.mark.core]
@@ -55,7 +55,7 @@ def test_the_kernels_that_are_disturbed_are_all() -> None:
     for op, row in table.ROWS.items():
         if op not in table.HOST and op not in _OF_DEVICES and "CPU" in row.functions:
             code = row.functions["CPU"].__code__
-            if f"{code.co_filename.rpartition('_backend/')[2]}:{code.co_name}" not in found:
+            if f"{code.co_filename.rpartition('backend/')[2]}:{code.co_name}" not in found:
                 missing.append(op)
     assert missing == []
 

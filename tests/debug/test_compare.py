@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLANTS = """
 import sys
 import mstorch as torch, mstorch.nn as nn, mstorch.nn.functional as F
-from mstorch._backend.table import kernel
-from mstorch._tape.apply import RULES
+from mstorch._src.backend.table import kernel
+from mstorch._src.tape.apply import RULES
 
 def plant_kernel(name, wrong):
     table = kernel(name).host
@@ -85,12 +85,12 @@ FAULTS = {
         ["the gradient of torch.mm differs", "gradient of tensor 0"],
     ),
     "an error": (
-        "from mstorch._debug import compare\ndef fails(*args):\n    raise ValueError('planted')\nkernel('exp').host['float32'] = fails",
+        "from mstorch._commands.debug import compare\ndef fails(*args):\n    raise ValueError('planted')\nkernel('exp').host['float32'] = fails",
         "torch.exp(torch.ones(2))  # here",
         ["mstorch raises ValueError: planted", "torch gives a result"],
     ),
     "an optimiser": (
-        "from mstorch._ops.layers.optim import Steps\ngood = Steps.plain\nSteps.plain = lambda *args: (good(*args), good(*args))[0]",
+        "from mstorch._src.ops.layers.optim import Steps\ngood = Steps.plain\nSteps.plain = lambda *args: (good(*args), good(*args))[0]",
         "p = nn.Parameter(torch.ones(3))\np.grad = torch.ones(3)\ntorch.optim.SGD([p], lr=0.1).step()  # here",
         ["torch.optim.SGD.step differs", "parameter 0"],
     ),
@@ -103,8 +103,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return the difference that each fault raises; one process plants, finds and removes all faults in turn."""
     program = f"""
 import json
-from mstorch._backend.table import _KERNELS
-from mstorch._ops.layers.optim import Steps
+from mstorch._src.backend.table import _KERNELS
+from mstorch._src.ops.layers.optim import Steps
 FAULTS = {[(name, plant, text) for name, (plant, text, _) in FAULTS.items()]!r}
 told = {{}}
 for name, plant, text in FAULTS:
@@ -280,10 +280,10 @@ y.detach().numpy()
 
 def test_nothing_is_added_where_the_variable_is_not_set() -> None:
     code = (
-        "import mstorch\nfrom mstorch._core import above, overriding\nfrom mstorch._backend import table\n"
+        "import mstorch\nfrom mstorch._src.core import above, overriding\nfrom mstorch._src.backend import table\n"
         "assert not (overriding.watchers or above.step_watchers or above.copy_watchers or table.tracers)\n"
         "cells = [cell.cell_contents for cell in mstorch.tanh.__self__.__closure__]\n"
-        "assert not any('_debug' in getattr(getattr(item, '__code__', None), 'co_filename', '') for item in cells)\n"
+        "assert not any('_commands/debug' in getattr(getattr(item, '__code__', None), 'co_filename', '') for item in cells)\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "MSTORCH_DEBUG"}
     warm.said("-c", code, environment={**environment, "PYTHONPATH": str(ROOT)}, library="mindspore", seconds=300)

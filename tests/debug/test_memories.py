@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mstorch._debug import memories
-from mstorch._debug.oracle import Unpickler
+from mstorch._commands.debug import memories
+from mstorch._commands.debug.oracle import Unpickler
 from tests.debug.test_compare import run
 
 _ROWS = bytes(range(256)) * 64

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import mstorch as torch
-from mstorch._backend import device_memory, table
-from mstorch._backend.raw import from_numpy
-from mstorch._devices import check
+from mstorch._src.backend import device_memory, table
+from mstorch._src.backend.raw import from_numpy
+from mstorch._src.devices import check
 
 PLANTED = "MSTORCH_TEST_PLANTED"
 

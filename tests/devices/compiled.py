@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import fake
-from mstorch._compile.compiled import Compiled
+from mstorch._src.backend import fake
+from mstorch._src.compile.compiled import Compiled
 from tests.devices.compiled_functions import BROKEN, FUNCTIONS, arguments
 
 MODELS = pathlib.Path(__file__).parents[2] / "examples/models"

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import mstorch as torch
-from mstorch import _torch_npu as torch_npu
+from mstorch._companions import torch_npu as torch_npu
 
 extra = torch_npu.contrib
 

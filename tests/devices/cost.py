@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost
+from mstorch._src.backend import cost
 
 F, nn = torch.nn.functional, torch.nn
 MODELS = pathlib.Path(__file__).parents[2] / "examples" / "models"

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import mstorch as torch
-from mstorch._backend import cost, fake, runtime, table
-from mstorch._core.storage import home
+from mstorch._src.backend import cost, fake, runtime, table
+from mstorch._src.core.storage import home
 from mstorch.nn._functional import fused_attention
 
 F = torch.nn.functional

@@ -12,8 +12,8 @@ from typing import Any
 import torch as oracle
 
 import mstorch as torch
-from mstorch import _torch_npu as torch_npu
-from mstorch._backend import fake
+from mstorch._companions import torch_npu as torch_npu
+from mstorch._src.backend import fake
 
 F = oracle.nn.functional
 Shapes = tuple[tuple[int, ...], ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import fake
+from mstorch._src.backend import fake
 
 F, nn = torch.nn.functional, torch.nn
 INF = float("inf")

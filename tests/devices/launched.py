@@ -200,7 +200,7 @@ def by_torch(name: str) -> Counter[str]:
 def by_mstorch(name: str) -> Any:
     """Return the cost of a step on the stand-in device."""
     torch = _torch()
-    from mstorch._backend import cost
+    from mstorch._src.backend import cost
 
     torch.manual_seed(0)
     model, optimizer, batch, loss = STEPS[name]("npu")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost, device_memory, fake
+from mstorch._src.backend import cost, device_memory, fake
 
 Counted = tuple[int, int]
 

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import streams
+from mstorch._src.backend import streams
 
 
 def _timed() -> list[str]:

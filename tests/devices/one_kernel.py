@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost, runtime
+from mstorch._src.backend import cost, runtime
 
 F = torch.nn.functional
 SINGLE = (torch.float32,)

@@ -164,7 +164,7 @@ def by_torch(name: str) -> Counter[str]:
 
 def by_mstorch(name: str) -> Any:
     """Return the cost on the stand-in device."""
-    from mstorch._backend import cost
+    from mstorch._src.backend import cost
 
     run = PROGRAMS[name]("npu")
     run()

@@ -1,6 +1,6 @@
 """Branches for a real device: ``MSTORCH_FAKE_DEVICE=rehearsal python -m tests.devices.rehearsed [lost]`` prints what is wrong in them.
 
-MindSpore itself then reports an Ascend device, one of eight (``mstorch/_backend/rehearsal.py``).
+MindSpore itself then reports an Ascend device, one of eight (``mstorch/_src/backend/rehearsal.py``).
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost, device_memory, fake, rehearsal, rehearsed, runtime
+from mstorch._src.backend import cost, device_memory, fake, rehearsal, rehearsed, runtime
 
 D = torch.distributions
 

@@ -5,8 +5,8 @@ import itertools
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost, fake
-from mstorch._backend.table import on_fallback
+from mstorch._src.backend import cost, fake
+from mstorch._src.backend.table import on_fallback
 
 NAN = float("nan")
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [

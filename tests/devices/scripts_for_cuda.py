@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import mstorch as torch
-from mstorch._core import cuda_names
+from mstorch._src.core import cuda_names
 
 
 def _before() -> list[str]:

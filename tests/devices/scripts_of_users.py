@@ -356,6 +356,6 @@ if __name__ == "__main__":
                 torch.set_default_device(None)
     else:
         exec(compile(SCRIPTS[sys.argv[1]], "<script>", "exec"), {"__name__": "__main__"})
-        from mstorch._backend import fake
+        from mstorch._src.backend import fake
 
         assert fake.computed.total() > 10, "nothing was computed on the device"

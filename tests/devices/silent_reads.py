@@ -16,8 +16,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import mstorch
-from mstorch._backend import fake
-from mstorch._backend.table import on_fallback
+from mstorch._src.backend import fake
+from mstorch._src.backend.table import on_fallback
 from tests import databases
 from tests.databases import _mapped
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import fake
+from mstorch._src.backend import fake
 
 F = torch.nn.functional
 MODELS = pathlib.Path(__file__).parents[2] / "examples" / "models"

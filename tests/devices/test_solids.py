@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mstorch._backend.ascend import gradients, pool
-from mstorch._backend.host.gradients import numpy_max_pool_grad
-from mstorch._backend.raw import Raw, from_numpy
-from mstorch._backend.table import HOST
+from mstorch._src.backend.ascend import gradients, pool
+from mstorch._src.backend.host.gradients import numpy_max_pool_grad
+from mstorch._src.backend.raw import Raw, from_numpy
+from mstorch._src.backend.table import HOST
 
 CASES = [
     ((2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), (5, 6, 7), (2, 3, 3)), ((3, 2, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1), (5, 6, 7), (5, 3, 4)),

@@ -58,7 +58,7 @@ else:
 assert "mindspore" not in sys.modules or EARLY
 import torch
 assert importlib.util.find_spec("torch_npu") is None and not hasattr(torch, "npu") and not torch.cuda.is_available()
-assert not [name for name in sys.modules if "_torch_npu" in name]
+assert not [name for name in sys.modules if "_companions.torch_npu" in name]
 try:
     import torch_npu
 except ModuleNotFoundError as error:
@@ -77,12 +77,12 @@ import torch_npu
 import torch
 import torch_npu.npu.amp
 assert torch_npu.npu is torch.npu and torch_npu.npu.amp is torch.npu.amp and torch_npu.__version__ == torch.__version__
-assert torch_npu.__spec__.name == "mstorch._torch_npu"
+assert torch_npu.__spec__.name == "mstorch._companions.torch_npu"
 print("there")
 """
 
 
-EARLY = "import sys; sys.path.insert(0, '.'); import runpy; hook = runpy.run_path('mstorch/_hook.py', run_name='mstorch._hook'); hook['install']()\n"
+EARLY = "import sys; sys.path.insert(0, '.'); import runpy; hook = runpy.run_path('mstorch/_src/hook.py', run_name='mstorch._src.hook'); hook['install']()\n"
 
 
 def test_absent_without_a_device() -> None:

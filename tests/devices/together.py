@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._backend import cost, table
+from mstorch._src.backend import cost, table
 
 nn, optim = torch.nn, torch.optim
 

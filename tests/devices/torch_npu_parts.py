@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import mstorch as torch
-from mstorch._serialization.rebuild import OF_NPU
+from mstorch._src.serialization.rebuild import OF_NPU
 
 # The names that torch_npu lists for torch_npu.npu.
 NAMES = (

@@ -10,8 +10,8 @@ import numpy as np
 from mindspore.communication import get_rank, init
 
 import mstorch  # noqa: F401 - before its parts
-from mstorch._backend import collectives
-from mstorch._backend.raw import from_numpy
+from mstorch._src.backend import collectives
+from mstorch._src.backend.raw import from_numpy
 
 init("mccl")
 rank, group = get_rank(), collectives.Communication()

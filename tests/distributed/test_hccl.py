@@ -13,7 +13,7 @@ import pytest
 from mindspore.mint import distributed as native
 
 import mstorch  # noqa: F401 - before its parts
-from mstorch._backend.raw import from_numpy
+from mstorch._src.backend.raw import from_numpy
 from mstorch.distributed import TCPStore
 from mstorch.distributed._played_hccl import PlayedHccl, _Members
 from tests import warm
@@ -60,7 +60,7 @@ import os, sys
 import torch, torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
-from mstorch._backend import fake
+from mstorch._src.backend import fake
 from mstorch.distributed import _device_backend
 rank = int(os.environ["RANK"])
 torch.npu.set_device(rank)
@@ -248,7 +248,7 @@ def test_groups_of_devices_come_late_and_again(tmp_path: pathlib.Path) -> None:
 
 def test_calls_fit_the_functions_of_mindspore() -> None:
     """Names and numbers of arguments are checked in the syntax tree of the one file that calls them."""
-    tree = ast.parse((ROOT / "mstorch/_backend/collectives.py").read_text())
+    tree = ast.parse((ROOT / "mstorch/_src/backend/collectives.py").read_text())
     seen = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self._native":

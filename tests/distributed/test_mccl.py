@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import mstorch  # noqa: F401 - before its parts
-from mstorch._backend import collectives
+from mstorch._src.backend import collectives
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mstorch  # noqa: F401 - before its parts
-from mstorch._backend import collectives
-from mstorch._backend.raw import from_numpy
+from mstorch._src.backend import collectives
+from mstorch._src.backend.raw import from_numpy
 from mstorch.distributed._device_carrier import Begun, Carrier, _Row
 from mstorch.distributed._types import ReduceOp
 

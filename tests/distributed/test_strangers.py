@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import mstorch
-from mstorch._core.shared import Block
+from mstorch._src.core.shared import Block
 from mstorch.distributed import _mesh
 from mstorch.distributed._table import MOST_BYTES, pack
 from mstorch.distributed.elastic.multiprocessing.errors import ProcessFailure

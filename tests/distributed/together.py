@@ -30,8 +30,8 @@ def wide(torch):
 
 def carry_by_the_host():
     """Let gloo's functions transfer the stand-in device's tensors, through the host, for results of the same kernels without HCCL."""
-    group, base = importlib.import_module("mstorch.distributed._group"), importlib.import_module("mstorch._core.tensor_base")
-    raws = importlib.import_module("mstorch._backend.raw")
+    group, base = importlib.import_module("mstorch.distributed._group"), importlib.import_module("mstorch._src.core.tensor_base")
+    raws = importlib.import_module("mstorch._src.backend.raw")
 
     class Flat:
         def __init__(self, tensor, kept):
@@ -64,7 +64,7 @@ def work(library, module, folder, place="cpu", chosen=""):
     warnings.simplefilter("ignore")
     torch = importlib.import_module(library)
     if library == "mstorch":
-        from mstorch import _hook
+        from mstorch._src import hook as _hook
 
         _hook.install()
         import torch
@@ -77,7 +77,7 @@ def work(library, module, folder, place="cpu", chosen=""):
         globals()["PLACE"] = place
         torch.npu.set_device(rank)
         torch.set_default_device(place)
-        generators = importlib.import_module("mstorch._core.generator")
+        generators = importlib.import_module("mstorch._src.core.generator")
         generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     if by_host:

@@ -23,8 +23,8 @@ def test_a_jacobian_by_rows(both, rows):
 
 NAMES = """
 import types, mstorch
-from mstorch import _hook
-from mstorch._core.overriding import spoken
+from mstorch._src import hook as _hook
+from mstorch._src.core.overriding import spoken
 from mstorch.func._batched import RULES
 
 found, seen = [], set()

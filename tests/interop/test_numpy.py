@@ -227,7 +227,7 @@ def test_dlpack_capsules() -> None:
 
 
 def test_dlpack_memory_is_given_back() -> None:
-    from mstorch._core.dlpack import _kept
+    from mstorch._src.core.dlpack import _kept
 
     before = len(_kept)
     for _ in range(3):

@@ -16,7 +16,7 @@ from mindspore import ops
 from mindspore.common.initializer import HeNormal, initializer
 
 import mstorch as torch
-from mstorch._backend.seeds import seed_is_new
+from mstorch._src.backend.seeds import seed_is_new
 from tests import warm
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._core import warned
+from mstorch._src.core import warned
 
 
 def _saved(t: Any) -> Any:

@@ -14,7 +14,7 @@ import threading
 import pytest
 
 import mstorch
-from mstorch._serialization import atomic
+from mstorch._src.serialization import atomic
 from mstorch.jit import _archive
 from tests.against_torch import both
 

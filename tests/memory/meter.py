@@ -15,8 +15,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from mstorch._backend import device_memory, fake, primitives, raw
-from mstorch._backend.raw import NAME_OF, NP_DTYPE, Raw
+from mstorch._src.backend import device_memory, fake, primitives, raw
+from mstorch._src.backend.raw import NAME_OF, NP_DTYPE, Raw
 
 ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
 

@@ -35,7 +35,7 @@ _KNOWN = {name for names in KNOWN.values() for name in names.split()}
 SCRIPT = """
 import importlib, inspect, json, pickle, sys, types, warnings
 warnings.simplefilter("ignore")
-import mstorch._hook as hook
+import mstorch._src.hook as hook
 hook.install()
 from tools import homes
 found = {}
@@ -139,7 +139,7 @@ def test_files_of_either_library_name_them(pairs, tmp_path):
     theirs = [getattr(sys.modules[place], name) for place, name in names]
     (tmp_path / "theirs").write_text(json.dumps([pickle.dumps(one).hex() for one in theirs]))
     script = (
-        "import mstorch._hook as hook; hook.install()\nimport importlib, json, pickle, sys, warnings\nwarnings.simplefilter('ignore')\n"
+        "import mstorch._src.hook as hook; hook.install()\nimport importlib, json, pickle, sys, warnings\nwarnings.simplefilter('ignore')\n"
         "from pathlib import Path\nfolder = Path(sys.argv[1])\n"
         "ours = [getattr(importlib.import_module(place), name) for place, name in json.loads((folder / 'names').read_text())]\n"
         "(folder / 'ours').write_bytes(pickle.dumps(ours))\n"
@@ -158,7 +158,7 @@ def test_files_of_either_library_name_them(pairs, tmp_path):
 
 def test_the_way_back():
     script = (
-        "import mstorch._hook as hook; hook.install(); import pickle, torch\nhook.uninstall(); import mstorch\n"
+        "import mstorch._src.hook as hook; hook.install(); import pickle, torch\nhook.uninstall(); import mstorch\n"
         "assert mstorch.save.__module__ == 'mstorch.serialization' and mstorch.nn.init.__name__ == 'mstorch.init', mstorch.save\n"
         "assert mstorch.nn.Linear.forward.__module__ == 'mstorch.nn.modules.linear' and mstorch.linalg.inv.__module__ == 'mstorch._C._linalg'\n"
         "for item in (mstorch.save, mstorch.linalg.inv, mstorch.nn.Linear, mstorch.nn.Linear.forward, mstorch.Tensor.add):\n"

@@ -6,7 +6,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._backend.onednn.library import FOUND
+from mstorch._src.backend.onednn.library import FOUND
 from tests.against_torch import both as run_both
 
 pytestmark = pytest.mark.filterwarnings("ignore:Default grid_sample", "ignore:Using a target size")

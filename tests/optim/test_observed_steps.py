@@ -175,7 +175,7 @@ def test_states_of_a_subclass(both):
 def test_plain_steps_are_fused():
     """Plain parameters take the fused way."""
     import mstorch
-    from mstorch._ops.layers import optim
+    from mstorch._src.ops.layers import optim
 
     with mstorch.no_grad():
         taken = optim.can_fuse([mstorch.nn.Parameter(mstorch.ones(3))], [mstorch.ones(3)], [mstorch.zeros(3)])

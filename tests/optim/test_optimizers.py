@@ -9,8 +9,8 @@ import pytest
 import torch as reference
 
 import mstorch
-from mstorch._backend.onednn import library
-from mstorch._ops.layers import optim as steps
+from mstorch._src.backend.onednn import library
+from mstorch._src.ops.layers import optim as steps
 
 LIBRARIES = (mstorch, reference)
 # Kernels may round the last bit differently; the order of operations is the same.

@@ -121,7 +121,7 @@ def main(place: str) -> None:
         if os.environ["RANK"] == "0":
             os.write(1, ("JOB " + json.dumps([job.__name__, found]) + "\n").encode())
     if place != "cpu":
-        from mstorch._backend import fake
+        from mstorch._src.backend import fake
 
         assert fake.computed.total() > 20, "nothing was computed on the device"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mstorch import __main__
-from mstorch._port.edits import edited
+from mstorch._commands.port.edits import edited
 from tests import warm
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mstorch import __main__, _profile
-from mstorch._profile.advice import reason
+from mstorch import __main__
+from mstorch._commands import profile as _profile
+from mstorch._commands.profile.advice import reason
 from tests import warm
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mstorch import __main__
-from mstorch._scan import findings
-from mstorch._scan.sources import Source, read
-from mstorch._scan.verdict import verdict_on
+from mstorch._commands.scan import findings
+from mstorch._commands.scan.sources import Source, read
+from mstorch._commands.scan.verdict import verdict_on
 
 ROOT = Path(__file__).parents[2]
 

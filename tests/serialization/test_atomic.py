@@ -13,7 +13,7 @@ import torch
 
 import mstorch as ms
 from mstorch import serialization
-from mstorch._serialization import atomic, zipfile_format
+from mstorch._src.serialization import atomic, zipfile_format
 from tests import warm
 from tests.serialization.serialization_files import values
 
@@ -93,7 +93,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, room, legacy):
     serialization.save(ones(3, 5.0), path)
     before = path.read_bytes()
     with monkeypatch.context() as patch:
-        from mstorch._serialization import legacy as legacy_format
+        from mstorch._src.serialization import legacy as legacy_format
 
         patch.setattr(zipfile_format, "write_all", FullDisk(room))
         patch.setattr(legacy_format, "write_all", FullDisk(room))

@@ -104,7 +104,7 @@ def record_of(data):
 
 
 def test_register_package():
-    from mstorch._serialization import locations
+    from mstorch._src.serialization import locations
     from tests.serialization.serialization_files import archive_with, tensor_pickle
 
     before = list(locations._registry)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import mstorch
-from mstorch._serialization.loaded import brief
+from mstorch._src.serialization.loaded import brief
 from mstorch.distributed import checkpoint
 
 

@@ -88,7 +88,7 @@ GLOBALS = [
     "torch.utils.cpp_extension\nload", "torch._utils\n_import_dotted_name", "torch._utils\n__builtins__",
     "torch._utils\n_rebuild_tensor_v2.__globals__", "torch\nos.system", "torch.nn.modules.linear\nLinear",
     "collections\nOrderedDict.__init__", "collections\ndefaultdict", "collections\nabc", "mstorch\nload",
-    "mstorch._serialization.rebuild\n_rebuild_tensor_v2", "mstorch.serialization\nos.system", "pickle\nloads",
+    "mstorch._src.serialization.rebuild\n_rebuild_tensor_v2", "mstorch.serialization\nos.system", "pickle\nloads",
     "_pickle\nloads", "numpy\nload", "numpy.core.multiarray\n_reconstruct", "torch\nFloatStorage.__init__",
     "torch\nWeirdStorage", "os.path\nos.system", "torch.cuda\nsystem", "torch\nfloat32.__class__", "torch\n", "\n",
     "collections.OrderedDict\n", "codecs\nencode", "codecs\ndecode", "_codecs\ndecode", "builtins\nmemoryview",

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import mstorch as ms
-from mstorch._serialization import names, rebuild
-from mstorch._serialization.file_storage import CLASS_OF_DTYPE, ITEMSIZE, STORAGE_CLASSES, UNTYPED_DTYPES
+from mstorch._src.serialization import names, rebuild
+from mstorch._src.serialization.file_storage import CLASS_OF_DTYPE, ITEMSIZE, STORAGE_CLASSES, UNTYPED_DTYPES
 from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 NN_CLASSES = {
@@ -35,7 +35,7 @@ def test_names_of_other_things():
     def function():
         """Stands for a public function that is defined in a private module."""
 
-    function.__module__, function.__qualname__ = "mstorch._ops.elementwise.elementwise", "relu"
+    function.__module__, function.__qualname__ = "mstorch._src.ops.elementwise.elementwise", "relu"
     assert names.torch_name(function) == ("torch", "relu")
     function.__module__ = "mstorch.nn.functional"
     assert names.torch_name(function) == ("torch.nn.functional", "relu")

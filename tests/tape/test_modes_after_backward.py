@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import mstorch
-from mstorch._core.modes import modes
-from mstorch._tape import engine
+from mstorch._src.core.modes import modes
+from mstorch._src.tape import engine
 from mstorch.autograd import grad_mode
 
 ENTERED = ("no_grad", "inference_mode", "saved_tensors_hooks")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mstorch
-from mstorch._core import storage
-from mstorch._core.storage import NativeBlock, home
-from mstorch._tape import operands
-from mstorch._tape.ways import ways
+from mstorch._src.core import storage
+from mstorch._src.core.storage import NativeBlock, home
+from mstorch._src.tape import operands
+from mstorch._src.tape.ways import ways
 
 pytestmark = pytest.mark.core
 

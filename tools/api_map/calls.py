@@ -32,7 +32,7 @@ def sweep(text: str, device: str, skip: int) -> Iterator[tuple[str, list[Any]]]:
     """Check each entry on a device after the first ``skip``; yield its name, its error text ("" if it agrees), the kernel rows that ran,
     and those that fell back to the CPU."""
     import mstorch  # late: with the device chosen
-    from mstorch._backend import table
+    from mstorch._src.backend import table
     from tests import databases
 
     if device != "cpu":

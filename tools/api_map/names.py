@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-STUBS = pathlib.Path(__file__).parents[2] / "mstorch" / "_stubs"
+STUBS = pathlib.Path(__file__).parents[2] / "mstorch" / "_src" / "stubs"
 PAGES = {
     "torch": ("torch",),
     "tensor": ("torch.Tensor",),
@@ -91,7 +91,7 @@ def _public(theirs: Any, space: str) -> Iterator[str]:
 
 
 def _state(ours: Any, name: str) -> str:
-    from mstorch._unbuilt import is_unbuilt  # late: mstorch is imported where it is first asked for
+    from mstorch._src.unbuilt import is_unbuilt  # late: mstorch is imported where it is first asked for
 
     if ours is None or not hasattr(ours, name):
         return "absent"

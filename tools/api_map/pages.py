@@ -85,8 +85,8 @@ def _ascend(entries: list[dict[str, Any]]) -> str:
 
 
 def _gpu(entries: list[dict[str, Any]]) -> str:
-    from mstorch._backend import gpu  # noqa: F401 - late: it fills the table
-    from mstorch._backend.table import ROWS
+    from mstorch._src.backend import gpu  # noqa: F401 - late: it fills the table
+    from mstorch._src.backend.table import ROWS
 
     rows = {row for entry in entries for row in (*entry["cpu"][1], *entry["cpu"][2])}
     lacking = sorted(row for row in rows if row in ROWS and "GPU" not in ROWS[row].functions)

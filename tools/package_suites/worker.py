@@ -142,7 +142,7 @@ class Recorder:
 def _give(library: str) -> None:
     """Make ``import torch`` import the given library, here and in processes that tests start."""
     if library == "mstorch":
-        from mstorch import _hook
+        from mstorch._src import hook as _hook
 
         _hook.install()
     import torch

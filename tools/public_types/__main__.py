@@ -1,4 +1,4 @@
-"""Write mstorch/_stubs, the stubs of the namespaces, and the list of torch's public names.
+"""Write mstorch/_src/stubs, the stubs of the namespaces, and the list of torch's public names.
 
     python -m tools.public_types            # needs real torch beside mstorch
     python -m tools.public_types --check    # say which are not current

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 import mstorch
-from mstorch._core.built_in import written
+from mstorch._src.core.built_in import written
 
 from .own import own_form, with_indices
 from .schemas import Form, Parameter, forms_of, merged, union
 
-STUBS = pathlib.Path(mstorch.__file__).parent / "_stubs"
+STUBS = pathlib.Path(mstorch.__file__).parent / "_src" / "stubs"
 # Prefix of the operators' names by namespace.
 PREFIXES = {"": "", "nn.functional": "", "linalg": "linalg_", "fft": "fft_", "special": "special_"}
 # Functions whose first operand may be a number.

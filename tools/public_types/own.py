@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mstorch._core.built_in import written
+from mstorch._src.core.built_in import written
 
 from .schemas import Form, Parameter, union
 

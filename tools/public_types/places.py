@@ -1,4 +1,4 @@
-"""The text of ``mstorch/_core/public_names.txt``: torch's public names, their namespaces, and which of them are written in Python."""
+"""The text of ``mstorch/_src/core/public_names.txt``: torch's public names, their namespaces, and which of them are written in Python."""
 from __future__ import annotations
 
 import inspect

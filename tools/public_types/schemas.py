@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-# Kinds of schema parameters → the name in mstorch/_stubs/names.pyi.
+# Kinds of schema parameters → the name in mstorch/_src/stubs/names.pyi.
 KINDS = {
     "Tensor": "Tensor", "int": "Int", "SymInt": "IntLike", "float": "Float", "bool": "Bool", "str": "Text", "Scalar": "Scalar",
     "ScalarType": "DType", "Layout": "Layout", "Device": "Place", "MemoryFormat": "MemoryFormat", "Generator": "Generator",

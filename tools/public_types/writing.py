@@ -9,14 +9,14 @@ import types
 from typing import Any
 
 import mstorch
-from mstorch._core.built_in import written
-from mstorch._core.overriding import is_entry
+from mstorch._src.core.built_in import written
+from mstorch._src.core.overriding import is_entry
 
 from . import places
 from .forms import PREFIXES, STUBS, by_hand, function_forms, method_forms, with_stars
 from .schemas import Form
 
-ROOT = STUBS.parent.parent
+ROOT = STUBS.parents[2]
 HEAD = "# Written by `python -m tools.public_types`: types for type checkers.\n# fmt: off\n"
 NAMES = frozenset(
     "Any Array Bool Callable Complex Device DType Float Generator Index Int IntLike Ints Iterable Iterator Layout "
@@ -29,8 +29,8 @@ PARTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Functions whose own annotations say it all.
 _TYPED_AT_HOME = (
-    "mstorch._namespace.symbolic", "mstorch.overrides", "mstorch._ops.linalg.removed", "mstorch.nn._functional.names",
-    "mstorch._namespace.checks",
+    "mstorch._src.namespace.symbolic", "mstorch.overrides", "mstorch._src.ops.linalg.removed", "mstorch.nn._functional.names",
+    "mstorch._src.namespace.checks",
 )  # fmt: skip
 METHOD_PARTS = ("_", "abc", "defghi", "jklm", "nopqr", "s", "tuvwxyz")
 
@@ -44,7 +44,7 @@ def files() -> dict[pathlib.Path, str]:
         found[path] = _face(face, path, home)
     _methods(found)
     found[ROOT / "mstorch" / "return_types.pyi"] = _return_types()
-    found[ROOT / "mstorch" / "_core" / "public_names.txt"] = places.text()
+    found[ROOT / "mstorch" / "_src" / "core" / "public_names.txt"] = places.text()
     return found
 
 
@@ -75,7 +75,7 @@ def _is_typed_here(name: str, value: Any) -> bool:
     home = inspect.unwrap(written(value)).__module__
     if home.startswith(_TYPED_AT_HOME):
         return False
-    return is_entry(value) or home.startswith(("mstorch._ops", "mstorch._namespace.foreach"))
+    return is_entry(value) or home.startswith(("mstorch._src.ops", "mstorch._src.namespace.foreach"))
 
 
 def hand_file(face: str) -> str:
@@ -123,7 +123,7 @@ def _face(face: str, path: pathlib.Path, home: dict[str, str]) -> str:
             renamed += [f"{shown} = _{shown}_" for name, shown in names if name != shown]
     for stem in sorted(set(home.values())):
         names_of = ", ".join(f"{name} as {name}" for name in sorted(home) if home[name] == stem)
-        lines.append(f"from {up}_stubs.{stem} import {names_of}")
+        lines.append(f"from {up}_src.stubs.{stem} import {names_of}")
     if not face:
         lines += [_rest(seen), "", "newaxis: None"]
     return "\n".join(lines + renamed) + "\n"

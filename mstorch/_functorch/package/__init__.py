@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._hook import not_yet, versions
+from ..._src.hook import not_yet, versions
 from ...fx.experimental.proxy_tensor import make_fx
 from ..deprecated import (
     combine_state_for_ensemble,

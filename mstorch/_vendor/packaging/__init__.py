@@ -1,5 +1,5 @@
 """torch._vendor.packaging: the installed `packaging`."""
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 
 __getattr__ = _missing(__name__, ("version",))  # torch's import binds these, too

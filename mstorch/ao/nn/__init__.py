@@ -1,5 +1,5 @@
 """torch.ao.nn: fused, fake-quantized and quantized layers."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 
 __all__ = ["intrinsic", "qat", "quantizable", "quantized"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from .fake_quantize import (
     FakeQuantize,
     FakeQuantizeBase,

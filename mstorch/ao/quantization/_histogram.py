@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import mstorch as torch
-from mstorch._core.warned import warn
+from mstorch._src.core.warned import warn
 
 from ..._tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from .observer import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import nn
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ...nn.modules.module import Module
 from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from ..nn import intrinsic as nni

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import mstorch as torch
-from mstorch._core.warned import warn
+from mstorch._src.core.warned import warn
 
-from ..._hook import missing as _missing
-from ..._namespace.process import qscheme
+from ..._src.hook import missing as _missing
+from ..._src.namespace.process import qscheme
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ._histogram import Histograms

@@ -6,9 +6,9 @@ from collections import namedtuple
 from typing import Any
 
 import mstorch as torch
-from mstorch._core.warned import warn
+from mstorch._src.core.warned import warn
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ...nn.modules.module import Module
 from .fake_quantize import (
     FakeQuantize,

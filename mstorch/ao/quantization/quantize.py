@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import mstorch as torch
-from mstorch._core.warned import warn
+from mstorch._src.core.warned import warn
 
 from ... import nn
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
+from ..._src.unbuilt import UnbuiltClass
 from ..._tensor import Tensor
-from ..._unbuilt import UnbuiltClass
 from ...nn.modules.module import Module
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..nn import quantizable as nnqb

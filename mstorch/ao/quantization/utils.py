@@ -5,10 +5,10 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
-from mstorch._core.warned import warn
+from mstorch._src.core.warned import warn
 
-from ..._hook import missing as _missing
-from ..._namespace.process import qscheme
+from ..._src.hook import missing as _missing
+from ..._src.namespace.process import qscheme
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ...nn.utils.parametrize import is_parametrized

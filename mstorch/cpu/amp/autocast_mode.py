@@ -1,8 +1,8 @@
 """Deprecated names of torch.amp."""
 from __future__ import annotations
 
-from ..._core.dtype import bfloat16, dtype
-from ..._core.warned import warn
+from ..._src.core.dtype import bfloat16, dtype
+from ..._src.core.warned import warn
 from ...amp import autocast_mode
 
 

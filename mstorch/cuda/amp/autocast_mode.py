@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.dtype import dtype, float16
-from ..._core.warned import warn
+from ..._src.core.dtype import dtype, float16
+from ..._src.core.warned import warn
 from ...amp import autocast_mode
 
 

@@ -1,7 +1,7 @@
 """Query for the availability of mixed precision."""
 from __future__ import annotations
 
-from ..._core import cuda_names
+from ..._src.core import cuda_names
 
 
 def amp_definitely_not_available() -> bool:

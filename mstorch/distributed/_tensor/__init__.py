@@ -1,5 +1,5 @@
 """torch.distributed._tensor: the deprecated name of torch.distributed.tensor."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ..tensor import (
     DeviceMesh,
     DTensor,

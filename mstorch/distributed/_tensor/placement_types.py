@@ -1,5 +1,5 @@
 """torch.distributed._tensor.placement_types: the deprecated name of torch.distributed.tensor.placement_types."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ..tensor.placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]

@@ -1,5 +1,5 @@
 """torch.distributed.algorithms: uneven inputs (Join), communication hooks, model averaging."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from . import ddp_comm_hooks, join
 from .join import Join, Joinable, JoinHook
 

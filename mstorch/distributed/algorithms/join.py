@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from mstorch import full
 
-from ..._core.device import device
-from ..._core.warned import warn
+from ..._src.core.device import device
+from ..._src.core.warned import warn
 from .._collectives import all_reduce
 from .._group import ProcessGroup, by_the_host
 from .._work import Work

@@ -15,8 +15,8 @@ from typing_extensions import deprecated
 
 import mstorch as torch
 
-from ..._hook import missing as _missing
-from ..._serialization.unpickler import Unpickler
+from ..._src.hook import missing as _missing
+from ..._src.serialization.unpickler import Unpickler
 from ..._tensor import Tensor
 from .. import _collectives, _objects
 from .._group import ProcessGroup

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..._hook import not_yet
+from ..._src.hook import not_yet
 
 
 class HuggingFaceStorageReader:

@@ -1,5 +1,5 @@
 """torch.distributed.fsdp: sharded modules: ``fully_shard``, and the older FullyShardedDataParallel."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from . import api, fully_sharded_data_parallel
 from ._fully_shard import (
     CPUOffloadPolicy,

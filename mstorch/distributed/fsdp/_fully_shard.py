@@ -7,8 +7,8 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._hook import not_yet
-from ..._leaving import END
+from ..._src.hook import not_yet
+from ..._src.leaving import END
 from ...nn.modules.module import Module
 from ...utils._pytree import tree_map_only
 from .._world import get_world_size

@@ -6,7 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._core.warned import warn
+from ..._src.core.warned import warn
 from ...utils._pytree import tree_map_only
 from .._group import ProcessGroup
 

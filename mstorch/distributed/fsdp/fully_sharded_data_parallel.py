@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import mstorch as torch
 
-from ..._hook import not_yet
-from ..._leaving import END, Undo, undoing, values_again
+from ..._src.hook import not_yet
+from ..._src.leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
 from ...nn.modules._state import _IncompatibleKeys
 from ...nn.modules.module import Module

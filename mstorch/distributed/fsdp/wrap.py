@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ... import nn
-from ..._leaving import END, Undo, undoing
+from ..._src.leaving import END, Undo, undoing
 from ...nn.modules.module import Module
 
 

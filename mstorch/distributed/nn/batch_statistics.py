@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from ..._core.above import above
+from ..._src.core.above import above
 from .._group import ProcessGroup
 from .._world import chosen
 from . import functional

@@ -1,5 +1,5 @@
 """torch.distributed.optim: optimizers with sharded state, or with periodic model averaging."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.warned import warn
+from ..._src.core.warned import warn
 from ...optim import Optimizer
 from ..algorithms.model_averaging.averagers import ModelAverager
 

@@ -8,7 +8,7 @@ from typing import Any
 import mstorch as torch
 from mstorch.optim import Optimizer
 
-from ..._hook import not_yet
+from ..._src.hook import not_yet
 from .._objects import gather_object
 from .._world import default_group, get_global_rank
 from ..algorithms.join import Join, Joinable, JoinHook

@@ -1,5 +1,5 @@
 """torch.distributed.pipelining: pipeline parallelism: a model in stages, one or more per rank, fed with microbatches."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from .schedules import Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleLoopedBFS, _ScheduleForwardOnly
 from .stage import PipelineStage
 

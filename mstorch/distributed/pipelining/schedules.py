@@ -8,8 +8,8 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._hook import missing as _missing
-from ..._unbuilt import UnbuiltClass
+from ..._src.hook import missing as _missing
+from ..._src.unbuilt import UnbuiltClass
 from ...nn.modules.loss import _Loss
 from . import _actions
 from ._actions import FORWARD, FULL_BACKWARD, REDUCE_GRAD, _Action, _ComputationType

@@ -6,7 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ...nn.modules.module import Module
 from ...nn.parallel import DistributedDataParallel
 from ...utils._pytree import tree_map

@@ -6,9 +6,9 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._backend.arrays import Number
-from ..._hook import missing as _missing
-from ..._serialization.safe_globals import add_safe_globals
+from ..._src.backend.arrays import Number
+from ..._src.hook import missing as _missing
+from ..._src.serialization.safe_globals import add_safe_globals
 from ...nn.modules.module import Module
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..device_mesh import _again as _mesh_again

@@ -12,13 +12,13 @@ from typing import Any
 import mstorch as torch
 from mstorch import Tensor
 
-from ..._aten.kinds import CONVERSIONS, is_elementwise
-from ..._backend.geometry import contiguous_strides
-from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
-from ..._core.second_names import operation_of
-from ..._core.size import Size
-from ..._core.tensor_base import in_class, is_tracked, require_grad
-from ..._ops.shape import views
+from ..._src.aten.kinds import CONVERSIONS, is_elementwise
+from ..._src.backend.geometry import contiguous_strides
+from ..._src.core.overriding import WITHOUT_SUBCLASSES, level_set_to
+from ..._src.core.second_names import operation_of
+from ..._src.core.size import Size
+from ..._src.core.tensor_base import in_class, is_tracked, require_grad
+from ..._src.ops.shape import views
 from ...utils._pytree import tree_flatten, tree_unflatten
 from .._types import ReduceOp
 from ..device_mesh import DeviceMesh

@@ -1,7 +1,7 @@
 """torch.fx.experimental._config: options of torch's tracing with dynamic sizes, stored without effect."""
 from __future__ import annotations
 
-from ..._patched_settings import Patch
+from ..._src.patched_settings import Patch
 
 backed_size_oblivious = False
 meta_nonzero_assume_all_nonzero = False

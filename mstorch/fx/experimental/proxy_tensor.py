@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import ops
-from ..._core import tangents
-from ..._core.overriding import state
-from ..._core.tensor_base import to_meta
-from ..._hook import missing as _missing
-from ..._hook import not_yet
-from ..._leaving import END, Undo, undoing, values_again
+from ..._src.core import tangents
+from ..._src.core.overriding import state
+from ..._src.core.tensor_base import to_meta
+from ..._src.hook import missing as _missing
+from ..._src.hook import not_yet
+from ..._src.leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter

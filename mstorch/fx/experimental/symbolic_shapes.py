@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 
 
 class GuardOnDataDependentSymNode(RuntimeError):

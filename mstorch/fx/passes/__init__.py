@@ -1,5 +1,5 @@
 """torch.fx.passes: transformations of graphs."""
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from . import shape_prop
 
 __all__ = ["shape_prop"]

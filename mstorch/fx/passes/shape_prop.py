@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._core.formats import channels_last, channels_last_3d, contiguous_format
+from ..._src.core.formats import channels_last, channels_last_3d, contiguous_format
 from ..._tensor import Tensor
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate

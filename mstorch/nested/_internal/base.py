@@ -9,12 +9,12 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from ..._core.above import above
-from ..._core.device import device
-from ..._core.naming import is_torch
-from ..._core.nested_parts import is_nested, kept, like_nested
-from ..._core.overriding import disabled
-from ..._core.size import Size
+from ..._src.core.above import above
+from ..._src.core.device import device
+from ..._src.core.naming import is_torch
+from ..._src.core.nested_parts import is_nested, kept, like_nested
+from ..._src.core.overriding import disabled
+from ..._src.core.size import Size
 from ..._tensor import Tensor
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._core.device import device
-from ..._core.dtype import dtype
-from ..._core.formats import layout
-from ..._core.nested_parts import is_nested
-from ..._core.strides import dense_order
-from ..._core.tensor_base import array_of
-from ..._ops.memory.from_data import made
+from ..._src.backend.arrays import Array
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
+from ..._src.core.formats import layout
+from ..._src.core.nested_parts import is_nested
+from ..._src.core.strides import dense_order
+from ..._src.core.tensor_base import array_of
+from ..._src.ops.memory.from_data import made
 from ..._tensor import Tensor
 from . import ops
 from .nested_tensor import NestedTensor, _nt_view_dummy, of_values

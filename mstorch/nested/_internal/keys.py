@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._core.nested_parts import is_nested
+from ..._src.core.nested_parts import is_nested
 from ..._tensor import Tensor
 
 _WHOLE = object()  # a dimension that the Ellipsis covers

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._core.above import above
-from ..._core.device import device
-from ..._core.dtype import dtype
-from ..._core.formats import contiguous_format, jagged, layout, memory_format
-from ..._core.size import Size
-from ..._namespace.symbolic import SymInt
-from ..._ops._dispatch import wrap_dim
-from ..._ops.memory import creation
-from ..._ops.shape import join
+from ..._src.backend.arrays import Array
+from ..._src.core.above import above
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
+from ..._src.core.formats import contiguous_format, jagged, layout, memory_format
+from ..._src.core.size import Size
+from ..._src.namespace.symbolic import SymInt
+from ..._src.ops._dispatch import wrap_dim
+from ..._src.ops.memory import creation
+from ..._src.ops.shape import join
 from ..._tensor import Tensor
 from ...autograd import Function
 from ...autograd.function import FunctionCtx

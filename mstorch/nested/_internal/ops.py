@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import finfo, iinfo
-from ..._core.formats import layout
-from ..._core.nested_parts import is_nested
-from ..._core.overriding import public_name
-from ..._core.tensor_base import TensorBase
-from ..._ops._dispatch import wrap_dim
-from ..._ops.layers.native import native_dropout
-from ..._ops.memory import creation
+from ..._src.core.dtype import finfo, iinfo
+from ..._src.core.formats import layout
+from ..._src.core.nested_parts import is_nested
+from ..._src.core.overriding import public_name
+from ..._src.core.tensor_base import TensorBase
+from ..._src.ops._dispatch import wrap_dim
+from ..._src.ops.layers.native import native_dropout
+from ..._src.ops.memory import creation
 from ..._tensor import Tensor
 from ...nn import functional as F
 from .nested_tensor import NestedTensor, of_values

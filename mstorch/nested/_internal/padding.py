@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._core.device import device
-from ..._core.modes import modes
-from ..._core.tensor_base import array_of
-from ..._ops.memory import creation
-from ..._ops.memory.from_data import made
+from ..._src.backend.arrays import Array
+from ..._src.core.device import device
+from ..._src.core.modes import modes
+from ..._src.core.tensor_base import array_of
+from ..._src.ops.memory import creation
+from ..._src.ops.memory.from_data import made
 from ..._tensor import Tensor
 from ...utils.weak import WeakTensorKeyDictionary
 

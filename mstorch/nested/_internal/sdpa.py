@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._ops.memory.from_data import made
+from ..._src.backend.arrays import Array
+from ..._src.ops.memory.from_data import made
 from ..._tensor import Tensor
 from ...nn import functional as F
 from .padding import padded, unpadded

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.nested_parts import is_nested
-from ..._core.overriding import public_name
-from ..._core.tensor_base import TensorBase
-from ..._namespace.symbolic import SymInt
-from ..._ops._dispatch import wrap_dim
-from ..._ops.shape import join
+from ..._src.core.nested_parts import is_nested
+from ..._src.core.overriding import public_name
+from ..._src.core.tensor_base import TensorBase
+from ..._src.namespace.symbolic import SymInt
+from ..._src.ops._dispatch import wrap_dim
+from ..._src.ops.shape import join
 from ..._tensor import Tensor
 from .keys import read
 from .nested_tensor import NestedTensor, of_values

@@ -6,17 +6,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._backend.geometry import contiguous_strides
-from ..._core.device import device
-from ..._core.dtype import dtype
-from ..._core.formats import memory_format
-from ..._core.tensor_base import array_of
-from ..._core.warned import warn_once
-from ..._ops._dispatch import wrap_dim
-from ..._ops.memory import creation
-from ..._ops.memory.from_data import made, tensor
-from ..._ops.shape import join
+from ..._src.backend.arrays import Array
+from ..._src.backend.geometry import contiguous_strides
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
+from ..._src.core.formats import memory_format
+from ..._src.core.tensor_base import array_of
+from ..._src.core.warned import warn_once
+from ..._src.ops._dispatch import wrap_dim
+from ..._src.ops.memory import creation
+from ..._src.ops.memory.from_data import made, tensor
+from ..._src.ops.shape import join
 from ..._tensor import Tensor
 from .base import Nested, new
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import dtype
-from ..._core.formats import contiguous_format, layout, memory_format, preserve_format
-from ..._core.nested_parts import is_nested
-from ..._core.overriding import public_name
-from ..._core.tensor_base import TensorBase
-from ..._ops._dispatch import wrap_dim
-from ..._ops.shape import join
+from ..._src.core.dtype import dtype
+from ..._src.core.formats import contiguous_format, layout, memory_format, preserve_format
+from ..._src.core.nested_parts import is_nested
+from ..._src.core.overriding import public_name
+from ..._src.core.tensor_base import TensorBase
+from ..._src.ops._dispatch import wrap_dim
+from ..._src.ops.shape import join
 from ..._tensor import Tensor
 from ...nn import functional as F
 from .padding import padded

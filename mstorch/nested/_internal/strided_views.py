@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._core.nested_parts import is_nested
-from ..._core.overriding import public_name
-from ..._ops._dispatch import wrap_dim
-from ..._ops.shape import join
+from ..._src.backend.arrays import Array
+from ..._src.core.nested_parts import is_nested
+from ..._src.core.overriding import public_name
+from ..._src.ops._dispatch import wrap_dim
+from ..._src.ops.shape import join
 from ..._tensor import Tensor
 from .keys import read
 from .strided import by_part, in_buffer, last_length, length_of, of_parts, parts, viewed

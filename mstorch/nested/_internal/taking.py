@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..._aten.kinds import CONVERSIONS, is_elementwise
-from ..._aten.parts import NotInParts, in_parts
-from ..._core.nested_parts import is_nested
-from ..._core.overriding import MAPPERS, Property, public_name, spoken
-from ..._core.second_names import operation_of
+from ..._src.aten.kinds import CONVERSIONS, is_elementwise
+from ..._src.aten.parts import NotInParts, in_parts
+from ..._src.core.nested_parts import is_nested
+from ..._src.core.overriding import MAPPERS, Property, public_name, spoken
+from ..._src.core.second_names import operation_of
 from ..._tensor import Tensor
 from .base import Nested, Unanswered
 

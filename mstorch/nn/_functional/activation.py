@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.cast import numpy_cast
-from ..._backend.raw import from_numpy
-from ..._core.dtype import dtype
-from ..._core.formats import contiguous_format
-from ..._core.generator import Generator, engine_of
-from ..._core.tensor_base import TensorBase, array_of, is_meta, tensor_of, value_of, wrap
-from ..._core.warned import warn
-from ..._ops._in_place import in_place, in_place_form
-from ..._ops._memory_order import row_major
-from ..._ops._named import name_written, node_called
-from ..._ops._operation import BY_TENSOR, operation
-from ..._ops.elementwise import activation as acts
-from ..._ops.elementwise import math as maths
-from ..._ops.elementwise.compare import where
-from ..._ops.elementwise.elementwise import div, mul, neg
-from ..._ops.memory.creation import empty_like, zeros_like
-from ..._ops.random.random import draw, exponential_
-from ..._ops.reduce import softmax as soft
-from ..._tape.moving import beside
-from ..._tape.ways import ways
+from ..._src.backend.cast import numpy_cast
+from ..._src.backend.raw import from_numpy
+from ..._src.core.dtype import dtype
+from ..._src.core.formats import contiguous_format
+from ..._src.core.generator import Generator, engine_of
+from ..._src.core.tensor_base import TensorBase, array_of, is_meta, tensor_of, value_of, wrap
+from ..._src.core.warned import warn
+from ..._src.ops._in_place import in_place, in_place_form
+from ..._src.ops._memory_order import row_major
+from ..._src.ops._named import name_written, node_called
+from ..._src.ops._operation import BY_TENSOR, operation
+from ..._src.ops.elementwise import activation as acts
+from ..._src.ops.elementwise import math as maths
+from ..._src.ops.elementwise.compare import where
+from ..._src.ops.elementwise.elementwise import div, mul, neg
+from ..._src.ops.memory.creation import empty_like, zeros_like
+from ..._src.ops.random.random import draw, exponential_
+from ..._src.ops.reduce import softmax as soft
+from ..._src.tape.moving import beside
+from ..._src.tape.ways import ways
 from ..._tensor import Tensor
 
 

@@ -6,32 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.above import above
-from ..._core.dtype import bfloat16, bool_, dtype, float16, float32
-from ..._core.overriding import is_taken
-from ..._core.storage import DeviceMemory
-from ..._core.tensor_base import array_of, is_meta, value_of
-from ..._core.warned import warn_shown_once
-from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
-from ..._ops._autocast import LOWER
-from ..._ops._dispatch import cast_tensor, cpp_word
-from ..._ops._numbers import refuse_tracked
-from ..._ops._operation import operation
-from ..._ops.elementwise.compare import isnan, logical_and, logical_or, ne, where
-from ..._ops.elementwise.elementwise import add, mul
-from ..._ops.layers.dropout import dropout
-from ..._ops.layers.padding import constant_pad_nd
-from ..._ops.linalg.matmul import linear, matmul
-from ..._ops.memory._kept import kept
-from ..._ops.memory.copying import contiguous
-from ..._ops.memory.creation import zeros
-from ..._ops.memory.from_data import made
-from ..._ops.reduce.reduce import amax, mean
-from ..._ops.reduce.softmax import softmax
-from ..._ops.shape import views
-from ..._ops.shape.join import cat, repeat, repeat_interleave
-from ..._tape.moving import beside
-from ..._tape.ways import in_arrays, is_known
+from ..._src.core.above import above
+from ..._src.core.dtype import bfloat16, bool_, dtype, float16, float32
+from ..._src.core.overriding import is_taken
+from ..._src.core.storage import DeviceMemory
+from ..._src.core.tensor_base import array_of, is_meta, value_of
+from ..._src.core.warned import warn_shown_once
+from ..._src.namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
+from ..._src.ops._autocast import LOWER
+from ..._src.ops._dispatch import cast_tensor, cpp_word
+from ..._src.ops._numbers import refuse_tracked
+from ..._src.ops._operation import operation
+from ..._src.ops.elementwise.compare import isnan, logical_and, logical_or, ne, where
+from ..._src.ops.elementwise.elementwise import add, mul
+from ..._src.ops.layers.dropout import dropout
+from ..._src.ops.layers.padding import constant_pad_nd
+from ..._src.ops.linalg.matmul import linear, matmul
+from ..._src.ops.memory._kept import kept
+from ..._src.ops.memory.copying import contiguous
+from ..._src.ops.memory.creation import zeros
+from ..._src.ops.memory.from_data import made
+from ..._src.ops.reduce.reduce import amax, mean
+from ..._src.ops.reduce.softmax import softmax
+from ..._src.ops.shape import views
+from ..._src.ops.shape.join import cat, repeat, repeat_interleave
+from ..._src.tape.moving import beside
+from ..._src.tape.ways import in_arrays, is_known
 from ..._tensor import Tensor
 from . import host_attention
 from .fused_attention import are_beside, attention, filled_rows, fits, without_empty_rows

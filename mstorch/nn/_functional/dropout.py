@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.warned import warn
-from ..._ops._in_place import in_place
-from ..._ops._operation import BY_TENSOR, operation
-from ..._ops.layers import dropout as drops
-from ..._ops.shape import views
+from ..._src.core.warned import warn
+from ..._src.ops._in_place import in_place
+from ..._src.ops._operation import BY_TENSOR, operation
+from ..._src.ops.layers import dropout as drops
+from ..._src.ops.shape import views
 from ..._tensor import Tensor
 
 

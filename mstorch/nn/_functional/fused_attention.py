@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.table import kernel
-from ..._core.dtype import bool_
-from ..._core.tensor_base import array_of, recording, strides_of
-from ..._ops.elementwise.compare import logical_and, logical_not, logical_or, ne, where
-from ..._ops.elementwise.elementwise import mul
-from ..._ops.layers.dropout import dropout_bits
-from ..._ops.layers.padding import constant_pad_nd
-from ..._ops.memory.copying import contiguous
-from ..._ops.memory.from_data import made
-from ..._ops.reduce.reduce import amax
-from ..._ops.reduce.reduce import any as any_of
-from ..._ops.shape import views
-from ..._tape.apply import apply
-from ..._tape.derived import derived_from
-from ..._tape.moving import beside
-from ..._tape.ways import fused, is_known
-from ..._tape.whole import has_kernel
+from ..._src.backend.table import kernel
+from ..._src.core.dtype import bool_
+from ..._src.core.tensor_base import array_of, recording, strides_of
+from ..._src.ops.elementwise.compare import logical_and, logical_not, logical_or, ne, where
+from ..._src.ops.elementwise.elementwise import mul
+from ..._src.ops.layers.dropout import dropout_bits
+from ..._src.ops.layers.padding import constant_pad_nd
+from ..._src.ops.memory.copying import contiguous
+from ..._src.ops.memory.from_data import made
+from ..._src.ops.reduce.reduce import amax
+from ..._src.ops.reduce.reduce import any as any_of
+from ..._src.ops.shape import views
+from ..._src.tape.apply import apply
+from ..._src.tape.derived import derived_from
+from ..._src.tape.moving import beside
+from ..._src.tape.ways import fused, is_known
+from ..._src.tape.whole import has_kernel
 from ..._tensor import Tensor
 
 _attention = kernel("attention")

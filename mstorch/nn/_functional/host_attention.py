@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._backend.halves import narrowed, widened
-from ..._backend.host.attention import attention as in_groups
-from ..._backend.host.attention import attention_slope, triangle
-from ..._core.dtype import bool_
-from ..._core.strides import preserved_strides
-from ..._core.tensor_base import array_of, laid_out, strides_of
-from ..._namespace.attention_choice import goes_in_one_piece
-from ..._tape.whole import followed, in_one_piece, record
+from ..._src.backend.arrays import Array
+from ..._src.backend.halves import narrowed, widened
+from ..._src.backend.host.attention import attention as in_groups
+from ..._src.backend.host.attention import attention_slope, triangle
+from ..._src.core.dtype import bool_
+from ..._src.core.strides import preserved_strides
+from ..._src.core.tensor_base import array_of, laid_out, strides_of
+from ..._src.namespace.attention_choice import goes_in_one_piece
+from ..._src.tape.whole import followed, in_one_piece, record
 from ..._tensor import Tensor
 from .fused_attention import broadcasts
 

@@ -5,12 +5,12 @@ import dataclasses
 import math
 from typing import Any
 
-from ..._core.dtype import bfloat16, by_name, dtype, float16, float32, float64, int64
-from ..._core.warned import warn
-from ..._ops.linalg.matmul import linear
-from ..._ops.losses.loss_class import cross_entropy
-from ..._ops.memory.creation import zeros, zeros_like
-from ..._ops.shape.join import cat
+from ..._src.core.dtype import bfloat16, by_name, dtype, float16, float32, float64, int64
+from ..._src.core.warned import warn
+from ..._src.ops.linalg.matmul import linear
+from ..._src.ops.losses.loss_class import cross_entropy
+from ..._src.ops.memory.creation import zeros, zeros_like
+from ..._src.ops.shape.join import cat
 from ..._tensor import Tensor
 from ...autograd import Function, enable_grad, grad, is_grad_enabled
 from ...autograd.function import FunctionCtx

@@ -5,15 +5,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.tensor_base import TensorBase
-from ..._ops._dispatch import refuse_dtype
-from ..._ops.elementwise.elementwise import add, div, mul, square
-from ..._ops.elementwise.elementwise import pow as power
-from ..._ops.layers import norm as norms
-from ..._ops.layers.norm import rms_norm as _rms_norm
-from ..._ops.layers.padding import constant_pad_nd
-from ..._ops.layers.pool import avg_pool2d
-from ..._ops.shape import views
+from ..._src.core.tensor_base import TensorBase
+from ..._src.ops._dispatch import refuse_dtype
+from ..._src.ops.elementwise.elementwise import add, div, mul, square
+from ..._src.ops.elementwise.elementwise import pow as power
+from ..._src.ops.layers import norm as norms
+from ..._src.ops.layers.norm import rms_norm as _rms_norm
+from ..._src.ops.layers.padding import constant_pad_nd
+from ..._src.ops.layers.pool import avg_pool2d
+from ..._src.ops.shape import views
 from ..._tensor import Tensor
 
 

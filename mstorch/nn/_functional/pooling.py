@@ -5,16 +5,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._core.one_device import OneDevice
-from ..._ops._autocast import FLOAT32_ON_CPU, Casts
-from ..._ops._operation import operation
-from ..._ops.elementwise.activation import relu
-from ..._ops.elementwise.elementwise import abs as abs_of
-from ..._ops.elementwise.elementwise import mul, sign
-from ..._ops.elementwise.elementwise import pow as power
-from ..._ops.layers import pool as pools
-from ..._ops.layers.fractional_pool import fractional_max_pool
-from ..._ops.layers.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
+from ..._src.core.one_device import OneDevice
+from ..._src.ops._autocast import FLOAT32_ON_CPU, Casts
+from ..._src.ops._operation import operation
+from ..._src.ops.elementwise.activation import relu
+from ..._src.ops.elementwise.elementwise import abs as abs_of
+from ..._src.ops.elementwise.elementwise import mul, sign
+from ..._src.ops.elementwise.elementwise import pow as power
+from ..._src.ops.layers import pool as pools
+from ..._src.ops.layers.fractional_pool import fractional_max_pool
+from ..._src.ops.layers.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
 from ..._tensor import Tensor
 
 

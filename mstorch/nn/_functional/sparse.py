@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import int64
-from ..._core.one_device import OneDevice, table_elsewhere
-from ..._core.tensor_base import TensorBase, array_of, value_of
-from ..._core.warned import warn
-from ..._ops._named import node_called
-from ..._ops._operation import operation
-from ..._ops.layers import embedding as emb
-from ..._ops.shape import views
+from ..._src.core.dtype import int64
+from ..._src.core.one_device import OneDevice, table_elsewhere
+from ..._src.core.tensor_base import TensorBase, array_of, value_of
+from ..._src.core.warned import warn
+from ..._src.ops._named import node_called
+from ..._src.ops._operation import operation
+from ..._src.ops.layers import embedding as emb
+from ..._src.ops.shape import views
 from ..._tensor import Tensor
 
 

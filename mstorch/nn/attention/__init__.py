@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any
 
-from ..._hook import missing as _missing
-from ..._leaving import END, Undo, undoing, values_again
-from ..._namespace.attention_choice import ALLOWED
+from ..._src.hook import missing as _missing
+from ..._src.leaving import END, Undo, undoing, values_again
+from ..._src.namespace.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,
     current_flash_attention_impl,

@@ -6,8 +6,8 @@ from typing import Any
 
 import mstorch as torch
 
-from ..._core.device import device
-from ..._core.warned import warn
+from ..._src.core.device import device
+from ..._src.core.warned import warn
 from ..._tensor import Tensor
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from . import utils as utils
 from .activation import (
     CELU,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ..._backend.cell import Cell
+from ..._src.backend.cell import Cell
 from ._cell_names import CellName
 
 _Class = TypeVar("_Class", bound=type)

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..._backend.cell import is_raw
-from ..._core.tensor_base import TensorBase, is_tracked
+from ..._src.backend.cell import is_raw
+from ..._src.core.tensor_base import TensorBase, is_tracked
 from ...autograd.function import Function, FunctionCtx
 from ._trees import changed, holds_ours
 

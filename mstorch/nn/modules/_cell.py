@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from ..._backend import tape
-from ..._backend.cell import call_cell, graph_mode, is_raw
-from ..._core.above import above
-from ..._core.modes import modes
-from ..._core.storage import NativeBlock
+from ..._src.backend import tape
+from ..._src.backend.cell import call_cell, graph_mode, is_raw
+from ..._src.core.above import above
+from ..._src.core.modes import modes
+from ..._src.core.storage import NativeBlock
 from ..._tensor import Tensor
 from ..parameter import native_parameter
 from . import _precision

@@ -7,7 +7,7 @@ from dis import get_instructions, opname
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from ..._backend.cell import Cell
+from ..._src.backend.cell import Cell
 from ._cell import CellMixin
 
 _CONSTANT = (type(None), bool, int, float, str)

@@ -7,13 +7,13 @@ from typing import Any, overload
 from typing_extensions import Self
 
 from ... import __future__ as switches
-from ..._core import device as devices
-from ..._core import dtype as dtypes
-from ..._core.above import above
-from ..._core.swap import swap_tensors
-from ..._core.tensor_base import auto_of, is_tracked
-from ..._core.warned import warn
-from ..._ops.memory.copying import parse_to
+from ..._src.core import device as devices
+from ..._src.core import dtype as dtypes
+from ..._src.core.above import above
+from ..._src.core.swap import swap_tensors
+from ..._src.core.tensor_base import auto_of, is_tracked
+from ..._src.core.warned import warn
+from ..._src.ops.memory.copying import parse_to
 from ..._tensor import Tensor, replace_data
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter

@@ -5,20 +5,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._backend import tape
-from ..._backend.arrays import Array
-from ..._core.device import device
-from ..._core.dtype import dtype
-from ..._core.formats import strided
-from ..._core.hooks import RemovableHandle
-from ..._core.modes import modes
-from ..._core.nested_parts import kept, like_nested, nested_in
-from ..._core.tensor_base import TensorBase, is_tracked
-from ..._core.warned import warn
-from ..._ops.memory.creation import zeros
-from ..._tape.native import refuse_trained
-from ..._tape.node import Node, bare_of, dressed, edge_of
-from ..._tape.replaced import replaced
+from ..._src.backend import tape
+from ..._src.backend.arrays import Array
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
+from ..._src.core.formats import strided
+from ..._src.core.hooks import RemovableHandle
+from ..._src.core.modes import modes
+from ..._src.core.nested_parts import kept, like_nested, nested_in
+from ..._src.core.tensor_base import TensorBase, is_tracked
+from ..._src.core.warned import warn
+from ..._src.ops.memory.creation import zeros
+from ..._src.tape.native import refuse_trained
+from ..._src.tape.node import Node, bare_of, dressed, edge_of
+from ..._src.tape.replaced import replaced
 from ..._tensor import Tensor
 from ...autograd.function import made_by
 from ._node_hooks import hook_node

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._core.warned import warn
+from ..._src.core.warned import warn
 from ..._tensor import Tensor
 
 _HOME = __name__.partition(".")[0]

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.above import above
-from ..._core.device import device
-from ..._core.dtype import dtype
+from ..._src.core.above import above
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
 from ..parameter import Parameter
 
 

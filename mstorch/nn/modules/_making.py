@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._backend.cell import Cell
+from ..._src.backend.cell import Cell
 
 
 class _Last:

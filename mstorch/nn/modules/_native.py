@@ -6,11 +6,11 @@ from contextlib import nullcontext
 from typing import Any
 from weakref import WeakSet
 
-from ..._backend import cell as native
-from ..._backend import cell_calls as native_calls
-from ..._backend import tape
-from ..._core.modes import modes
-from ..._core.tensor_base import become, value_of
+from ..._src.backend import cell as native
+from ..._src.backend import cell_calls as native_calls
+from ..._src.backend import tape
+from ..._src.core.modes import modes
+from ..._src.core.tensor_base import become, value_of
 from ..._tensor import Tensor, from_mindspore
 from ..parameter import Parameter
 from ._hooks import HookMixin

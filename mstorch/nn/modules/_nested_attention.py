@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.modes import modes
-from ..._namespace.attention_choice import FASTPATH
+from ..._src.core.modes import modes
+from ..._src.namespace.attention_choice import FASTPATH
 from ..._tensor import Tensor
 from .. import functional as F
 

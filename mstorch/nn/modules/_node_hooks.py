@@ -6,8 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..._core.warned import warn
-from ..._tape.node import Node
+from ..._src.core.warned import warn
+from ..._src.tape.node import Node
 from ..._tensor import Tensor
 
 if TYPE_CHECKING:

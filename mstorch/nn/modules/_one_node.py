@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend import cell as native
-from ..._backend import cell_calls as native_calls
-from ..._backend import runtime, tape
-from ..._backend.raw import Raw
-from ..._core.tensor_base import TensorBase, is_tracked
-from ..._tape.border import tape_value
-from ..._tape.node import Node, edge_of, named, saved_input
+from ..._src.backend import cell as native
+from ..._src.backend import cell_calls as native_calls
+from ..._src.backend import runtime, tape
+from ..._src.backend.raw import Raw
+from ..._src.core.tensor_base import TensorBase, is_tracked
+from ..._src.tape.border import tape_value
+from ..._src.tape.node import Node, edge_of, named, saved_input
 from ..._tensor import Tensor
 from ._trees import as_mstorch, as_native, changed
 

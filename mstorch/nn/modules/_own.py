@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..._backend.cell import is_parameter
+from ..._src.backend.cell import is_parameter
 from ..parameter import set_data
 from ._cell_names import is_free
 from ._names import torchs_name

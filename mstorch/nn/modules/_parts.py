@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # MindSpore has no type annotations: any name would be an att
     class Cell: ...
 
 else:
-    from ..._backend.cell import Cell
+    from ..._src.backend.cell import Cell
 
 
 class ModuleParts(LooksMixin, OwnMixin, StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):

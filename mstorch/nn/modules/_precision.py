@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ..._backend import tape
-from ..._core import dtype as dtypes
-from ..._core.dtype import dtype
-from ..._core.tensor_base import TensorBase
-from ..._leaving import END, Undo, item_again, undoing
-from ..._ops._autocast import DEVICE
+from ..._src.backend import tape
+from ..._src.core import dtype as dtypes
+from ..._src.core.dtype import dtype
+from ..._src.core.tensor_base import TensorBase
+from ..._src.leaving import END, Undo, item_again, undoing
+from ..._src.ops._autocast import DEVICE
 from ..._tensor import Tensor
 from ...amp.autocast_mode import autocast
 from ._trees import changed

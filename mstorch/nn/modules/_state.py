@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import __future__ as switches
-from ..._backend.cell import is_raw
-from ..._core.hooks import RemovableHandle
-from ..._core.swap import swap_tensors
-from ..._core.tensor_base import TensorBase, is_tracked
-from ..._core.warned import warn
+from ..._src.backend.cell import is_raw
+from ..._src.core.hooks import RemovableHandle
+from ..._src.core.swap import swap_tensors
+from ..._src.core.tensor_base import TensorBase, is_tracked
+from ..._src.core.warned import warn
 from ..._tensor import Tensor, from_mindspore
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._backend import cell as native
-from ..._core.tensor_base import TensorBase
+from ..._src.backend import cell as native
+from ..._src.core.tensor_base import TensorBase
 from ..._tensor import from_mindspore
 
 

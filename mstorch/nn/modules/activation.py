@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
-from ..._core.device import device
-from ..._core.dtype import dtype
-from ..._core.warned import warn
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
+from ..._src.core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
 from ._looked_up import LookedUp

@@ -5,9 +5,9 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.above import above
-from ..._core.dtype import dtype
-from ..._ops.shape.join import cat
+from ..._src.core.above import above
+from ..._src.core.dtype import dtype
+from ..._src.ops.shape.join import cat
 from ..._tensor import Tensor
 from .. import functional as F
 from .container import ModuleList, Sequential

@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
-from ..._core.dtype import dtype
-from ..._core.modes import modes
-from ..._core.nested_parts import nested_in
-from ..._core.overriding import PLAIN
-from ..._namespace.attention_choice import FASTPATH
+from ..._src.core.dtype import dtype
+from ..._src.core.modes import modes
+from ..._src.core.nested_parts import nested_in
+from ..._src.core.overriding import PLAIN
+from ..._src.namespace.attention_choice import FASTPATH
 from ..._tensor import Tensor
 from .. import functional as F
 from . import _nested_attention

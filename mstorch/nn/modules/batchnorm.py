@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
-from ..._core.above import above
-from ..._core.device import device
-from ..._core.dtype import dtype, int64
-from ..._ops.memory.from_data import tensor
+from ..._src.core.above import above
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype, int64
+from ..._src.ops.memory.from_data import tensor
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter

@@ -9,8 +9,8 @@ from typing import Any, overload
 
 from typing_extensions import Self, deprecated
 
-from ..._core.settings import typename
-from ..._core.tensor_base import TensorBase
+from ..._src.core.settings import typename
+from ..._src.core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import math
 
-from ..._core.device import device
-from ..._core.dtype import dtype
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from .._functional.linear_cross_entropy import LinearCrossEntropyOptions

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from typing_extensions import deprecated
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from ..._tensor import Tensor
 from .. import _reduction
 from .. import functional as F

@@ -9,10 +9,10 @@ from typing import Any
 
 from typing_extensions import Self
 
-from ..._backend.cell import init_cell, is_raw
-from ..._core.no_memory import limit_reached
-from ..._core.settings import typename
-from ..._core.tensor_base import TensorBase
+from ..._src.backend.cell import init_cell, is_raw
+from ..._src.core.no_memory import limit_reached
+from ..._src.core.settings import typename
+from ..._src.core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
 from ._behind import hides_bases

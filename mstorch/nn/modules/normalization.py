@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import init
-from ..._core.device import device
-from ..._core.dtype import dtype
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter

@@ -10,14 +10,14 @@ from typing import Any, overload
 from typing_extensions import deprecated
 
 from ... import init
-from ..._core.above import above
-from ..._core.device import device
-from ..._core.dtype import dtype
-from ..._core.overriding import for_maps, is_taken, overrides
-from ..._core.warned import warn_shown_once
-from ..._ops._autocast import state as autocast
-from ..._ops.layers import rnn
-from ..._tape.windows import no_view
+from ..._src.core.above import above
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
+from ..._src.core.overriding import for_maps, is_taken, overrides
+from ..._src.core.warned import warn_shown_once
+from ..._src.ops._autocast import state as autocast
+from ..._src.ops.layers import rnn
+from ..._src.tape.windows import no_view
 from ..._tensor import Tensor
 from ..functional import linear
 from ..utils.rnn import PackedSequence

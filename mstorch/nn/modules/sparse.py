@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from ... import init
-from ..._core.device import device
-from ..._core.dtype import dtype
+from ..._src.core.device import device
+from ..._src.core.dtype import dtype
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter

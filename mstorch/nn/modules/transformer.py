@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ... import init
-from ..._backend.arrays import Array
-from ..._core import device as devices
-from ..._core.dtype import dtype, get_default_dtype
-from ..._core.modes import modes
-from ..._core.overriding import is_taken
-from ..._core.tensor_base import array_of
-from ..._core.warned import warn
-from ..._ops.memory.from_data import made
-from ..._tape.moving import beside
-from ..._tape.ways import is_known
+from ..._src.backend.arrays import Array
+from ..._src.core import device as devices
+from ..._src.core.dtype import dtype, get_default_dtype
+from ..._src.core.modes import modes
+from ..._src.core.overriding import is_taken
+from ..._src.core.tensor_base import array_of
+from ..._src.core.warned import warn
+from ..._src.ops.memory.from_data import made
+from ..._src.tape.moving import beside
+from ..._src.tape.ways import is_known
 from ..._tensor import Tensor
 from .. import functional as F
 from .activation import GELU, ReLU

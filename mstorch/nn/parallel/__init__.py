@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 from . import scatter_gather
 from .data_parallel import DataParallel, data_parallel
 from .parallel_apply import parallel_apply

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import is_grad_enabled, no_grad, ones, tensor
-from ..._core.device import accelerator_is as _accelerator_is
-from ..._core.device import current as _current
-from ..._core.device import device as _device
-from ..._core.device import index_of as _index_of
-from ..._hook import not_yet
-from ..._leaving import values_set_to
+from ..._src.core.device import accelerator_is as _accelerator_is
+from ..._src.core.device import current as _current
+from ..._src.core.device import device as _device
+from ..._src.core.device import index_of as _index_of
+from ..._src.hook import not_yet
+from ..._src.leaving import values_set_to
 from ...distributed._group import by_the_host
 from ...distributed._objects import all_gather_object
 from ...distributed._reducer import FIRST_BUCKET_BYTES, GradBucket, Reducer

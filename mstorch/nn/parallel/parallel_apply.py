@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.device import device
+from ..._src.core.device import device
 from ..._tensor import Tensor
 from ..modules.module import Module
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.device import device
-from ..._hook import not_yet
+from ..._src.core.device import device
+from ..._src.hook import not_yet
 from ..._tensor import Tensor
 from ...utils._pytree import tree_map_only
 

@@ -5,13 +5,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..._core.above import above
-from ..._core.overriding import is_taken
-from ..._core.tensor_base import TensorBase
-from ..._core.warned import warn
-from ..._hook import missing as _missing
-from ..._ops._dispatch import type_word
-from ..._ops.memory.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
+from ..._src.core.above import above
+from ..._src.core.overriding import is_taken
+from ..._src.core.tensor_base import TensorBase
+from ..._src.core.warned import warn
+from ..._src.hook import missing as _missing
+from ..._src.ops._dispatch import type_word
+from ..._src.ops.memory.together import can_be_laid_out, has_clean_gaps, laid_out, put_back
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 

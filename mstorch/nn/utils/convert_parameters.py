@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..._core.above import above
-from ..._core.settings import typename
-from ..._core.tensor_base import TensorBase
+from ..._src.core.above import above
+from ..._src.core.settings import typename
+from ..._src.core.tensor_base import TensorBase
 from ..._tensor import Tensor
 
 

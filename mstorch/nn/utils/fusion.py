@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from ..._core.above import above
+from ..._src.core.above import above
 from ..._tensor import Tensor
 from ..parameter import Parameter
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..._core.formats import memory_format
-from ..._core.tensor_base import become
+from ..._src.core.formats import memory_format
+from ..._src.core.tensor_base import become
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.above import above
-from ..._core.dtype import finfo
-from ..._core.formats import contiguous_format
-from ..._core.tensor_base import TensorBase
+from ..._src.core.above import above
+from ..._src.core.dtype import finfo
+from ..._src.core.formats import contiguous_format
+from ..._src.core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F

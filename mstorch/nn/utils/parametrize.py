@@ -6,9 +6,9 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from ..._core.dtype import dtype
-from ..._core.tensor_base import TensorBase
-from ..._leaving import END, Undo, undoing, values_again
+from ..._src.core.dtype import dtype
+from ..._src.core.tensor_base import TensorBase
+from ..._src.leaving import END, Undo, undoing, values_again
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..modules.container import ModuleDict, ModuleList

@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..._core.above import above
-from ..._core.formats import contiguous_format
+from ..._src.core.above import above
+from ..._src.core.formats import contiguous_format
 from ..._tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector

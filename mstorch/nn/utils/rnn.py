@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._core.above import above
-from ..._core.overriding import is_taken
-from ..._core.tensor_base import TensorBase, array_of
-from ..._ops.memory.from_data import made
-from ..._ops.reduce.sort import argsort
+from ..._src.backend.arrays import Array
+from ..._src.core.above import above
+from ..._src.core.overriding import is_taken
+from ..._src.core.tensor_base import TensorBase, array_of
+from ..._src.ops.memory.from_data import made
+from ..._src.ops.reduce.sort import argsort
 from ..._tensor import Tensor
 
 

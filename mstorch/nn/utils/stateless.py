@@ -4,8 +4,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..._core.warned import warn
-from ..._leaving import Undo, each, item_again, undoing
+from ..._src.core.warned import warn
+from ..._src.leaving import Undo, each, item_again, undoing
 from ..._tensor import Tensor
 from ..modules.module import Module
 from ..parallel import DataParallel

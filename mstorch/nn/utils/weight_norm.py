@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.above import above
-from ..._core.warned import warn_shown_once
+from ..._src.core.above import above
+from ..._src.core.warned import warn_shown_once
 from ..._tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter

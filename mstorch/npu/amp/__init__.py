@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.dtype import dtype, float16
+from ..._src.core.dtype import dtype, float16
 from ...amp import autocast_mode
 from ...amp import grad_scaler as scaling
 

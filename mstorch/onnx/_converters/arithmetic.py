@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..._core.dtype import bool_, float32
+from ..._src.core.dtype import bool_, float32
 from .._capture import Step, Value
 from .._errors import OnnxExporterError
 from .._writer import NUMBERS, Writer

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import bool_, int64
+from ..._src.core.dtype import bool_, int64
 from .._capture import Step, Value
 from .._errors import OnnxExporterError
 from .._writer import Writer

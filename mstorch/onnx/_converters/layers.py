@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import bool_
+from ..._src.core.dtype import bool_
 from .._capture import Step, Value
 from .._errors import OnnxExporterError
 from .._writer import Writer

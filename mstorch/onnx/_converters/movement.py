@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import bool_, float32
+from ..._src.core.dtype import bool_, float32
 from .._capture import Step, Value
 from .._sizes import Size
 from .._writer import Writer, word

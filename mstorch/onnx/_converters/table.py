@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.dtype import dtype as torch_dtype
-from ..._ops.elementwise.compare import result_type
-from ..._ops.memory.creation import empty
+from ..._src.core.dtype import dtype as torch_dtype
+from ..._src.ops.elementwise.compare import result_type
+from ..._src.ops.memory.creation import empty
 from .._capture import Value
 from .._errors import OnnxExporterError
 from .._sizes import Size

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ..._backend.arrays import Number
-from ..._core.warned import warn
+from ..._src.backend.arrays import Number
+from ..._src.core.warned import warn
 from ..._tensor import Tensor
 from ..optimizer import Optimizer, _to_scalar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, SupportsFloat
 
-from ..._core.warned import warn
+from ..._src.core.warned import warn
 from ..optimizer import Optimizer
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _set_value, _values
 

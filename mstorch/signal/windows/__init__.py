@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..._hook import missing as _missing
-from ..._ops.signal.window_functions import (
+from ..._src.hook import missing as _missing
+from ..._src.ops.signal.window_functions import (
     bartlett,
     blackman,
     cosine,

@@ -1,7 +1,7 @@
 """torch.testing._internal: base classes of packages' own tests."""
 from __future__ import annotations
 
-from ..._hook import missing as _missing
+from ..._src.hook import missing as _missing
 
 __all__: list[str] = []
 

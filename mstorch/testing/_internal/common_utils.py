@@ -12,8 +12,8 @@ import numpy as np
 
 import mstorch as torch
 
-from ..._core.dtype import default_dtype_again
-from ..._leaving import END, Undo, undoing
+from ..._src.core.dtype import default_dtype_again
+from ..._src.leaving import END, Undo, undoing
 from .. import assert_close, make_tensor
 from .._comparison import default_tolerances
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ... import return_types
-from ..._core.size import Size
-from ..._core.trees import REGISTERED
+from ..._src.core.size import Size
+from ..._src.core.trees import REGISTERED
 from .keys import GetAttrKey, MappingKey, SequenceKey
 
 NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..._backend.arrays import Number
+from ..._src.backend.arrays import Number
 from ..._tensor import Tensor
 from .kinds import CONSTANT_NODES, SUPPORTED_NODES, node_type
 from .spec import LEAF, TreeSpec

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import float64
-from ..._core.formats import strided
-from ..._ops.memory.from_data import as_tensor, tensor
-from ..._ops.shape.join import stack
+from ..._src.core.dtype import float64
+from ..._src.core.formats import strided
+from ..._src.ops.memory.from_data import as_tensor, tensor
+from ..._src.ops.shape.join import stack
 from ..._tensor import Tensor
 
 default_collate_err_msg_format = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.formats import strided
-from ..._ops.indexing.index import index_select
-from ..._ops.memory.from_data import as_tensor
-from ..._tape.ways import in_arrays
+from ..._src.core.formats import strided
+from ..._src.ops.indexing.index import index_select
+from ..._src.ops.memory.from_data import as_tensor
+from ..._src.tape.ways import in_arrays
 from ..._tensor import Tensor
 from ._collate import collate_tensor_fn, default_collate, default_collate_fn_map
 from .dataset import Subset, TensorDataset

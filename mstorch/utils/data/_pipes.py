@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.above import above
-from ..._core.dtype import int64
-from ..._ops.memory.creation import empty
+from ..._src.core.above import above
+from ..._src.core.dtype import int64
+from ..._src.ops.memory.creation import empty
 from ...random import Generator
 from .datapipes.datapipe import (
     IterDataPipe,

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.arrays import Array
-from ..._core.shared import Block
-from ..._core.storage import FIXED, Storage
-from ..._leaving import built_in_call
+from ..._src.backend.arrays import Array
+from ..._src.core.shared import Block
+from ..._src.core.storage import FIXED, Storage
+from ..._src.leaving import built_in_call
 from ..._tensor import Tensor
 from ...multiprocessing.reductions import reduce_storage, reduce_tensor
 from ...nn.parameter import Parameter

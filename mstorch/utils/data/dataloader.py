@@ -17,8 +17,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from ..._core.warned import warn
-from ..._leaving import built_in_call
+from ..._src.core.warned import warn
+from ..._src.leaving import built_in_call
 from ...accelerator import is_available
 from ...storage import UntypedStorage
 from ._collate import default_collate, default_convert

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ..._core.warned import warn
-from ..._ops.random.random import randperm
+from ..._src.core.warned import warn
+from ..._src.ops.random.random import randperm
 from ..._tensor import Tensor
 from ...random import Generator, default_generator
 

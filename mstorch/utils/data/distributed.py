@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from ..._core.above import above
-from ..._ops.random.random import randperm
+from ..._src.core.above import above
+from ..._src.ops.random.random import randperm
 from ...random import Generator
 from .dataset import Dataset
 from .sampler import Sampler

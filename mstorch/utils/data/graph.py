@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Collection
 from typing import Any, TypeAlias
 
-from ..._core.warned import warn
+from ..._src.core.warned import warn
 from .._import_utils import dill_available, import_dill
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import deprecated
 
-from ..._core.warned import warn
+from ..._src.core.warned import warn
 from ...random import Generator
 from .datapipes.iter.sharding import SHARDING_PRIORITIES, _ShardingIterDataPipe
 from .graph import DataPipe, DataPipeGraph, traverse_dps

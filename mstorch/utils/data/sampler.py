@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
-from ..._core.dtype import float64, int64
-from ..._ops.memory.creation import empty
-from ..._ops.memory.from_data import as_tensor
-from ..._ops.random.random import randint, randperm
-from ..._ops.random.sampling import multinomial
+from ..._src.core.dtype import float64, int64
+from ..._src.ops.memory.creation import empty
+from ..._src.ops.memory.from_data import as_tensor
+from ..._src.ops.random.random import randint, randperm
+from ..._src.ops.random.sampling import multinomial
 from ..._tensor import Tensor
 from ...random import Generator
 

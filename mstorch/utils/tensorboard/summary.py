@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
-from ..._backend.arrays import Array
+from ..._src.backend.arrays import Array
 from ..._tensor import Tensor
 
 PluginData = SummaryMetadata.PluginData

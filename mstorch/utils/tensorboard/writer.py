@@ -13,7 +13,7 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from ..._backend.arrays import Array
+from ..._src.backend.arrays import Array
 from . import summary as messages
 
 

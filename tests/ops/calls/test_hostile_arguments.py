@@ -32,7 +32,7 @@ def test_what_is_told_of_them() -> None:
     """An error that arises in another library's code becomes a RuntimeError, like torch's."""
     import numpy as np
 
-    from mstorch._core.refusals import from_below
+    from mstorch._src.core.refusals import from_below
 
     with pytest.raises(ValueError) as caught:
         np.broadcast_shapes((2,), (3,))

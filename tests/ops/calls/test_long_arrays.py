@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import mstorch
-from mstorch._backend import blocks
-from mstorch._backend.blocks import BLOCK, LONG, threads
-from mstorch._backend.host import _ufunc
+from mstorch._src.backend import blocks
+from mstorch._src.backend.blocks import BLOCK, LONG, threads
+from mstorch._src.backend.host import _ufunc
 
 pytestmark = pytest.mark.on_the_cpu
 Both = Callable[..., Any]

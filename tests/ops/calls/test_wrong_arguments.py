@@ -5,7 +5,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._core.public_names import HANDED_ON
+from mstorch._src.core.public_names import HANDED_ON
 from tests.ops.calls.test_mistakes import _outcome
 
 METHODS = (
@@ -47,7 +47,7 @@ def _check(call):
 
 
 def test_the_table_is_read_after_the_fact():
-    from mstorch._core import call_forms
+    from mstorch._src.core import call_forms
 
     before = call_forms.forms_of.cache_info().misses
     mstorch.zeros(2, 3).unfold(0, 1, 1)

@@ -14,11 +14,11 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._backend.blocks import threads
-from mstorch._backend.halves import has_zeros, smallest
-from mstorch._backend.host import _sums, batch_norm, conv, matmul, norm, softmax
-from mstorch._backend.host import bfloat16 as host
-from mstorch._backend.onednn import bfloat16, library
+from mstorch._src.backend.blocks import threads
+from mstorch._src.backend.halves import has_zeros, smallest
+from mstorch._src.backend.host import _sums, batch_norm, conv, matmul, norm, softmax
+from mstorch._src.backend.host import bfloat16 as host
+from mstorch._src.backend.onednn import bfloat16, library
 
 BOTH = (real_torch, mstorch)
 F = {torch: torch.nn.functional for torch in BOTH}

@@ -6,7 +6,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch._backend.processor import flags
+from mstorch._src.backend.processor import flags
 
 EXPRESSIONS = {
     "x.exp()": 0.97, "x.abs().log()": 0.97, "x.expm1()": 0.97, "x.abs().log1p()": 0.97, "x.sin()": 0.93, "x.cos()": 0.93,

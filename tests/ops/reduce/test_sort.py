@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mstorch
-from mstorch._backend.host import _order, _select
+from mstorch._src.backend.host import _order, _select
 
 X = np.random.RandomState(0).permutation(24).reshape(4, 6).astype(np.float32) / 4
 TIES = np.random.RandomState(1).randint(0, 4, (5, 7))

@@ -1,5 +1,5 @@
 """torch.ao.nn.intrinsic: fused layers."""
-from ...._hook import missing as _missing
+from ...._src.hook import missing as _missing
 from .modules import (
     BNReLU2d,
     BNReLU3d,

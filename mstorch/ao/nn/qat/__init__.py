@@ -1,5 +1,5 @@
 """torch.ao.nn.qat: layers with fake-quantized weights."""
-from ...._hook import missing as _missing
+from ...._src.hook import missing as _missing
 from .modules import Conv1d, Conv2d, Conv3d, Linear
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]

@@ -1,5 +1,5 @@
 """torch.ao.nn.quantizable: layers with inner observers; none is implemented."""
-from ...._hook import missing as _missing
+from ...._src.hook import missing as _missing
 
 __all__ = []
 

@@ -1,5 +1,5 @@
 """torch.ao.nn.quantized: layers on quantized tensors."""
-from ...._hook import missing as _missing
+from ...._src.hook import missing as _missing
 from .modules import (
     BatchNorm2d,
     BatchNorm3d,

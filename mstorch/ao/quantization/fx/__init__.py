@@ -1,4 +1,4 @@
 """torch.ao.quantization.fx: the names that packages import; preparing and converting graphs is not implemented."""
-from ...._hook import missing as _missing
+from ...._src.hook import missing as _missing
 
 __getattr__ = _missing(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mstorch import bfloat16, float16
 
-from ...._core.dtype import dtype
+from ...._src.core.dtype import dtype
 from ...._tensor import Tensor
 from ....futures import Future
 from ..._group import ProcessGroup

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from ...._core.warned import warn
+from ...._src.core.warned import warn
 from ..._group import ProcessGroup
 from ..._world import chosen
 from . import utils

@@ -1,8 +1,8 @@
 """torch.distributed.tensor.experimental: ``local_map``, and implicit replication of plain tensors."""
 from __future__ import annotations
 
-from ...._hook import missing as _missing
-from ...._leaving import item_set_to
+from ...._src.hook import missing as _missing
+from ...._src.leaving import item_set_to
 from .._dtensor import replicating
 from ._func_map import local_map
 

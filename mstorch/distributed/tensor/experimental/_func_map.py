@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...._core.trees import tree_flatten, tree_unflatten
+from ...._src.core.trees import tree_flatten, tree_unflatten
 from ...._tensor import Tensor
 from ...device_mesh import DeviceMesh
 from .._dtensor import DTensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from ...._core.warned import warn
+from ...._src.core.warned import warn
 from ....nn.modules.module import Module
 from ...device_mesh import DeviceMesh
 from .style import ParallelStyle

@@ -5,7 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
-from ...._leaving import item_set_to
+from ...._src.leaving import item_set_to
 from ....autograd import Function
 from ....autograd.function import FunctionCtx
 from ..._group import ProcessGroup

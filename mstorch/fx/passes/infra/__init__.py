@@ -1,4 +1,4 @@
 """torch.fx.passes.infra: base classes of passes."""
-from ...._hook import missing as _missing
+from ...._src.hook import missing as _missing
 
 __getattr__ = _missing(__name__, ("pass_base",))

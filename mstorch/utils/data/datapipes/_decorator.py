@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, get_type_hints
 
-from ...._leaving import Block
+from ...._src.leaving import Block
 from ._typing import _DataPipeMeta
 from .datapipe import IterDataPipe, MapDataPipe
 

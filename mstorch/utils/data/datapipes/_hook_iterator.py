@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from ...._backend.errors import TOLD, about, telling
+from ...._src.backend.errors import TOLD, about, telling
 from ....autograd._recorder import running
 from ....autograd.profiler import record_function
 

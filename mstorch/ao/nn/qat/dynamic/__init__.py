@@ -1,5 +1,5 @@
 """torch.ao.nn.qat.dynamic: layers with fake-quantized weights, for dynamic quantization."""
-from ....._hook import missing as _missing
+from ....._src.hook import missing as _missing
 from .modules import Linear
 
 __all__ = ["Linear"]

@@ -1,5 +1,5 @@
 """torch.ao.nn.qat.modules: layers with fake-quantized weights."""
-from ....._hook import missing as _missing
+from ....._src.hook import missing as _missing
 from .conv import Conv1d, Conv2d, Conv3d
 from .linear import Linear
 

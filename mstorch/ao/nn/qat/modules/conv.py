@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..... import nn
-from ....._core.device import device
+from ....._src.core.device import device
 from ....._tensor import Tensor
 from .....nn.modules.conv import _ConvNd as _Floating
 from .....nn.modules.module import Module

@@ -1,5 +1,5 @@
 """torch.ao.nn.quantized.dynamic: dynamically quantized layers: quantized weights, float inputs."""
-from ....._hook import missing as _missing
+from ....._src.hook import missing as _missing
 from .modules import GRU, LSTM, GRUCell, Linear, LSTMCell, RNNCell
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "Linear", "RNNCell"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import mstorch as torch
 
-from ....._hook import missing as _missing
+from ....._src.hook import missing as _missing
 from .....nn import MaxPool2d, Module
 from .activation import ReLU6
 from .batchnorm import BatchNorm2d, BatchNorm3d

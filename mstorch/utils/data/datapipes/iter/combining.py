@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeVar
 
-from ....._core.warned import warn
+from ....._src.core.warned import warn
 from .._decorator import functional_datapipe
 from .._hook_iterator import _SnapshotState
 from ..datapipe import PASS, IterDataPipe, PartlyKept

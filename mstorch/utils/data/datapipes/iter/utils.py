@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from ....._core.warned import warn
+from ....._src.core.warned import warn
 from ..datapipe import IterDataPipe
 from ..utils._lengths import length_of
 

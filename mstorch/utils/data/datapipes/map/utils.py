@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from ....._core.warned import warn
+from ....._src.core.warned import warn
 from ..datapipe import MapDataPipe
 
 _T = TypeVar("_T")

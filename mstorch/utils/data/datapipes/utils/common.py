@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from io import IOBase
 from typing import Any, NoReturn
 
-from ....._core.warned import warn
+from ....._src.core.warned import warn
 from ...._import_utils import dill_available
 
 __all__ = [

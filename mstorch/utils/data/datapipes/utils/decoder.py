@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ....._ops.memory.from_data import tensor
+from ....._src.ops.memory.from_data import tensor
 from .....serialization import load
 from .common import StreamWrapper
 

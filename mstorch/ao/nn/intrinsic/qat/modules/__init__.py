@@ -1,5 +1,5 @@
 """torch.ao.nn.intrinsic.qat.modules: fused layers with fake-quantized weights."""
-from ......_hook import missing as _missing
+from ......_src.hook import missing as _missing
 from .conv_fused import (
     ConvBn1d,
     ConvBn2d,

@@ -1,5 +1,5 @@
 """torch.ao.nn.intrinsic.quantized.dynamic: fused, dynamically quantized layers."""
-from ......_hook import missing as _missing
+from ......_src.hook import missing as _missing
 from .modules import LinearReLU
 
 __all__ = ["LinearReLU"]

@@ -1,5 +1,5 @@
 """torch.ao.nn.qat.dynamic.modules: layers with fake-quantized weights, for dynamic quantization."""
-from ......_hook import missing as _missing
+from ......_src.hook import missing as _missing
 from .linear import Linear
 
 __all__ = ["Linear"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ......_core.device import device
+from ......_src.core.device import device
 from ......ao.quantization.qconfig import _activation_is_memoryless
 from ...modules.linear import Linear as _Linear
 

@@ -1,5 +1,5 @@
 """torch.ao.nn.quantized.dynamic.modules: dynamically quantized layers."""
-from ......_hook import missing as _missing
+from ......_src.hook import missing as _missing
 from .linear import Linear
 from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import mstorch as torch
-from mstorch._core.warned import warn
+from mstorch._src.core.warned import warn
 
 from ...... import nn
-from ......_quantized.packed import ScriptObject
+from ......_src.quantized.packed import ScriptObject
 from ......_tensor import Tensor
 from ......ao.quantization.qconfig import default_dynamic_qconfig
 from ......nn.modules.module import Module

@@ -1,5 +1,5 @@
 """torch.ao.nn.intrinsic.quantized.dynamic.modules: fused, dynamically quantized layers."""
-from ......._hook import missing as _missing
+from ......._src.hook import missing as _missing
 from .linear_relu import LinearReLU
 
 __all__ = ["LinearReLU"]

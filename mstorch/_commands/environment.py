@@ -1,0 +1,100 @@
+"""Environment report, ``python -m mstorch env``, which works even if NumPy or MindSpore cannot be imported.
+
+It imports only the standard library, because ``mstorch/__init__.py`` imports it first.
+"""
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from .._src import hook as _hook
+
+_PACKAGES = ("mindspore", "mstorch", "numpy", "scipy", "ml_dtypes", "safetensors", "torch", "torchvision", "torchaudio", "triton", "onnx")
+_VARIABLES = ("MSTORCH_", "GLOG_", "ASCEND_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "ONEDNN_", "MALLOC_", "PYTHONHASHSEED", "TORCH_")
+_INSTALL = ": pip install 'mindspore>=2.7.2,<2.11' 'numpy>=1.26'"
+_ASCEND = Path("/usr/local/Ascend")
+
+
+def packages() -> list[str]:
+    """Return the relevant installed packages with their versions."""
+    from importlib import metadata  # 40 ms, which every import of mstorch would take
+
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name}=={metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def python_version() -> str:
+    """Return Python's version and whether it is a 32-bit or 64-bit build, in one line."""
+    return f"{sys.version} ({sys.maxsize.bit_length() + 1}-bit runtime)".replace("\n", " ")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return f"{model or platform.machine()}, {os.cpu_count()} threads"
+
+
+def _cann() -> str:
+    """Return the version of CANN and the number of devices that the driver shows, from their files."""
+    toolkit = Path(os.environ.get("ASCEND_HOME_PATH", _ASCEND / "ascend-toolkit" / "latest"))
+    version = "not found"
+    for file in (toolkit / "version.cfg", toolkit / f"{platform.machine()}-linux" / "ascend_toolkit_install.info"):
+        if file.is_file():
+            words = file.read_text("utf-8", "replace").splitlines()
+            version = next((line for line in words if "version" in line.lower()), words[0] if words else version)
+    devices = [path for path in Path("/dev").glob("davinci[0-9]*") if path.name[7:].isdigit()]
+    return f"{version}; {len(devices)} devices of the driver"
+
+
+def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
+    """Yield the report in the form of torch.utils.collect_env: ``rows`` come from mstorch itself, ``problem`` is why it cannot be imported.
+    """
+    mine, api = _hook.versions()
+    yield f"PyTorch version: {api}"
+    yield f"mstorch version: {mine}"
+    if problem:
+        yield f"mstorch cannot be imported: {problem}"
+    for name, value in rows.items():
+        yield f"{name}: {value}"
+    yield f"CANN: {_cann()}"
+    yield ""
+    yield f"OS: {platform.system()} {platform.release()} ({platform.machine()})"
+    yield f"Libc version: {'-'.join(platform.libc_ver()) or 'N/A'}"
+    yield f"Python version: {python_version()}"
+    yield f"Python platform: {platform.platform()}"
+    yield f"CPU: {_processor()}"
+    yield ""
+    yield "Variables:"
+    yield from (f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(_VARIABLES))
+    yield ""
+    yield "Versions of relevant libraries:"
+    yield from (f"[pip3] {line}" for line in packages())
+
+
+def answer() -> None:
+    """Print the report and exit, if the command is ``python -m mstorch env`` and the package cannot be imported."""
+    if sys.argv[:2] != ["-m", "env"]:
+        return
+    try:
+        importlib.import_module("mstorch._src.backend.runtime")
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from being imported is what the report is about
+        text = str(error) or type(error).__name__
+        if isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "mindspore"):
+            text += _INSTALL
+        print("\n".join(lines({}, text)))
+        sys.exit(1)
+
+
+answer()

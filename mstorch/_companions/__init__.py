@@ -1,0 +1,1 @@
+"""Packages that stand in for others, which are compiled for torch or for its devices."""

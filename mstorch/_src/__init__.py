@@ -1,0 +1,1 @@
+"""The implementation of mstorch: what is not torch's namespace."""

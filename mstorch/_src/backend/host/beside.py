@@ -1,0 +1,66 @@
+"""Host kernels in place of MindSpore's CPU kernels, for processes in which those cannot be used: a forked process lacks MindSpore's
+threads, and in a process with an Ascend they would run there.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...quiet import quiet
+from ..arrays import Array
+from ..table import COMPLEX, FLOATS, HALVES, define_host
+from .fft import numpy_angle
+from .index import numpy_index
+
+Sizes = tuple[int, ...]
+
+
+def numpy_linear_index(
+    first: Array, shape: Sizes, dims: Sizes, indices: tuple[Array, ...], common: Sizes, adjacent: bool
+) -> Array:
+    """Return the flat positions, in an array of ``shape``, of the elements that an index selects."""
+    return numpy_index(np.arange(math.prod(shape), dtype=np.int64).reshape(shape), dims, indices, common, adjacent)
+
+
+def numpy_storage_gather(x: Array, index: Array) -> Array:
+    """Gather elements at flat positions."""
+    return np.asarray(x.reshape(-1)[index])
+
+
+def numpy_storage_scatter(x: Array, index: Array, new: Array) -> Array:
+    """Return a copy with elements written at flat positions."""
+    found = np.array(x, order="C")
+    found.reshape(-1)[index.reshape(-1)] = new.reshape(-1)
+    return found
+
+
+def _complex(function: Callable[..., Any]) -> Callable[..., Array]:
+    def kernel(*args: Any) -> Array:
+        with quiet():
+            return np.asarray(function(*args), args[0].dtype)
+
+    return kernel
+
+
+def _sinc(x: Array) -> Array:
+    turned = x * np.pi
+    return np.where(x == 0, 1, np.sin(turned) / np.where(x == 0, 1, turned))
+
+
+_OF_COMPLEX: dict[str, Callable[..., Any]] = {
+    "pow": np.power, "scalar_power": lambda x, exponent: np.power(x, x.dtype.type(exponent)),
+    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "reciprocal": lambda x: 1 / x, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "exp2": lambda x: np.exp(x * math.log(2)),
+    "sinc": _sinc, "silu": lambda x: x / (1 + np.exp(-x)),
+}  # fmt: skip
+for _op, _function in _OF_COMPLEX.items():
+    define_host(_op, _complex(_function), COMPLEX, spare=True)
+define_host("storage_gather", numpy_storage_gather, spare=True)
+define_host("storage_scatter", numpy_storage_scatter, spare=True)
+define_host("linear_index", numpy_linear_index, spare=True)
+define_host("angle", numpy_angle, (*FLOATS, *COMPLEX), dict.fromkeys(HALVES, "float32"), spare=True)

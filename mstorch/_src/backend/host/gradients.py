@@ -1,0 +1,282 @@
+"""Gradients that are one kernel on a device, emulated on the host. The host's own rules have faster forms."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ...quiet import quiet
+from ..arrays import Array
+from ..table import HOST, define_host
+from ._slices import inner, padded, slices
+from ._ufunc import FLOATS, HALF
+from .batch_norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average
+from .elementwise import numpy_where
+from .norm import standardised
+from .pool import largest_places, numpy_max_pool
+from .softmax import log_softmax_of
+
+Sizes = tuple[int, ...]
+
+
+def numpy_relu_grad(g: Array, y: Array) -> Array:
+    """Return the gradient where the result of ReLU is positive or NaN, else 0."""
+    return numpy_where(y <= 0, g.dtype.type(0), g)
+
+
+def numpy_gelu_grad(g: Array, x: Array, how: str) -> Array:
+    """Return the gradient of GELU, exact ("none") or by tanh."""
+    with quiet():
+        if how == "none":
+            share, density = special.ndtr(x), np.exp(x * x * -0.5) * 0.3989422804014327
+            return np.asarray(g * (share + x * density), g.dtype)
+        inner_ = np.tanh(0.7978845608028654 * x * (1 + 0.044715 * x * x))
+        slope = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x)
+        return np.asarray(g * 0.5 * (1 + inner_ + x * (1 - inner_ * inner_) * slope), g.dtype)
+
+
+def numpy_silu_grad(g: Array, x: Array) -> Array:
+    """Return ``g`` times the derivative of SiLU."""
+    share = special.expit(x)
+    with quiet():
+        return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
+
+
+def numpy_leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
+    """Return the gradient of leaky ReLU; NaN counts as not positive."""
+    with quiet():
+        return numpy_where(x > 0, g, np.asarray(g * g.dtype.type(slope)))
+
+
+def numpy_elu_grad(g: Array, x: Array, alpha: float, scale: float, inner: float) -> Array:
+    """Return the gradient of ``scale * elu(x)``, whose negative part is ``alpha * (exp(inner * x) - 1)``."""
+    with quiet():
+        low = g * (np.exp(np.minimum(x, 0) * g.dtype.type(inner)) * g.dtype.type(alpha * scale * inner))
+        return np.asarray(np.where(x > 0, g * g.dtype.type(scale), low), g.dtype)
+
+
+def numpy_softplus_grad(g: Array, x: Array, beta: float, bound: float) -> Array:
+    """Return the gradient of softplus; above the bound it is ``g``."""
+    with quiet():
+        scaled = x * g.dtype.type(beta)
+        return numpy_where(scaled > bound, g, g * special.expit(scaled))
+
+
+def numpy_mish_grad(g: Array, x: Array) -> Array:
+    """Return ``g`` times the derivative of ``x * tanh(softplus(x))``."""
+    with quiet():
+        inner_ = np.tanh(np.logaddexp(x, g.dtype.type(0)))
+        return np.asarray(g * (inner_ + x * special.expit(x) * (1 - inner_ * inner_)), g.dtype)
+
+
+def numpy_hardsigmoid_grad(g: Array, x: Array) -> Array:
+    """Return a sixth of ``g`` where x is between -3 and 3, else 0."""
+    with quiet():
+        return numpy_where((x > -3) & (x < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
+
+
+def numpy_shrink_grad(g: Array, x: Array, bound: float) -> Array:
+    """Return ``g`` where the size of x is greater than the bound, else 0; NaN counts as inside."""
+    return numpy_where((x > bound) | (x < -bound), g, g.dtype.type(0))
+
+
+def numpy_threshold_grad(g: Array, x: Array, bound: float) -> Array:
+    """Return 0 where x is at most the bound, else ``g``."""
+    return numpy_where(x <= bound, g.dtype.type(0), g)
+
+
+def numpy_logsigmoid_grad(g: Array, x: Array) -> Array:
+    """Return ``g`` times the derivative of ``log(sigmoid(x))``."""
+    with quiet():
+        return np.asarray(g * special.expit(-x), g.dtype)
+
+
+def numpy_prelu_grad(g: Array, x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the gradients of PReLU for (N, C, *) and for a weight of 1 or C elements."""
+    wide = weight.reshape(1, -1, *(1,) * (x.ndim - 2))
+    with quiet():
+        by_weight = numpy_where(x > 0, x.dtype.type(0), g * x)
+        axes = None if len(weight) == 1 else (0, *range(2, x.ndim))
+        return numpy_where(x > 0, g, np.asarray(g * wide, g.dtype)), np.asarray(by_weight.sum(axes), g.dtype).reshape(-1)
+
+
+def numpy_glu(x: Array, dim: int) -> Array:
+    """Return the first half along a dimension times the sigmoid of the second."""
+    first, second = np.split(x, 2, dim)
+    with quiet():
+        return np.asarray(first * special.expit(second), x.dtype)
+
+
+def numpy_glu_grad(g: Array, x: Array, dim: int) -> Array:
+    """Return the gradient of GLU."""
+    first, second = np.split(x, 2, dim)
+    share = special.expit(second)
+    with quiet():
+        return np.concatenate((g * share, g * first * share * (1 - share)), dim).astype(x.dtype, copy=False)
+
+
+def numpy_sigmoid_grad(g: Array, y: Array) -> Array:
+    """Return the gradient of sigmoid from its result."""
+    with quiet():
+        return np.asarray(g * (y * (1 - y)), g.dtype)
+
+
+def numpy_tanh_grad(g: Array, y: Array) -> Array:
+    """Return the gradient of tanh from its result."""
+    with quiet():
+        return np.asarray(g * (1 - y * y), g.dtype)
+
+
+def numpy_layer_norm_parts(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> tuple[Array, ...]:
+    """Return layer norm over the dimensions from ``begin`` on, the means, and the inverse standard deviations."""
+    normal, mean, _, inverse = standardised(x, tuple(range(begin, x.ndim)), eps)
+    with quiet():
+        return np.asarray(normal * weight + bias, x.dtype), np.asarray(mean, x.dtype), np.asarray(inverse, x.dtype)
+
+
+def numpy_layer_norm_grad(
+    g: Array, x: Array, weight: Array, bias: Array, mean: Array, inverse: Array, begin: int
+) -> tuple[Array, ...]:  # fmt: skip
+    """Return the gradients for input, weight and bias."""
+    axes, rows = tuple(range(begin, x.ndim)), tuple(range(begin))
+    with quiet():
+        normal, scaled = (x - mean) * inverse, g * weight
+        by_x = inverse * (scaled - scaled.mean(axes, keepdims=True) - normal * (scaled * normal).mean(axes, keepdims=True))
+        return tuple(np.asarray(item, x.dtype) for item in (by_x, (g * normal).sum(rows), g.sum(rows)))
+
+
+def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tuple[Array, ...]:
+    """Return group norm of (N, C, *), the means, and the inverse standard deviations (N, groups)."""
+    rows, wide = x.reshape(len(x), groups, -1), (-1, *(1,) * (x.ndim - 2))
+    normal, mean, _, inverse = standardised(rows, (2,), eps)
+    with quiet():
+        y = normal.reshape(x.shape) * weight.reshape(wide) + bias.reshape(wide)
+        return tuple(np.asarray(item, x.dtype) for item in (y, mean.reshape(len(x), groups), inverse.reshape(len(x), groups)))
+
+
+def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, inverse: Array, groups: int) -> tuple[Array, ...]:
+    """Return the gradients for input, weight and bias."""
+    rows, axes = (len(x), groups, -1), (0, *range(2, x.ndim))
+    with quiet():
+        normal = (x.reshape(rows) - mean[..., None]) * inverse[..., None]
+        scaled = (g * weight.reshape(-1, *(1,) * (x.ndim - 2))).reshape(rows)
+        inner_ = scaled - scaled.mean(2, keepdims=True) - normal * (scaled * normal).mean(2, keepdims=True)
+        found = ((inverse[..., None] * inner_).reshape(x.shape), (g * normal.reshape(x.shape)).sum(axes), g.sum(axes))
+        return tuple(np.asarray(item, x.dtype) for item in found)
+
+
+def numpy_batch_norm_parts(
+    x: Array, weight: Array, bias: Array, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float,
+) -> tuple[Array, ...]:  # fmt: skip
+    """Return batch norm by batch statistics, the means, and the inverse standard deviations; running statistics are updated in place."""
+    y, mean, var = numpy_batch_norm_train(x, weight, bias, eps)
+    count = x.size // x.shape[1]
+    with quiet():
+        for running, batch, scale in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else np.nan)):
+            if running is not None:
+                running[...] = numpy_running_average(running, batch, momentum, scale)
+        return y, mean, np.asarray(1 / np.sqrt(var + x.dtype.type(eps)), x.dtype)
+
+
+def numpy_batch_norm_parts_grad(
+    g: Array, x: Array, weight: Array, mean: Array, inverse: Array, eps: float
+) -> tuple[Array, ...]:  # fmt: skip
+    """Return the gradients for input, weight and bias."""
+    with quiet():
+        return numpy_batch_norm_grad(g, x, weight, mean, np.asarray(1 / (inverse * inverse) - x.dtype.type(eps), x.dtype), eps)
+
+
+def numpy_max_pool_grad(g: Array, x: Array, *geometry: Sizes) -> Array:
+    """Return the gradient of max pooling, at the maximum of each window."""
+    kernel, stride, padding, dilation, out = geometry
+    places = largest_places(x, numpy_max_pool(x, *geometry), *geometry)
+    empty = np.zeros(x.shape, g.dtype)
+    whole = padded(empty, kernel, stride, padding, dilation, out, 0)
+    for hit, key in zip(places, slices(kernel, stride, dilation, out)):
+        whole[key] += np.where(hit, g, g.dtype.type(0))
+    return whole if whole is empty else np.array(whole[inner(x.shape[2:], padding)], order="C")
+
+
+def numpy_conv_grad(
+    g: Array, x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes, groups: int,
+    wanted: Sizes,
+) -> tuple[Array, ...]:  # fmt: skip
+    """Return the gradients of a convolution for input, weight and bias; those that are not ``wanted`` are empty arrays."""
+    geometry = stride, padding, dilation, groups
+    first, second = (x, g) if transposed else (g, x)
+    by_x = by_w = g[:0]
+    if wanted[0] and transposed:
+        by_x = HOST["conv2d"].function(g, w, None, *geometry)[(..., *(slice(0, n) for n in x.shape[2:]))]
+    elif wanted[0]:
+        by_x = HOST["conv2d_input"].function(g, w, x.shape, *geometry)
+    if wanted[1]:
+        by_w = HOST["conv2d_weight"].function(first, second, w.shape, *geometry)
+    return by_x, by_w, g.sum((0, *range(2, g.ndim)), dtype=g.dtype) if wanted[2] else g[:0]
+
+
+def numpy_nll_parts(
+    logs: Array, target: Array, weight: Array | None, ignored: int, reduction: str
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the negative log-likelihood of the classes ``target`` in rows of log-probabilities, reduced, and the sum of the targets'
+    weights."""
+    shares = _shares(logs, target, weight, ignored)
+    losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
+    with quiet():
+        losses = np.where(shares == 0, logs.dtype.type(0), losses) if weight is None else losses
+        total = shares.sum()
+        found = losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / total
+    return np.asarray(found, logs.dtype), np.asarray(total, logs.dtype)
+
+
+def _shares(logs: Array, target: Array, weight: Array | None, ignored: int) -> Array:
+    counted = target != ignored
+    known = np.where(counted, target, 0)
+    return np.where(counted, np.ones((), logs.dtype) if weight is None else weight[known], logs.dtype.type(0))
+
+
+def numpy_nll_grad(
+    g: Array, logs: Array, target: Array, weight: Array | None, total: Array, ignored: int, reduction: str
+) -> Array:  # fmt: skip
+    """Return the gradient for the log-probabilities."""
+    shares = _shares(logs, target, weight, ignored)
+    with quiet():
+        each = -g * shares if reduction != "mean" else -g * shares / total
+    found = np.zeros(logs.shape, g.dtype)
+    rows = np.flatnonzero(target != ignored)
+    found[rows, target[rows]] = each[rows]
+    return found
+
+
+def numpy_cross_entropy_parts(
+    x: Array, target: Array, weight: Array | None, ignored: int, reduction: str
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the cross entropy of rows of logits and classes, and the log-probabilities."""
+    logs = log_softmax_of(x, 1)
+    return numpy_nll_parts(logs, target, weight, ignored, reduction)[0], logs
+
+
+def numpy_cross_entropy_grad(
+    g: Array, logs: Array, target: Array, weight: Array | None, ignored: int, reduction: str
+) -> Array:  # fmt: skip
+    """Return the gradient for the logits."""
+    total = np.asarray(_shares(logs, target, weight, ignored).sum(), logs.dtype)
+    by_logs = numpy_nll_grad(g, logs, target, weight, total, ignored, reduction)
+    with quiet():
+        return by_logs - np.exp(logs) * by_logs.sum(1, keepdims=True)
+
+
+_ROWS: dict[str, Any] = {
+    "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
+    "leaky_relu_grad": numpy_leaky_relu_grad, "elu_grad": numpy_elu_grad, "softplus_grad": numpy_softplus_grad,
+    "logsigmoid_grad": numpy_logsigmoid_grad, "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
+    "mish_grad": numpy_mish_grad, "hardsigmoid_grad": numpy_hardsigmoid_grad, "softshrink_grad": numpy_shrink_grad,
+    "hardshrink_grad": numpy_shrink_grad, "threshold_grad": numpy_threshold_grad, "tanh_grad": numpy_tanh_grad,
+    "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
+    "group_norm_parts": numpy_group_norm_parts, "group_norm_grad": numpy_group_norm_grad,
+    "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
+    "max_pool_grad": numpy_max_pool_grad, "conv_grad": numpy_conv_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
+    "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,
+}  # fmt: skip
+for _op, _row in _ROWS.items():
+    define_host(_op, _row, FLOATS, HALF)

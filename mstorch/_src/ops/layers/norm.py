@@ -1,0 +1,317 @@
+"""Normalization."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend.host.norm import half_rms_norm
+from ...backend.table import kernel
+from ...core.dtype import finfo, float32
+from ...core.modes import modes
+from ...core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of, touch, value_of
+from ...tape.ways import fused
+from ...tape.whole import followed, in_one_piece
+from ...tape.windows import linear, no_view
+from .._autocast import FLOAT32_ON_DEVICES
+from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write_result
+from .._named import call_node, node_called
+from .._numbers import refuse_tracked
+from .._one_dtype import expect_parameters
+from .._operation import operation
+from ..elementwise.elementwise import add, mul, rsqrt, square, sub
+from ..memory._kept import kept
+from ..memory.copying import to_dtype
+from ..memory.creation import ones, zeros
+from ..reduce.reduce import mean
+from ..shape import views
+
+_train = kernel("batch_norm_train")
+_eval = kernel("batch_norm_eval")
+_layer_norm, _layer_norm_parts = kernel("layer_norm"), kernel("layer_norm_parts")
+_group_norm_parts = kernel("group_norm_parts")
+_running = kernel("running_average")
+_train_parts = kernel("batch_norm_parts")
+
+
+def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
+    """Compute ``running = (1 - factor) * running + factor * scale * batch``, not tracked by autograd."""
+    with without_grad():
+        if batch._ms_dtype is not running._ms_dtype:
+            batch = cast_tensor(batch.detach(), running._ms_dtype)
+        write_result(running, call(_running, (running.detach(), batch), factor, scale))
+
+
+def _weight_or_ones(input: TensorBase, shape: tuple[int, ...], weight: TensorBase | None) -> TensorBase:
+    kind, place = input._ms_dtype, input.device
+    return kept(input, ("ones", shape, kind), lambda: ones(shape, dtype=kind, device=place)) if weight is None else weight
+
+
+def _bias_or_zeros(input: TensorBase, shape: tuple[int, ...], bias: TensorBase | None) -> TensorBase:
+    kind, place = input._ms_dtype, input.device
+    return kept(input, ("zeros", shape, kind), lambda: zeros(shape, dtype=kind, device=place)) if bias is None else bias
+
+
+def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
+    if tensor is not None and math.prod(tensor._ms_shape) != channels:
+        raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(tensor._ms_shape)}")
+
+
+def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
+    """Return whether half-precision input is normalized with float32 parameters: torch then computes in float32 and rounds only the result.
+    """
+    kind = input._ms_dtype
+    return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._ms_dtype is float32 for item in parameters)
+
+
+def _moves_running(input: TensorBase, *statistics: TensorBase | None) -> bool:
+    """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
+    track.
+    """
+    if 0 in input._ms_shape or not fused("batch_norm_parts", input._ms_dtype, input, *statistics):
+        return False
+    return all(
+        item is None or (item._ms_storage.is_free(item) and item._ms_dtype is float32 and not is_tracked(item)) for item in statistics
+    )
+
+
+def batch_norm(
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None, running_var: TensorBase | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> TensorBase:  # fmt: skip
+    """Normalize each channel of (N, C, *) to mean 0 and variance 1, times ``weight`` plus ``bias`` (C).
+
+    In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance), unless the
+    batch has no elements; else the running ones are used.
+    """
+    refuse_tracked(momentum, eps)
+    shape = input._ms_shape
+    channels = shape[1] if len(shape) > 1 else shape[0]
+    for name, tensor in (
+        ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
+    ):  # fmt: skip
+        _check_channels(name, tensor, channels)
+    if training and (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if not training and (running_mean is None or running_var is None):
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    kind = input._ms_dtype
+    refuse_dtype("batch_norm", kind, 2)
+    expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+    if _beside_singles(input, weight, bias, running_mean, running_var):
+        return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    weight, bias = _weight_or_ones(input, (channels,), weight), _bias_or_zeros(input, (channels,), bias)
+    if len(shape) < 2:
+        return mul(input, 1)
+    if not training:
+        return with_format(call(_eval, (input, weight, bias, running_mean, running_var), eps), input)
+    if _moves_running(input, running_mean, running_var):
+        statistics = (running_mean, running_var)
+        raws = [None if item is None else value_of(item) for item in statistics]
+        y = call(_train_parts, (input, weight, bias), *raws, momentum, eps)[0]
+        for item in statistics:
+            if item is not None:
+                touch(item)
+        return with_format(y, input)
+    operands = (input, weight, bias)
+    if modes.saved_hooks and running_mean is not None:
+        # A pack hook may raise while tensors are saved, as checkpoint's does, after the running statistics have changed.
+        with without_grad():
+            _, batch_mean, batch_var = call(_train, operands, eps)
+    else:
+        y, batch_mean, batch_var = call(_train, operands, eps)
+    if running_mean is not None and 0 not in shape:
+        _update(running_mean, batch_mean, momentum)
+    if running_var is not None and 0 not in shape:
+        count = math.prod(input._ms_shape) // max(channels, 1)
+        _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
+    if modes.saved_hooks and running_mean is not None:
+        y = call(_train, operands, eps)[0]
+    return with_format(y, input)
+
+
+@node_called("NativeBatchNormBackward0")
+def _wide_batch_norm(input: TensorBase, *others: Any) -> TensorBase:
+    return to_dtype(batch_norm(to_dtype(input, float32), *others), input._ms_dtype)
+
+
+@operation(autocast=FLOAT32_ON_DEVICES)
+def layer_norm(
+    input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, bias: TensorBase | None = None,
+    eps: float = 1e-05, cudnn_enable: bool = True,
+) -> TensorBase:  # fmt: skip
+    """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
+    refuse_tracked(eps)
+    shape, wanted = input._ms_shape, tuple(normalized_shape)
+    _check_normalized(shape, wanted, weight, bias)
+    kind = input._ms_dtype
+    expect_parameters("LayerNormKernelImpl", input, weight, bias)
+    if _beside_singles(input, weight, bias):
+        return _wide_layer_norm(input, wanted, weight, bias, eps)
+    weight, bias = _weight_or_ones(input, wanted, weight), _bias_or_zeros(input, wanted, bias)
+    operands, begin = (input, weight, bias), len(shape) - len(wanted)
+    if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
+        return call(_layer_norm_parts, operands, begin, eps)[0]  # also saves the statistics for the gradient kernel
+    return call(_layer_norm, operands, begin, eps)
+
+
+@node_called("NativeLayerNormBackward0")
+def _wide_layer_norm(input: TensorBase, *others: Any) -> TensorBase:
+    return to_dtype(layer_norm(to_dtype(input, float32), *others), input._ms_dtype)
+
+
+def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: TensorBase | None, bias: TensorBase | None = None) -> None:
+    if not wanted:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {list(wanted)}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor._ms_shape != wanted:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor._ms_shape)} and "
+                f"normalized_shape = {list(wanted)}"
+            )
+    if shape[len(shape) - len(wanted) :] != wanted:
+        raise RuntimeError(
+            f"Given normalized_shape={list(wanted)}, expected input with shape [*, {', '.join(map(str, wanted))}], but got input "
+            f"of size{list(shape)}"
+        )
+
+
+@operation(autocast=FLOAT32_ON_DEVICES)
+def rms_norm(input: TensorBase, normalized_shape: Sequence[int], weight: TensorBase | None = None, eps: float | None = None) -> TensorBase:
+    """Return the input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
+    refuse_tracked(eps)
+    shape, wanted = input._ms_shape, tuple(normalized_shape)
+    _check_normalized(shape, wanted, weight)
+    kind = input._ms_dtype
+    refuse_dtype("rms_norm", kind, 2)
+    half = kind.name in ("float16", "bfloat16")
+    if eps is None:
+        eps = finfo(float32 if half else kind).eps
+    operands = (input,) if weight is None else (input, weight)
+    if half and in_one_piece(operands) and not followed(operands) and input._ms_stride is None and 0 not in shape:
+        return tensor_of(half_rms_norm(array_of(input), None if weight is None else array_of(weight), len(wanted), eps))
+    x = input.float() if half else input
+    dims = tuple(range(len(shape) - len(wanted), len(shape)))
+    y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
+    return to_dtype(y if weight is None else mul(y, weight), kind).contiguous()  # rounded once
+
+
+@operation(autocast=FLOAT32_ON_DEVICES)
+@node_called("NativeGroupNormBackward0", "input weight")
+def group_norm(
+    input: TensorBase, num_groups: int, weight: TensorBase | None = None, bias: TensorBase | None = None, eps: float = 1e-05,
+    cudnn_enabled: bool = True
+) -> TensorBase:
+    """Normalize each group of channels of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1803.08494)."""
+    refuse_tracked(eps)
+    shape = input._ms_shape
+    channels = shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(shape)} and num_groups={num_groups}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor._ms_shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(tensor._ms_shape)} and input of shape {list(shape)}"
+            )
+    expect_parameters("GroupNormKernelImpl", input, weight, bias)
+    kind = input._ms_dtype
+    given = [item for item in (input, weight, bias) if item is not None]
+    precise = kind.itemsize > 2 or not recording(given)  # the gradient's kernel reads statistics in the input's dtype
+    if precise and _normalises_groups(input, weight, bias):
+        return with_format(_in_groups(input, num_groups, weight, bias, eps), input)
+    if kind.itemsize == 2 and kind.is_floating_point:  # half precision rounds once, at the end
+        weight, bias = (item if item is None else item.float() for item in (weight, bias))
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(kind)
+    if not math.prod(input._ms_shape):
+        if weight is not None and shape[0]:  # the mean of no elements is NaN, and so is the gradient
+            weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")
+        return _scaled(mul(input, 1), weight, bias)
+    groups = views.reshape(input, (shape[0], num_groups, -1))
+    y = views.reshape(layer_norm(groups, groups._ms_shape[2:], None, None, eps), shape)
+    return no_view(with_format(_scaled(y, weight, bias), input))
+
+
+def _normalises_groups(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> bool:
+    """Return whether the device has one kernel for norms of groups of channels, and it takes these tensors."""
+    kind, given = input._ms_dtype, [item for item in (input, weight, bias) if item is not None]
+    return 0 not in input._ms_shape and all(item._ms_dtype is kind for item in given) and fused("group_norm_parts", kind, *given)
+
+
+def _in_groups(input: TensorBase, groups: int, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
+    channels = input._ms_shape[1:2]
+    operands = (input, _weight_or_ones(input, channels, weight), _bias_or_zeros(input, channels, bias))
+    found: TensorBase = call(_group_norm_parts, operands, groups, eps)[0]
+    return found
+
+
+def _scaled(y: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> TensorBase:
+    """Return ``y`` times a weight plus a bias per channel."""
+    wide = (1, -1, *([1] * (len(y._ms_shape) - 2)))
+    if weight is not None:
+        y = mul(y, views.reshape(weight, wide))
+    return y if bias is None else add(y, views.reshape(bias, wide))
+
+
+def instance_norm(
+    input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, running_mean: TensorBase | None,
+    running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
+) -> TensorBase:  # fmt: skip
+    """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1607.08022)."""
+    shape = input._ms_shape
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if not use_input_stats:
+        return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    n, channels = shape[:2]
+    refuse_dtype("batch_norm", input._ms_dtype, 2)
+    expect_parameters("batch_norm", input, weight, bias)
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is not None and math.prod(running._ms_shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(running._ms_shape)}")
+    if _beside_singles(input, weight, bias, running_mean, running_var) and n:
+        wide = instance_norm(input.float(), weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+        return to_dtype(wide, input._ms_dtype)
+    if not n and weight is not None:
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
+    if running_mean is running_var is None and input._ms_dtype.itemsize > 2 and _normalises_groups(input, weight, bias):
+        return call_node(_in_groups(input, channels, weight, bias, eps), "ViewBackward0")
+    flat = views.reshape(input, (1, n * channels, *shape[2:]))
+    unit, zero = _weight_or_ones(input, (n * channels,), None), _bias_or_zeros(input, (n * channels,), None)
+    y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
+    count = math.prod(input._ms_shape) // max(n * channels, 1)
+    if running_mean is not None:
+        _update(running_mean, mean(views.reshape(batch_mean, (n, channels)), 0), momentum)
+    if running_var is not None:
+        scale = count / (count - 1) if count > 1 else float("nan")
+        _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
+    if input._ms_dtype.itemsize == 2 and input._ms_dtype.is_floating_point and count:
+        return _rounded_instance_norm(input, weight, bias, eps)
+    return no_view(_scaled(views.reshape(y, shape), weight, bias))
+
+
+def _rounded_instance_norm(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
+    """Return instance norm in half precision: computed in float32, with mean and reciprocal standard deviation rounded to half precision,
+    and rounded at the end."""
+    kind, wide = input._ms_dtype, input.float()
+    dims = tuple(range(2, len(input._ms_shape)))
+    centre = mean(wide, dims, True).to(kind).float()
+    away = sub(wide, centre)
+    slope = rsqrt(add(mean(square(away), dims, True), eps)).to(kind).float()
+    if weight is not None:
+        slope = _scaled(slope, weight.float(), None)
+    shift = mul(centre, -slope)
+    if bias is not None:
+        shift = _scaled(shift, None, bias.float())
+    return add(mul(wide, slope), shift).to(kind)

@@ -1,0 +1,72 @@
+"""Tensors of a device that are concatenated in memory, so that one kernel can operate on all of them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend import device_memory
+from ...core.storage import home
+from ...core.tangents import LEVELS
+from ...core.tensor_base import TensorBase, array_of, on_device, value_of
+from ...tape.ways import is_known, ways
+
+LAYS_OUT = device_memory.HAS_WINDOWS
+"""True if this process can concatenate tensors in device memory."""
+
+
+def can_be_laid_out(tensors: Sequence[Any]) -> bool:
+    """Return whether each tensor covers all of a device allocation that is not shared, and is not tracked by autograd."""
+    if not LAYS_OUT or LEVELS:
+        return False
+    alone = len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
+    return alone and all(home(tensor).is_free(tensor) and tensor._ms_shape and 0 not in tensor._ms_shape for tensor in tensors)
+
+
+def laid_out(tensors: Sequence[Any]) -> Any:
+    """Return one flat tensor with the elements of all tensors, with gaps between them. No copy is made if the tensors already are parts of
+    one such tensor, to which ``put_back`` moved them."""
+    raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
+    raw._of_storage = False  # so that writes to its parts are visible in its memory
+    return on_device(raw)
+
+
+def known_number(tensor: Any) -> float | None:
+    """Return the number in a 0-d tensor of a device that is alone in its memory, if it is known without a read; else None."""
+    return float(array_of(tensor)) if is_known(tensor) and home(tensor).is_free(tensor) and not tensor._ms_shape else None
+
+
+@ways(at=0, device=lambda tensors, number: _set_on_device(tensors, number))
+def set_together(tensors: list[Any], number: float) -> None:
+    """Write a number into 0-d tensors. On a device it is one kernel from the second time on, and the number stays known."""
+    for tensor in tensors:
+        tensor.fill_(number)
+
+
+def _set_on_device(tensors: list[Any], number: float) -> bool:
+    flat = laid_out(tensors)
+    flat.fill_(number)
+    put_back(flat, tensors, False)
+    for tensor in tensors:
+        tensor._ms_storage.shadow = np.full((), number, tensor._ms_dtype.np)
+    return True
+
+
+def has_clean_gaps(flat: TensorBase) -> bool:
+    """Return whether the gaps between the tensors in ``laid_out``'s memory are still zeros."""
+    return not getattr(value_of(flat), "_spoiled", False)
+
+
+def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> None:
+    """Copy the elements of the result of ``laid_out`` back to the tensors; ``clean``: whether the gaps between them are still zeros."""
+    raw, writes = value_of(flat), flat._ms_counter.version
+    if not writes:
+        return
+    raw._spoiled = not clean or not has_clean_gaps(flat)
+    for tensor in tensors:
+        tensor._ms_counter.version += writes
+        tensor._ms_storage.forget()
+    if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # otherwise kernels wrote to the parts' memory directly
+        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
+            tensor._ms_storage.exchange(part)

@@ -1,0 +1,94 @@
+"""Floating-point arithmetic without NumPy's warnings: infinities and NaN are results, not errors.
+
+``np.errstate`` is written in Python and costs 0.75 µs (NumPy 2) to 2 µs (NumPy 1). NumPy's underlying state is cheaper: the ``extobj=``
+argument of a ufunc in NumPy 1 (30 ns), a context variable in NumPy 2 (0.25 µs).
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .leaving import built_in_next
+
+if hasattr(np, "seterrobj"):
+    _QUIET: Any = [8192, 0, None]  # buffer size, error mask (none), error handler
+
+    _get: Callable[[], Any] = np.geterrobj
+    _set: Callable[[Any], Any] = np.seterrobj
+
+    def quietly(ufunc: np.ufunc) -> Callable[..., Any]:
+        """Return a ufunc without floating-point warnings."""
+        return functools.partial(ufunc, extobj=_QUIET)
+
+    def _set_again(state: Any) -> Iterator[Any]:
+        """Return an iterator that sets a state at each step: a copy, because ``np.seterr`` changes the list that is set."""
+        return map(_set, map(list, itertools.repeat(tuple(state))))
+
+else:
+    from numpy._core import umath
+
+    _umath: Any = umath
+    _QUIET = _umath._make_extobj(all="ignore")
+    _get, _set, _reset = _umath._extobj_contextvar.get, _umath._extobj_contextvar.set, _umath._extobj_contextvar.reset
+
+    def quietly(ufunc: Any) -> Callable[..., Any]:
+        """Return a ufunc without floating-point warnings."""
+
+        def call(*args: Any, **named: Any) -> Any:
+            before = _set(_QUIET)
+            try:
+                return ufunc(*args, **named)
+            finally:
+                _reset(before)
+
+        return call
+
+    def _set_again(state: Any) -> Iterator[Any]:
+        """Return an iterator that sets a state at each step."""
+        return map(_set, itertools.repeat(state))
+
+
+_RESTORES: dict[Any, Callable[..., Any]] = {}
+"""For each state of NumPy a function that sets it. The function is a step of an endless iterator, so that all blocks share it."""
+_MOST = 64  # number of states that are kept
+
+
+def _key(state: Any) -> Any:
+    """Return the key of a state in ``_RESTORES``; None for a state with an error handler of the program's, which would be kept alive."""
+    if state.__class__ is not list:  # NumPy 2: an object, which the dict's function holds
+        return id(state)
+    return None if state[2] is not None else (state[0], state[1])
+
+
+class _Before:
+    """``__exit__`` of a block that is about to begin: a built-in function, which a signal handler cannot interrupt, and which restores the
+    current state.
+    """
+
+    def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
+        state = _get()
+        key = _key(state)
+        found = _RESTORES.get(key)
+        if found is None:
+            found = built_in_next(map(operator.is_, _set_again(state), itertools.repeat(_Before)))  # False
+            if key is not None and len(_RESTORES) < _MOST:
+                _RESTORES[key] = found
+        return found
+
+
+class quiet:
+    """Context manager that disables floating-point warnings."""
+
+    __slots__ = ()
+    __enter__ = staticmethod(built_in_next(_set_again(_QUIET)))
+    __exit__ = _Before()
+
+
+silent: Any = SimpleNamespace(**{name: quietly(value) for name, value in vars(np).items() if isinstance(value, np.ufunc)})
+"""NumPy's ufuncs without floating-point warnings."""

@@ -1,0 +1,136 @@
+"""Names that packages import from torch and that mstorch does not implement: they can be imported, and raise when used.
+
+``names.txt`` lists them, one torch module per line. A module that mstorch lacks is created from its line alone; an existing module resolves
+the names of its line through the ``__getattr__`` of ``_hook.missing``. Objects that torch has in another module than mstorch
+(``_src/core/homes.txt``) are found in torch's module in the same way, and work.
+"""
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from ..core.homes import elsewhere
+from ..hook import missing_attribute, not_yet, ours, theirs
+
+_ROOT = __name__.partition(".")[0]
+
+
+def _refuse(name: str) -> NoReturn:
+    raise NotImplementedError(f"{name} can be imported, and no more {not_yet()}")
+
+
+class UnbuiltClass(type):
+    """Metaclass of placeholders for torch's classes: they can be named, subclassed and inspected, but not instantiated."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        first: type = next(base for base in cls.__mro__ if "_unbuilt" in vars(base))
+        _refuse(first.__dict__["_unbuilt"])
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}' {not_yet()}", name=name)
+
+
+@cache
+def _class(module: str, name: str) -> type:
+    full = f"{theirs(module)}.{name}"
+    bases = (Exception,) if name.endswith(("Error", "Exception")) else ()  # those that stand in except clauses
+    return UnbuiltClass(name, bases, {"__module__": theirs(module), "__doc__": f"Stands for {full}, which is not built.", "_unbuilt": full})
+
+
+@cache
+def _function(module: str, name: str) -> Any:
+    full = f"{theirs(module)}.{name}"
+
+    def unbuilt(*args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(full)
+
+    vars(unbuilt)["_unbuilt"] = full
+    unbuilt.__name__ = unbuilt.__qualname__ = name
+    unbuilt.__module__ = theirs(module)
+    unbuilt.__doc__ = f"Raise NotImplementedError: {full} is not implemented."
+    return unbuilt
+
+
+@cache
+def names() -> dict[str, dict[str, str]]:
+    """Return the placeholder names of each mstorch module, each name with "class", "function" or "module"."""
+    found: dict[str, dict[str, str]] = {}
+    for line in Path(__file__).with_name("names.txt").read_text("utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        name, _, rest = line.partition(":")
+        module = ours(name)
+        home = found.setdefault(module, {})
+        for word in rest.split():
+            home[word.removesuffix("()")] = "function" if word.endswith("()") else "class"
+    for module in [*found, *elsewhere()]:
+        found.setdefault(module, {})
+        while "." in module:  # and each parent package
+            module, _, last = module.rpartition(".")
+            found.setdefault(module, {}).setdefault(last, "module")
+    return found
+
+
+def attribute(module: str, name: str) -> Any:
+    """Return the placeholder for a torch name in a module of mstorch; raise ``missing_attribute`` if there is none."""
+    place = elsewhere().get(module, {}).get(name)
+    if place is not None:
+        return getattr(importlib.import_module(place[0]), place[1])
+    kind = names().get(module, {}).get(name)
+    if kind is None:
+        raise missing_attribute(module, name)
+    if kind == "module":
+        return importlib.import_module(f"{module}.{name}")
+    return (_class if kind == "class" else _function)(module, name)
+
+
+def is_unbuilt(value: Any) -> bool:
+    """Return whether a value is a placeholder: a class, a function, or a module of placeholders only."""
+    if isinstance(value, ModuleType):
+        return isinstance(getattr(value.__spec__, "loader", None), _Loader) and value.__spec__.name not in elsewhere()  # type: ignore[union-attr]
+    return "_unbuilt" in getattr(value, "__dict__", {})
+
+
+def operator(namespace: str, name: str, known: bool = False) -> Any:
+    """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless ``known`` says that torch has it."""
+    home = f"{_ROOT}.ops.{namespace}"
+    return _function(home, name) if known or name in names().get(home, {}) else None
+
+
+class _Loader(importlib.abc.Loader):
+    """Loader that creates a module from its lines in ``names.txt`` and ``homes.txt``."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        own = module.__name__
+        kind = "names that are in other modules here"
+        if own not in elsewhere():
+            kind = "names that can be imported, and raise NotImplementedError when used"
+        module.__doc__ = f"{theirs(own)}: {kind}."
+        vars(module)["__getattr__"] = lambda name: attribute(own, name)
+        vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names().get(own, ())]
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finder of the modules that exist only in ``names.txt``; it comes last, after all finders of files."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(_ROOT + ".") or fullname not in names():
+            return None
+        return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=True)
+
+
+def find() -> None:
+    """Make the placeholder modules importable."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())
+
+
+__all__ = ["UnbuiltClass", "attribute", "find", "is_unbuilt", "names", "operator"]

@@ -1,4 +1,0 @@
-"""Importing this module makes "cuda" mean the Ascend device."""
-from ..._core import cuda_names
-
-cuda_names.turn_on()
