@@ -587,8 +587,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 
 set_tensor_class(Tensor)
 join(Tensor)
-OF_FAMILIES = methods.attach(Tensor)
-"""The names of the methods that modules of operations define."""
+OF_FAMILIES = methods.attach(Tensor)  # the names of the methods that modules of operations define
 
 
 def from_mindspore(tensor: Raw) -> Tensor:

@@ -38,8 +38,10 @@ EXCEPTIONS: dict[str, str] = {
     "_src/ops/memory/placing.py:_on_accelerators": "factories are wrapped where the process has an accelerator, once, as they are defined",
     "_src/ops/memory/placing.py:_placing": "where a new tensor is put is decided here for all factories",
     "nn/modules/_conversion.py:ConversionMixin": "Module.to has a sentence of its own about the meta device",
+    "nn/modules/_conversion.py:_differ_in_kind": "torch moves data between layouts and to the meta device by other rules",
+    "nn/modules/_cell.py:CellMixin": "a Module that MindSpore trains refuses hooks that MindSpore would pass over",
     "nn/modules/_state.py:_load_one": "torch warns of values that are loaded into a parameter of the meta device",
-    "nn/modules/_native.py:_call": "a Cell of MindSpore's within MindSpore's own block is recorded by MindSpore",
+    "nn/modules/_native.py:_called": "a Cell of MindSpore's within MindSpore's own block is recorded by MindSpore",
     "optim/optimizer.py:_default_to_fused_or_foreach": "torch names the devices on which steps are fused, by their types",
 }
 

@@ -181,11 +181,15 @@ def _ones_at(edge: GradientEdge, recorded: bool) -> Array:
     return ones if recorded else bare(ones)
 
 
+def _check_roots(roots: Sequence[Any]) -> None:
+    if any(root.__class__ in (str, int, float, type(None)) for root in roots):
+        raise AssertionError("Expected output to be a torch.Tensor")
+
+
 def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
     """Return the starting points of backward with their gradients."""
     _refuse_in_graph()
-    if any(root.__class__ in (str, int, float, type(None)) for root in roots):
-        raise AssertionError("Expected output to be a torch.Tensor")
+    _check_roots(roots)
     with grad_set_to(create_graph):
         values = _root_gradients(roots, gradients or (None,) * len(roots), create_graph)
     return list(zip(_edges(roots), values))
@@ -276,7 +280,9 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     if outputs is None or inputs is None:
         raise TypeError("'NoneType' object is not iterable")
-    roots, wanted = _as_tuple(outputs), _inputs(inputs, "grad")
+    roots = _as_tuple(outputs)
+    _check_roots(roots)
+    wanted = _inputs(inputs, "grad")
     if (any(map(overrides, (*roots, *wanted))) or mode_is_on()) and above.torch.overrides.has_torch_function((*roots, *wanted)):
         return above.torch.overrides.handle_torch_function(
             grad, (*roots, *wanted), roots, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,

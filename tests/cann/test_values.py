@@ -106,3 +106,38 @@ def test_numbers_for_double_precision_keep_their_digits(name):
         return (y,) if x.grad is None else (y, x.grad)
 
     _same(body, 1e-12)
+
+
+SOLIDS = [
+    ((2, 2, 2), (2, 2, 2), (0, 0, 0), (5, 6, 7), False), ((3, 2, 3), (1, 2, 2), (1, 0, 1), (5, 6, 7), False),
+    ((2, 3, 2), (2, 1, 3), (1, 1, 1), (5, 4, 7), False), ((3, 3, 3), (2, 2, 2), (0, 0, 0), (6, 6, 6), True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(SOLIDS)))
+@pytest.mark.parametrize("numbers", ["different", "equal"])
+@on_plugin
+def test_pools_of_solids(case, numbers):
+    kernel, stride, padding, sizes, ceil = SOLIDS[case]
+    values = _array(2, 3, *sizes).astype(np.float32)
+    values = values if numbers == "different" else np.round(values * 2)
+
+    def body(torch, device):
+        x = torch.from_numpy(values).to(device).requires_grad_()
+        pool = torch.nn.functional.max_pool3d
+        y = pool(x, kernel, stride, padding, ceil_mode=ceil)
+        (y * torch.arange(float(y.numel()), device=device).reshape(y.shape)).sum().backward()
+        return *pool(x, kernel, stride, padding, ceil_mode=ceil, return_indices=True), y, x.grad
+
+    _same(body)
+
+
+@pytest.mark.parametrize("out", [(2, 3, 3), (1, 1, 1), (3, 2, 5)])
+@on_plugin
+def test_adaptive_pools_of_solids(out):
+    for sizes in ((5, 6, 7), (3, 3, 8)):
+        def body(torch, device, sizes=sizes):
+            x = torch.from_numpy(_array(2, 3, *sizes)).float().to(device)
+            return torch.nn.functional.adaptive_max_pool3d(x, tuple(out), return_indices=True)
+
+        _same(body)

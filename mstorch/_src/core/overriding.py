@@ -29,7 +29,7 @@ from .no_memory import limit_reached, of_endless_list, tells_no_memory
 from .other_words import in_own_words
 from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore, with_dtypes
 from .size import Size
-from .warned import warn
+from .warned import warn_of_plain_method
 
 if TYPE_CHECKING:
     from ...overrides import TorchFunctionMode
@@ -221,16 +221,11 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
     for value in found:
         handler = value.__torch_function__
         if getattr(handler, "__self__", None) is value:
-            _warn_of_plain_method(public)
+            warn_of_plain_method(spoken(public).startswith(_IN_PYTHON))
         result = handler(public, kinds, args, kwargs)
         if result is not NotImplemented:
             return result
     return NotImplemented
-
-
-def _warn_of_plain_method(public: Function) -> None:
-    text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
-    warn(f"{text}classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning)
 
 
 def dispatch(

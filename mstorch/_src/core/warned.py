@@ -67,3 +67,12 @@ def is_warn_always_enabled() -> bool:
 def set_warn_always(b: bool, /) -> None:
     """Set whether warnings normally given once per process are given each time."""
     _always[0] = bool(b)
+
+
+def warn_of_plain_method(in_python: bool) -> None:
+    """Warn of a ``__torch_function__`` that is a plain method: in a function that torch writes in Python each time, in others once."""
+    text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a classmethod."
+    if in_python:
+        warn(text, DeprecationWarning)
+    else:
+        warn_once(text)

@@ -64,6 +64,11 @@ class _WrappedHook:
             self.module = weakref.ref(state["module"])
 
 
+def complete(state: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """Return a pickled layer's attributes, in their order, and behind them those that files of early versions of torch lack."""
+    return {**state, **{name: value for name, value in defaults.items() if name not in state}}
+
+
 class StateMixin:
     """Saving and loading of parameters and persistent buffers by dotted name."""
 

@@ -14,6 +14,7 @@ from ._made import parameter_of
 from ._names import SLOPE, called
 from ._own_init import own_init
 from .attention import MultiheadAttention as MultiheadAttention
+from ._state import complete
 from .module import Module
 
 
@@ -397,7 +398,7 @@ class _AlongDim(Module):
         self.dim = dim
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"dim": None, **state})  # early files lack it
+        super().__setstate__(complete(state, dim=None))  # early files lack it
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer; the result has the shape of the input."""

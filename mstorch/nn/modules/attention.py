@@ -14,6 +14,7 @@ from .. import functional as F
 from . import _nested_attention
 from ._made import parameter
 from .linear import NonDynamicallyQuantizableLinear
+from ._state import complete
 from .module import Module
 
 
@@ -68,7 +69,7 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"_qkv_same_embed_dim": True, **state})  # early files lack it
+        super().__setstate__(complete(state, _qkv_same_embed_dim=True))  # early files lack it
 
     def _reset_parameters(self) -> None:
         if self._qkv_same_embed_dim:

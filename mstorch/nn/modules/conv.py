@@ -15,6 +15,7 @@ from ._looked_up import LookedUp
 from ._made import numbers, parameter
 from ._own_init import own_init
 from .lazy import LazyModuleMixin
+from ._state import complete
 from .module import Module
 
 _MODES = {"zeros", "reflect", "replicate", "circular"}
@@ -78,7 +79,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"padding_mode": "zeros", **state})  # early files lack it
+        super().__setstate__(complete(state, padding_mode="zeros"))  # early files lack it
 
     def reset_parameters(self) -> None:
         """Initialize weight, then bias, uniformly in ±1/sqrt(in / groups * kernel elements)."""

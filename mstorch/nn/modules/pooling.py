@@ -9,6 +9,7 @@ from .. import functional as F
 from ._looked_up import LookedUp
 from ._made import numbers
 from ._own_init import own_init
+from ._state import complete
 from .module import Module
 
 
@@ -151,7 +152,7 @@ class AvgPool3d(_AvgPoolWithDivisor):
     stride: int | tuple[int, int, int]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"padding": 0, "ceil_mode": False, "count_include_pad": True, **state})  # early files lack them
+        super().__setstate__(complete(state, padding=0, ceil_mode=False, count_include_pad=True))  # early files lack them
 
 
 class _LPPoolNd(Module):

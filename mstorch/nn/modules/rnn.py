@@ -22,6 +22,7 @@ from ..._tensor import Tensor
 from ..functional import linear
 from ..utils.rnn import PackedSequence
 from ._made import parameter
+from ._state import complete
 from .module import Module
 
 _run, _step = for_maps(rnn.run), for_maps(rnn.step)
@@ -135,7 +136,7 @@ class RNNBase(Module):
         kept = {name: value for name, value in state.items() if name not in ("_set_weights", "_flat_weights", "all_weights")}
         if "all_weights" in state:  # in early files, under this name
             kept["_all_weights"] = state["all_weights"]
-        super().__setstate__({"proj_size": 0, **kept})
+        super().__setstate__(complete(kept, proj_size=0))
         names = self.__dict__.get("_all_weights")
         if names and not isinstance(names[0][0], str):  # early files contain the parameters themselves
             tails = [f"_l{layer}{tail}" for layer in range(self.num_layers) for tail in ("", "_reverse")[: 1 + self.bidirectional]]

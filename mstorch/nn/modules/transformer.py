@@ -25,6 +25,7 @@ from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
+from ._state import complete
 from .module import Module
 from .normalization import LayerNorm
 
@@ -101,7 +102,7 @@ class TransformerEncoderLayer(Module):
         self.activation = function
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"activation": F.relu, **state})  # early files lack it
+        super().__setstate__(complete(state, activation=F.relu))  # early files lack it
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
@@ -228,7 +229,7 @@ class TransformerDecoderLayer(Module):
         self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"activation": F.relu, **state})  # early files lack it
+        super().__setstate__(complete(state, activation=F.relu))  # early files lack it
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,

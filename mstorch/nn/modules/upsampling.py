@@ -5,6 +5,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from .. import functional as F
+from ._state import complete
 from .module import Module
 
 
@@ -31,7 +32,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"recompute_scale_factor": True, **state})  # early files lack it
+        super().__setstate__(complete(state, recompute_scale_factor=True))  # early files lack it
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer: (N, C, *) → (N, C, *)."""
