@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mstorch import __main__
+from tools import figures
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md"), *(ROOT / "examples").rglob("*.md")])
@@ -64,3 +65,15 @@ def test_the_page_of_a_room_is_short_and_names_what_is_there(room: Path) -> None
     assert len(text.splitlines()) <= 16
     for name in re.findall(r"`([\w./*-]+(?:\.py|\.txt|\.json|\.toml|\.pth|/))`", text):
         assert list(room.glob(name.rstrip("/"))) or (ROOT / name).exists(), name
+
+
+def test_figures_are_those_that_were_counted_or_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["figures", "--check"])
+    figures.main()  # it exits with the sentences that differ
+
+
+def test_figures_are_filled_into_their_sentences() -> None:
+    text = "about 3 of\n4 names, and 5"
+    assert figures.filled(text, "{some} of {all} names", {"some": "1,003", "all": "7"}) == "about 1,003 of\n7 names, and 5"
+    with pytest.raises(LookupError):
+        figures.filled(text, "{some} of {all} jobs", {"some": "1", "all": "7"})

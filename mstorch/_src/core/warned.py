@@ -71,7 +71,8 @@ def set_warn_always(b: bool, /) -> None:
 
 def warn_of_plain_method(in_python: bool) -> None:
     """Warn of a ``__torch_function__`` that is a plain method: in a function that torch writes in Python each time, in others once."""
-    text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a classmethod."
+    text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
+    text += "classmethod."
     if in_python:
         warn(text, DeprecationWarning)
     else:

@@ -13,8 +13,8 @@ from ._looked_up import LookedUp
 from ._made import parameter_of
 from ._names import SLOPE, called
 from ._own_init import own_init
-from .attention import MultiheadAttention as MultiheadAttention
 from ._state import complete
+from .attention import MultiheadAttention as MultiheadAttention
 from .module import Module
 
 

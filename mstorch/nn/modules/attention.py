@@ -13,8 +13,8 @@ from ..._tensor import Tensor
 from .. import functional as F
 from . import _nested_attention
 from ._made import parameter
-from .linear import NonDynamicallyQuantizableLinear
 from ._state import complete
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
 

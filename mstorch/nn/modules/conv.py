@@ -14,8 +14,8 @@ from ..parameter import UninitializedParameter
 from ._looked_up import LookedUp
 from ._made import numbers, parameter
 from ._own_init import own_init
-from .lazy import LazyModuleMixin
 from ._state import complete
+from .lazy import LazyModuleMixin
 from .module import Module
 
 _MODES = {"zeros", "reflect", "replicate", "circular"}

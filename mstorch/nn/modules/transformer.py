@@ -20,12 +20,12 @@ from ..._src.tape.moving import beside
 from ..._src.tape.ways import is_known
 from ..._tensor import Tensor
 from .. import functional as F
+from ._state import complete
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
-from ._state import complete
 from .module import Module
 from .normalization import LayerNorm
 
