@@ -26,7 +26,7 @@ LINES = {
     "x.to('cuda:1').cuda(); y = x.cuda(non_blocking=True)": "x.to('npu:1').npu(); y = x.npu(non_blocking=True)",
     "d = f'cuda:{rank}'": "d = f'npu:{rank}'",
     "import torch; torch.cuda.set_device(1); torch.cuda.manual_seed(1)": "import mstorch as torch, mstorch.npu; torch.accelerator.set_device_index(1); torch.npu.manual_seed(1)",
-    "import torch as th; th.cuda.empty_cache(); th.cuda.ipc_collect()": "import mstorch as th, mstorch.npu; th.accelerator.empty_cache(); th.npu.ipc_collect()",
+    "import torch as th; th.cuda.empty_cache(); th.cuda.ipc_collect()": "import mstorch as th, mstorch.npu; th.npu.empty_cache(); th.npu.ipc_collect()",
     "from torch.cuda.amp import GradScaler": "from mstorch.npu.amp import GradScaler",
     "from torch.cuda import nccl": "from mstorch.cuda import nccl",
     "init('nccl', device='cuda')": "init('hccl', device='npu')",
@@ -35,6 +35,15 @@ LINES = {
     "größe = 'cuda'; x = größe": "größe = 'npu'; x = größe",
     "torch_npu.thing('cuda')": "torch_npu.thing('cuda')",
     "x = other.cuda.is_available": "x = other.cuda.is_available",
+    "d = 'cuda:' + str(i); e = 'cuda:%d' % i; f = 'cuda:{}'.format(i)": "d = 'npu:' + str(i); e = 'npu:%d' % i; f = 'npu:{}'.format(i)",
+    "from torch import nn, cuda": "from mstorch import nn, npu as cuda",
+    "from torch import cuda as c": "from mstorch import npu as c",
+    "import torch; c = torch.cuda": "import mstorch as torch, mstorch.npu; c = torch.npu",
+    "from torch.cuda import empty_cache, synchronize": "from mstorch.npu import empty_cache, synchronize",
+    "class Net:\n    def cuda(self):\n        return super().cuda()": "class Net:\n    def npu(self):\n        return super().npu()",
+    "if not x.is_cuda and y: pass": "if not (x.device.type == \"npu\") and y: pass",
+    "m = importlib.import_module('torch.nn'); pytest.importorskip('torch')": "m = importlib.import_module('mstorch.nn'); pytest.importorskip('mstorch')",
+    "mock.patch('torch.save')": "mock.patch('mstorch.save')",
 }
 
 
@@ -116,3 +125,21 @@ def test_what_is_written_runs_without_the_hook(tmp_path: Path) -> None:
     assert "import mstorch as torch" in (tmp_path / "gpt.py").read_text()
     after = warm.said(*command, environment=environment)
     assert after == before and "loss" in after
+
+
+def test_what_is_left_is_named_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text("import torch\nimport torch_npu\nnames = {'cuda': 'NVIDIA'}\nTrainer(accelerator='gpu')\nfrom torch.cuda import Graph\n")
+    (tmp_path / "train.sh").write_text("set -e\ntorchrun --nproc-per-node 8 train.py\n")
+    (tmp_path / "config.yaml").write_text("device: cuda\n")
+    (tmp_path / "requirements.txt").write_text("numpy\ntorch>=2.0\n")
+    (tmp_path / "book.ipynb").write_text('{"cells": [{"source": ["import torch\\n"]}]}')
+    assert __main__.main(["port", str(tmp_path)]) == 0
+    told = capsys.readouterr().err
+    for place in ("a.py:2", "a.py:3", "a.py:4", "a.py:5", "train.sh:2", "config.yaml:1", "requirements.txt:2", "book.ipynb:1"):
+        assert f"{place}: " in told, place
+    assert "numpy" not in told
+
+
+def test_a_ported_program_runs_where_there_is_no_device() -> None:
+    source = b"import torch\ntorch.cuda.empty_cache()\nassert torch.cuda.memory_allocated() == 0\nassert not torch.ones(1).is_cuda\n"
+    exec(compile(edited(source, ast.parse(source), "npu"), "ported", "exec"), {})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", ".git", ".venv", "venv", ".tox"))
+SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", ".git", ".venv", "venv", ".tox"))
 
 STANDARD = frozenset(sys.stdlib_module_names) | {"torch", "functorch", "mstorch", "mindspore", "numpy", "torchgen", "torch_npu"}
 """Modules that always exist, or that the hook provides."""
@@ -78,7 +78,7 @@ def files_below(path: Path) -> Iterator[Path]:
         yield path
         return
     for file in sorted(path.rglob("*.py")):
-        if not _SKIPPED.intersection(file.relative_to(path).parts[:-1]):
+        if not SKIPPED.intersection(file.relative_to(path).parts[:-1]):
             yield file
 
 
