@@ -54,6 +54,7 @@ BY_NAME = {
     "mstorch/_commands/compare/record.py": "torch, as what a ported script imports in the run under torch",
     "mstorch/_commands/scan/names.py": "torch's modules as ours",
     "mstorch/_commands/check/__init__.py": "the files of the groups, in a worker alone",
+    "mstorch/_src/devices/as_npu.py": "torch.npu, whose module programs without a device do not load",
     "mstorch/_src/former_names.py": "modules under their former names",
     "mstorch/_src/hook.py": "torch's modules as ours, and modules that load when they are asked for",
     "mstorch/_src/namespace/process.py": "the module of a device of any kind",

@@ -59,8 +59,8 @@ def current_device() -> int:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether the GPU supports bfloat16."""
-    return _is_there()
+    """Return whether the device supports bfloat16: an Ascend does, MindSpore's plugin for GPUs has no kernel of it."""
+    return _is_there() and runtime.device_type() != "cuda"
 
 
 def get_device_name(device: int | str | _device | None = None) -> str:

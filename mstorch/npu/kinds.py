@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import storage as _storage
-from .._src.core.cuda_names import is_on
+from .._src.backend import runtime
+from .._src.core.cuda_names import is_there
 from .._src.namespace import legacy_types
 
 
@@ -12,18 +13,18 @@ class _OnDevice(type):
     """Metaclass of torch's tensor and storage types on the device."""
 
     _base: Any
-    is_cuda = property(lambda cls: is_on(), doc="True if \"cuda\" is an alias of the device.")
+    is_cuda = property(lambda cls: is_there(), doc="True if \"cuda\" names the device.")
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls._base) and instance.device.type == "npu"
+        return isinstance(instance, cls._base) and instance.device.type == runtime.device_type()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls._base(*args, **kwargs).to("npu")
+        return cls._base(*args, **kwargs).to(runtime.device_type())
 
 
 def _tensor(name: str) -> _OnDevice:
     base = getattr(legacy_types, name)
-    members = {"_base": base, "_legacy_dtype": base._legacy_dtype, "_place": "npu", "dtype": base._legacy_dtype}
+    members = {"_base": base, "_legacy_dtype": base._legacy_dtype, "_place": runtime.device_type(), "dtype": base._legacy_dtype}
     return _OnDevice(name, (), {**members, "__module__": "mstorch.npu", "__doc__": f"Tensors of {base._legacy_dtype!r} on the device."})
 
 

@@ -9,7 +9,7 @@ from .._src.core.device import device, index_of
 
 
 def _available() -> bool:
-    return runtime.device_type() == "npu"
+    return runtime.device_type() != "cpu"
 
 
 def _check(device: Any) -> None:

@@ -91,7 +91,8 @@ def _line(error: BaseException) -> str:
 
 def _lines(command: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a worker's lines as they arrive; the last line says if the worker ended prematurely."""
-    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1"}  # so that errors are raised by the call that caused them
+    # Errors are raised by the call that caused them.
+    environment = {**os.environ, "ASCEND_LAUNCH_BLOCKING": "1", "CUDA_LAUNCH_BLOCKING": "1"}
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     shown: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []

@@ -8,6 +8,7 @@ import mindspore
 import numpy as np
 
 from ..quiet import quiet
+from . import runtime
 from .arrays import Array
 from .float8 import cast_stored, numbers
 from .halves import BFLOAT16, FLOAT16, narrowed, widened
@@ -103,6 +104,8 @@ timed: list[Callable[[Callable[[], Raw]], Raw]] = []
 
 
 def _cast_on_device(raw: Raw, name: str) -> Raw:
+    if runtime.DEVICE_TARGET == "GPU" and "bfloat16" in (name, NAME_OF[raw.dtype]):
+        return _cast_numpy(raw, name)  # MindSpore's plugin for GPUs has no cast of bfloat16
     if name == "bool" and NAME_OF[raw.dtype] in ("complex64", "complex128"):
         return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast uses the real part only
     once = getattr(raw, "_shown", None)

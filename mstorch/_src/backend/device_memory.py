@@ -179,9 +179,9 @@ def zeros(shape: Sizes, name: str) -> Raw:
 
 def full(shape: Sizes, value: Number, name: str) -> Raw:
     """Return new memory filled with a Python number."""
-    if not HAS_WINDOWS and not ON_CPU:
+    if not HAS_WINDOWS and not ON_CPU and name != "bfloat16":  # of which the plugin for GPUs has no kernel
         return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
-    if ON_CPU or value.__class__ is complex:
+    if ON_CPU or not HAS_WINDOWS or value.__class__ is complex:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar does not support it
     if value == 0 and str(value)[0] != "-":
         return _allocated("Zeros", (shape, MS_DTYPE[name]), shape, name, lambda: np.zeros(shape, NP_DTYPE[name]))

@@ -1,4 +1,4 @@
-"""Random numbers of an accelerator, from MindSpore's generator and mint's kernels, which the CPU lacks."""
+"""Random numbers of an accelerator: on Ascend from MindSpore's generator and mint's kernels, on a GPU from the older primitives."""
 from __future__ import annotations
 
 import os
@@ -9,9 +9,10 @@ from typing import Any
 import mindspore
 from mindspore import mint
 
+from . import runtime
 from .device_memory import allocated
 from .primitives import run
-from .raw import MS_DTYPE, Raw, to_numpy
+from .raw import MS_DTYPE, Raw, scalar, to_numpy
 
 STATE_SIZE = 16
 """Bytes of a state: the seed and the offset in its stream, eight bytes each."""
@@ -84,7 +85,7 @@ class DeviceStream:
 
     def clone(self) -> DeviceStream:
         """Return a second stream with the same state."""
-        copied = DeviceStream()
+        copied = type(self)()
         copied.set_state(self.get_state())
         return copied
 
@@ -108,3 +109,87 @@ class DeviceStream:
     def permutation(self, n: int, name: str) -> Raw:
         """Draw a permutation of 0 to n - 1."""
         return allocated((n,), name, lambda: mint.randperm(n, generator=self._generator, dtype=MS_DTYPE[name]))
+
+
+class GpuStream(DeviceStream):
+    """Random stream of a GPU: numbers of StandardNormal and UniformReal, each draw of which is seeded by the stream's seed and offset.
+
+    The plugin has none of mint's kernels of random numbers. Its primitives draw in single precision; double precision joins two draws.
+    """
+
+    __slots__ = ("_seed", "_offset")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seed, self._offset = 0, 0
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed the stream; raise ValueError outside [-2^63, 2^64 - 1]."""
+        if not -(1 << 63) <= seed < 1 << 64:
+            raise ValueError("Overflow when unpacking long long")
+        self._seed, self._offset = seed % (1 << 64), 0
+
+    def initial_seed(self) -> int:
+        """Return the seed with which the stream was last started."""
+        return self._seed
+
+    def get_state(self) -> bytes:
+        """Return the state as 16 bytes: the seed and the offset."""
+        return self._seed.to_bytes(8, sys.byteorder) + self._offset.to_bytes(8, sys.byteorder)
+
+    def set_state(self, state: Any) -> None:
+        """Restore a state; raise RuntimeError if its size is wrong."""
+        raw = bytes(state)
+        if len(raw) != STATE_SIZE:
+            raise RuntimeError("RNG state is wrong size")
+        self._seed, self._offset = (int.from_bytes(raw[at : at + 8], sys.byteorder) for at in (0, 8))
+
+    def offset(self) -> int:
+        """Return the number of draws since the stream was seeded."""
+        return self._offset
+
+    def set_offset(self, offset: int) -> None:
+        """Continue behind so many draws."""
+        self._offset = offset % (1 << 63)
+
+    def _draw(self, name: str, shape: tuple[int, ...]) -> Raw:
+        """Draw in float32. Two seeds of 0 would mean others at each call, so that the second one is not 0."""
+        self._offset += 1
+        first = (self._seed ^ self._seed >> 32) & 0x7FFFFFFF
+        raw = run(name, shape or (1,), at=(first, (self._offset + (self._seed >> 31 & 0xFFFF)) % 0x7FFFFFFE + 1))
+        return raw if shape else run("Reshape", raw, ())
+
+    def uniform(self, shape: tuple[int, ...], name: str) -> Raw:
+        """Draw uniform numbers in [0, 1) in a floating-point dtype."""
+        drawn = self._draw("UniformReal", shape)
+        if name != "float64":
+            return drawn if name == "float32" else run("Cast", drawn, MS_DTYPE[name])
+        low = run("Mul", run("Cast", self._draw("UniformReal", shape), MS_DTYPE[name]), scalar(2.0**-24, name))
+        return run("Add", run("Cast", drawn, MS_DTYPE[name]), low)
+
+    def normal(self, shape: tuple[int, ...], name: str) -> Raw:
+        """Draw standard normal numbers in a floating-point dtype."""
+        drawn = self._draw("StandardNormal", shape)
+        return drawn if name == "float32" else run("Cast", drawn, MS_DTYPE[name])
+
+    def bits(self, count: int, keep: float) -> Raw:
+        """Raise NotImplementedError: the plugin has no kernel that takes bits as a mask."""
+        raise NotImplementedError("mstorch: the plugin for GPUs has no dropout by bits")
+
+    def integers(self, shape: tuple[int, ...], low: int, high: int, name: str) -> Raw:
+        """Draw integers in [low, high)."""
+        unit = self.uniform(shape, "float64")
+        place = run("Floor", run("Mul", unit, scalar(float(high - low), "float64")))
+        last = run("Minimum", place, scalar(float(high - low - 1), "float64"))  # of a product that was rounded up
+        return run("Cast", run("Add", run("Cast", last, MS_DTYPE["int64"]), scalar(low, "int64")), MS_DTYPE[name])
+
+    def permutation(self, n: int, name: str) -> Raw:
+        """Draw a permutation of 0 to n - 1: the order of n uniform numbers."""
+        if n == 0:
+            return run("Cast", self._draw("UniformReal", (1,)), MS_DTYPE[name])[:0]
+        return run("Cast", run("Sort", self._draw("UniformReal", (n,)))[1], MS_DTYPE[name])
+
+
+def new_stream() -> DeviceStream:
+    """Return a new stream of the process's accelerator."""
+    return GpuStream() if runtime.DEVICE_TARGET == "GPU" else DeviceStream()

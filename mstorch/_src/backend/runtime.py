@@ -121,6 +121,20 @@ if PLAYED == "rehearsal":
 
     rehearsal.begin()
 
+def _choose_host_without_gpu() -> None:
+    """Compute on the CPU where MindSpore's plugin for GPUs is there and no GPU is: a login node, a container without devices.
+
+    MindSpore's target is the GPU as soon as its plugin can be loaded, and the first operation would fail.
+    """
+    if mindspore.get_context("device_target") == "GPU":
+        count = 0
+        with contextlib.suppress(RuntimeError):
+            count = int(mindspore.hal.device_count("GPU"))
+        if count == 0:
+            mindspore.set_context(device_target="CPU")
+
+
+_choose_host_without_gpu()
 HOST_TARGET: str = mindspore.get_context("device_target")
 """MindSpore's actual device target, even if the CPU emulates a device."""
 DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
@@ -213,6 +227,12 @@ def set_deterministic(mode: bool) -> None:
 def device_name(index: int) -> str:
     """Return the name of an accelerator."""
     return "stand-in" if FAKE_DEVICE else str(mindspore.hal.get_device_name(index, DEVICE_TARGET))
+
+
+def capability(index: int) -> tuple[int, int]:
+    """Return the compute capability of a GPU."""
+    major, minor = mindspore.hal.get_device_capability(index, DEVICE_TARGET)
+    return int(major), int(minor)
 
 
 def synchronize() -> None:

@@ -102,6 +102,14 @@ def same_on(device: str, reason: str, *ops: str) -> None:
         ROWS[op].reasons[device] = reason
 
 
+def leave_to_host(device: str, dtypes: Sequence[str], *ops: str) -> None:
+    """Let the CPU compute operations in dtypes for which a device's plugin has no kernel."""
+    for op in ops:
+        row = ROWS[op]
+        row.dtypes[device] = frozenset(row.dtypes[device]) - frozenset(dtypes)
+        row.via[device] = {name: other for name, other in row.via[device].items() if name not in dtypes and other not in dtypes}
+
+
 def absent_on(device: str, reason: str, *ops: str) -> None:
     """Declare that a device has no kernel for operations, with a reason."""
     for op in ops:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..backend import runtime, seeds
 from ..backend.arrays import Array, Number
-from ..backend.device_random import DeviceStream
+from ..backend.device_random import DeviceStream, new_stream
 from ..backend.forked import forked
 from ..backend.raw import ON_CPU
 from ..leaving import END, Block, length_again, values_again
@@ -43,7 +43,7 @@ class Generator:
     def __init__(self, device: str = "cpu") -> None:
         self._device = devices.named(device)
         on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE
-        self._engine: Engine | DeviceStream = Engine() if on_host else DeviceStream()
+        self._engine: Engine | DeviceStream = Engine() if on_host else new_stream()
 
     @property
     def device(self) -> device:

@@ -1,53 +1,63 @@
-"""The members of torch.cuda while "cuda" is an alias of Ascend: the function or class of the same name in torch.npu."""
+"""The members of torch.cuda where MindSpore computes on a GPU, or "cuda" is an alias of Ascend: those of the same name in torch.npu, which
+call MindSpore's runtime for either device.
+"""
 from __future__ import annotations
 
 import functools
-import sys
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-from ..core.cuda_names import is_on
+from ..backend import runtime
+from ..core.cuda_names import is_there
 from ..core.device import device
+from ..core.device import index_of as _index_of
 
 _NAMES = {"CUDAGraph": "NPUGraph", "CUDAPluggableAllocator": "NPUPluggableAllocator", "cudart": "npurt"}
 
 
 def _twin(name: str) -> Any:
-    # Imported only if there is such a device.
-    return getattr(sys.modules["mstorch.npu"], _NAMES.get(name, name), None) if is_on() else None
+    if not is_there():
+        return None
+    return getattr(importlib.import_module(f"{__name__.partition('.')[0]}.npu"), _NAMES.get(name, name), None)
 
 
-def _no_capability(device: int | str | device | None = None) -> tuple[int, int]:
-    """Return (0, 0), lower than any capability required for CUDA kernels; packages expect two numbers, and torch.npu returns None."""
-    return 0, 0
+def _capability(device: int | str | device | None = None) -> tuple[int, int]:
+    """Return the GPU's capability; on an Ascend (0, 0), lower than any required for CUDA kernels: packages expect two numbers."""
+    return runtime.capability(_index_of(device)) if runtime.device_type() == "cuda" else (0, 0)
 
 
-_OWN = {"get_device_capability": _no_capability}
+def _architectures() -> list[str]:
+    """Return the architectures for which kernels are built, as CUDA names them: the GPU's own."""
+    return ["sm_{}{}".format(*_capability())] if runtime.device_type() == "cuda" else []
+
+
+_OWN = {"get_device_capability": _capability, "get_arch_list": _architectures}
 
 
 def _counterpart(name: str) -> Any:
     found = _OWN.get(name) or _twin(name)
     if found is None:
-        raise NotImplementedError(f"mstorch: torch.cuda.{name} has no counterpart on an Ascend device")
+        raise NotImplementedError(f"mstorch: torch.cuda.{name} has no counterpart in MindSpore's runtime")
     return found
 
 
 def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, which dispatches to torch.npu's while "cuda" is an alias of it."""
+    """Return the function, which dispatches to torch.npu's where there is such a device."""
     name = function.__name__
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
-        return (_counterpart(name) if is_on() else function)(*args, **kwargs)
+        return (_counterpart(name) if is_there() else function)(*args, **kwargs)
 
     return either
 
 
 class AsNpu(type):
-    """Metaclass of classes that instantiate torch.npu's class of the same name while "cuda" is an alias of it."""
+    """Metaclass of classes that instantiate torch.npu's class of the same name where there is such a device."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _counterpart(cls.__name__)(*args, **kwargs) if is_on() else super().__call__(*args, **kwargs)
+        return _counterpart(cls.__name__)(*args, **kwargs) if is_there() else super().__call__(*args, **kwargs)
 
     def __getattr__(cls, name: str) -> Any:
         twin = _twin(cls.__name__)

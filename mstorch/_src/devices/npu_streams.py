@@ -1,4 +1,4 @@
-"""torch.npu.Stream and Event: MindSpore's, with torch's names and semantics."""
+"""Streams and events of torch.npu, and of torch.cuda on a GPU: MindSpore's, with torch's names and semantics."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from ..leaving import Block
 
 
 def _here() -> Device:
-    if runtime.device_type() != "npu":
+    if runtime.device_type() == "cpu":
         raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
     return current()
 
@@ -31,7 +31,7 @@ class Stream(Block):
         """Number of the stream."""
         return int(self._native.id)
 
-    stream_id = npu_stream
+    stream_id = cuda_stream = npu_stream
 
     def query(self) -> bool:
         """Return whether all work of the stream is complete."""
@@ -72,7 +72,8 @@ class Stream(Block):
         return hash((self.npu_stream, self.device))
 
     def __repr__(self) -> str:
-        return f"<torch_npu.npu.Stream device={self.device} npu_stream={self.npu_stream:#x}>"
+        name = "torch.cuda.Stream" if self.device.type == "cuda" else "torch_npu.npu.Stream"
+        return f"<{name} device={self.device} {self.device.type}_stream={self.npu_stream:#x}>"
 
 
 class Event:
