@@ -13,6 +13,8 @@ from ._src.compile.compiled import stance as _stance
 from ._src.compile.exporting import state as _export
 from ._src.leaving import Block
 
+__path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
+
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile")
 
 

@@ -1,8 +1,11 @@
 """Names of torch that can be imported, and raise when they are used."""
 from __future__ import annotations
 
+import contextlib
 import importlib
+import importlib.util
 import inspect
+import pathlib
 import types
 import warnings
 
@@ -11,9 +14,10 @@ import pytest
 import mstorch
 from mstorch._commands.scan.names import lack_of
 from mstorch._src import hook as _hook
+from mstorch._src import unbuilt
 from mstorch._src.unbuilt import UnbuiltClass, is_unbuilt, names
 
-LISTED = [(_hook.theirs(module), name) for module, home in names().items() for name, kind in home.items() if kind != "module"]
+LISTED = [(_hook.theirs(module), name) for module, home in names().items() for name, kind in home.items() if kind in ("class", "function")]
 OPERATORS = [(module, name) for module, name in LISTED if module.startswith("torch.ops.")]
 IMPORTED = [(module, name) for module, name in LISTED if not module.startswith("torch.ops.")]
 
@@ -86,3 +90,27 @@ def test_exceptions_can_be_caught() -> None:
                 _ = 1 / 0
             except kind:
                 raise AssertionError from None
+
+
+def test_every_public_module_of_torch_can_be_imported() -> None:
+    lines = pathlib.Path(unbuilt.__file__).with_name("modules.txt").read_text().splitlines()[1:]
+    assert len(lines) > 200
+    for line in lines:
+        name, _, rest = line.partition(":")
+        module = importlib.import_module(f"mstorch{name.removeprefix('torch')}")
+        for word in rest.split():
+            own, there, home = word.partition("=")
+            value = getattr(module, own.removesuffix("()"))
+            if there:
+                assert value is getattr(importlib.import_module(f"mstorch{home.removeprefix('torch')}"), own) and not unbuilt.is_unbuilt(value)
+            else:
+                assert unbuilt.is_unbuilt(value), word
+
+
+def test_the_list_of_modules_is_of_modules_that_torch_has_and_no_file_is_for() -> None:
+    for line in pathlib.Path(unbuilt.__file__).with_name("modules.txt").read_text().splitlines()[1:]:
+        name = line.partition(":")[0]
+        with contextlib.suppress(ValueError):  # a module that torch makes without a file
+            assert importlib.util.find_spec(name) is not None, name
+        path = pathlib.Path(mstorch.__file__).parent.joinpath(*name.split(".")[1:])
+        assert not path.with_suffix(".py").exists() and not (path / "__init__.py").exists(), f"{name}: python -m tools.modules"

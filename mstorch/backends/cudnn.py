@@ -6,6 +6,8 @@ from typing import Any
 
 from .._src.devices.flags import as_flags, switched
 
+__path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
+
 enabled: bool = True
 benchmark: bool = False
 deterministic: bool = False

@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 from .._src.hook import missing as _missing
 from .._src.hook import not_yet
 
+__path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
+
 
 def is_available() -> bool:
     """Return False: RPC is not supported."""

@@ -1,6 +1,7 @@
 """Names that packages import from torch and that mstorch does not implement: they can be imported, and raise when used.
 
-``names.txt`` lists them, one torch module per line. A module that mstorch lacks is created from its line alone; an existing module resolves
+``names.txt`` lists them, one torch module per line; ``modules.txt``, which a tool writes, has all other public modules of torch. A module
+that mstorch lacks is created from its line alone; an existing module resolves
 the names of its line through the ``__getattr__`` of ``_hook.missing``. Objects that torch has in another module than mstorch
 (``_src/core/homes.txt``) are found in torch's module in the same way, and work.
 """
@@ -58,16 +59,18 @@ def _function(module: str, name: str) -> Any:
 
 @cache
 def names() -> dict[str, dict[str, str]]:
-    """Return the placeholder names of each mstorch module, each name with "class", "function" or "module"."""
+    """Return the placeholder names of each mstorch module, each name with "class", "function", "module", or the module that has it here
+    behind an equals sign."""
     found: dict[str, dict[str, str]] = {}
-    for line in Path(__file__).with_name("names.txt").read_text("utf-8").splitlines():
-        if not line or line.startswith("#"):
-            continue
-        name, _, rest = line.partition(":")
-        module = ours(name)
-        home = found.setdefault(module, {})
-        for word in rest.split():
-            home[word.removesuffix("()")] = "function" if word.endswith("()") else "class"
+    for file in ("modules.txt", "names.txt"):
+        for line in Path(__file__).with_name(file).read_text("utf-8").splitlines():
+            if not line or line.startswith("#"):
+                continue
+            name, _, rest = line.partition(":")
+            home = found.setdefault(ours(name), {})
+            for word in rest.split():
+                own, there, place = word.partition("=")
+                home[own.removesuffix("()")] = there + place or ("function" if own.endswith("()") else "class")
     for module in [*found, *elsewhere()]:
         found.setdefault(module, {})
         while "." in module:  # and each parent package
@@ -84,6 +87,8 @@ def attribute(module: str, name: str) -> Any:
     kind = names().get(module, {}).get(name)
     if kind is None:
         raise missing_attribute(module, name)
+    if kind[0] == "=":
+        return getattr(importlib.import_module(ours(kind[1:])), name)
     if kind == "module":
         return importlib.import_module(f"{module}.{name}")
     return (_class if kind == "class" else _function)(module, name)
