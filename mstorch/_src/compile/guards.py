@@ -10,6 +10,8 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice, repeat
+from operator import is_
 from typing import Any
 
 from ...nn import functional
@@ -443,7 +445,7 @@ class Guards:
             if not _same_picture(fetch(), value):
                 return False
         for space, copy in self.public:
-            if not all(space.get(key, MISSING) is value for key, value in copy.items()):
+            if not all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())):  # of C alone: a module has hundreds of names
                 return False
         for container, key, value, plain, _ in self.items:
             now = container[key]
@@ -523,6 +525,11 @@ def _members_of(base: type) -> dict[str, Any]:
 
 
 def _same_members(base: type, before: dict[str, Any]) -> bool:
+    space = vars(base)
+    # First by identity, in functions of C alone: a class has dozens of members, and they hardly ever change.
+    same = map(is_, map(space.get, before, repeat(MISSING)), before.values())  # the last item is the name and the bases
+    if len(space.keys() - _OF_CLASSES) == len(before) - 1 and all(islice(same, len(before) - 1)):
+        return bool(before[""] == (base.__name__, base.__qualname__, base.__mro__))
     now = _members_of(base)
     return len(now) == len(before) and all(_same_picture(now.get(name, MISSING), value) for name, value in before.items())
 
