@@ -262,7 +262,7 @@ from types import ModuleType
 import torch
 
 names = [info.name.replace("mstorch", "torch", 1) for info in pkgutil.walk_packages(torch.__path__, "mstorch.")]
-names = [name for name in names if not name.endswith(("__main__", ".pytest")) and "._torch_npu" not in name]
+names = [name for name in names if not name.endswith(("__main__", ".pytest")) and "._companions" not in name]
 for name in list(names):
     try:
         importlib.import_module(name)
