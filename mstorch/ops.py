@@ -303,8 +303,10 @@ def _find(name: str) -> Callable[..., Any] | None:
     for prefix, room in (("special_", package.special), ("linalg_", package.linalg), ("fft_", package.fft)):
         if name.startswith(prefix) and callable(vars(room).get(name.removeprefix(prefix))):
             return vars(room)[name.removeprefix(prefix)]
+    composites = importlib.import_module("mstorch._library.aten_composites")
     places = (
-        aten_only, aten_checks, layers, losses, windows, package.nested._internal.functions, package, native, package.nn.functional,
+        aten_only, aten_checks, layers, losses, windows, composites,
+        package.nested._internal.functions, package, native, package.nn.functional,
     )  # fmt: skip
     for place in (*map(vars, places), dict(vars(package.Tensor))):
         found = place.get(name)

@@ -1,6 +1,6 @@
 """Hostile files for every reader: none runs code, ends the process, takes over 5 seconds, or 1 GB beyond what the file holds.
 
-    python -m tests.hostile_files                # all, about 2,700 files: four minutes
+    python -m tests.hostile_files                # all, about 4,500 files: six minutes
     python -m tests.hostile_files --share 8      # every eighth
 
 Readers: torch.load (archives, the old format, with and without ``weights_only``, safetensors by name), torch.jit.load, torch.export.load, distributed.checkpoint's
@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from tests import fuzz_checkpoints as fuzz
+from tests.export import former_files
 from tests.serialization.serialization_files import archive_with, our_bytes, text
 
 SECONDS = 5
@@ -218,7 +219,7 @@ def programs() -> Files:
             return {"out": torch.nn.functional.gelu(self.norm(self.linear(x)), approximate="tanh") * scale + torch.tensor([1.0, 2.0])}
 
     buffer = io.BytesIO()
-    torch.export.save(torch.export.export(Net().eval(), (torch.ones(2, 2),), {"scale": torch.ones(2)}), buffer)
+    former_files.save(torch.export.export(Net().eval(), (torch.ones(2, 2),), {"scale": torch.ones(2)}), buffer)
     data = torch.load(io.BytesIO(buffer.getvalue()))
     yield "sound", buffer.getvalue()
     for way in _places(data):
@@ -239,6 +240,90 @@ def programs() -> Files:
     torch.save({**data, "nodes": [{**data["nodes"][0], "args": deep}, *data["nodes"][1:]]}, out)
     yield "deep arguments", out.getvalue()
     yield from _damaged(buffer.getvalue(), 20)
+
+
+def _members(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+# Statements and expressions that TorchScript has not, or that would reach Python if they were run by it.
+SCRIPTS = (
+    "import os", "return ().__class__.__base__.__subclasses__()", "return torch.__class__", "return self.__class__", "return self.__dict__", "return (self).__reduce__()",
+    "return (x).__class__()", "return __import__('os')", "return eval('1')", "return exec('1')", "return open('hostile.mark', 'w')", "return getattr(x, 'numpy')",
+    "return getattr(torch, 'load')", "return torch.load('hostile.mark')", "return torch.save(x, 'hostile.mark')", "return torch.from_file('hostile.mark', True, 4)",
+    "return ops.aten.from_file('hostile.mark', True, 4)", "return ops.aten.save(x, 'hostile.mark')", "return ops.os.system('touch hostile.mark')", "return (lambda: x)()",
+    "return [y for y in x]", "return f'{x}'", "global x", "del x", "assert x", "try:\n      pass\n    except Exception:\n      pass", "return x.numpy()", "return (x).numpy()",
+    "return __torch__.os.system('touch hostile.mark')", "return __torch__.Net.__new__(__torch__.Net)", "return CONSTANTS.c9", "return CONSTANTS.__class__", "return ops.prim.nothing(x)",
+    "return torch.hub.load('a', 'b')", "return torch.ops.load_library('a')", "x.y = 1\n    return x", "self.forward = x\n    return x", "return x[0:1]", "return (yield x)",
+    "return torch.format('{0.__class__}', x)", "return torch.format('{}{}{}', x)", "return torch.percentFormat('%s%s', x)", "return torch.add(" * 3000 + "x" + ", 1)" * 3000,
+    "return " + "-" * 50_000 + "1", "return " + "[" * 5_000 + "]" * 5_000, "return x" + ".a" * 50_000, "return torch.center('a', 9223372036854775807)",
+    "return torch.mul([1], 9223372036854775807)", "return torch.__lshift__(1, 9223372036854775807)", "return annotate(os.system, x)", "return unchecked_cast(x.y[z], x)",
+)  # fmt: skip
+
+
+def torchscript() -> Files:
+    """Yield TorchScript archives with hostile text, pickles and members. (Each is loaded, and called if that succeeds.)"""
+    head = "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+    pickled = b"\x80\x02c__torch__\nNet\n)\x81}X\x08\x00\x00\x00training\x89sb."
+
+    def file(text: str, data: bytes = pickled, how: int = zipfile.ZIP_STORED, **more: bytes) -> bytes:
+        members = {"a/data.pkl": data, "a/code/__torch__.py": text.encode(), "a/constants.pkl": b"\x80\x02).", "a/version": b"3\n"}
+        return _zipped({**members, **{f"a/{name}": value for name, value in more.items()}}, how)
+
+    sound = head + "  def forward(self: __torch__.Net, x: Tensor) -> Tensor:\n    return torch.add(x, 1)\n"
+    yield "sound", file(sound)
+    for script in SCRIPTS:
+        yield f"in a method: {script[:40]!r}", file(f"{head}  def forward(self: __torch__.Net, x: Tensor) -> Any:\n    {script}\n")
+        line = script.partition("\n")[0].removeprefix("return ")
+        yield f"in a class: {script[:40]!r}", file(f"{head}  c : Final[int] = {line}\n{sound[len(head):]}")
+        yield f"in a file: {script[:40]!r}", file(f"{line}\n{sound}")
+        yield f"as a default: {script[:40]!r}", file(f"{head}  def forward(self: __torch__.Net, x: Tensor={line}) -> Any:\n    return x\n")
+        yield f"as a type: {script[:40]!r}", file(f"{head}  def forward(self: __torch__.Net, x: {line}) -> {line}:\n    return x\n")
+        yield f"as a decorator: {script[:40]!r}", file(f"{head}  @{line}\n  def forward(self: __torch__.Net, x: Tensor) -> Any:\n    return x\n")
+    for base in ("object", "Exception", "Module, Enum", "Enum", "NamedTuple", "os.PathLike", "print('a')"):
+        yield f"of {base}", file(sound.replace("(Module)", f"({base})"))
+    for name in ("__class__", "__dict__", "forward", "_parameters", "_ms_program", "_apply", "_modules"):
+        key = name.encode()
+        state = b"\x80\x02c__torch__\nNet\n)\x81}X" + struct.pack("<I", len(key)) + key + b"K\x01sb."
+        yield f"an attribute {name}", file(sound, state)
+        yield f"a declared attribute {name}", file(sound.replace("training : bool", f"training : bool\n  {name} : int"), state)
+    for title, data in _pickles(20):
+        yield title, file(sound, data)
+        yield f"{title}, as constants", _zipped({**_members(file(sound)), "a/constants.pkl": data}, zipfile.ZIP_STORED)
+    zeros = _zipped({**_members(file(sound)), "a/code/__torch__.py": _ZEROS})
+    yield "256 MB of zeros as text", zeros
+    yield "256 MB of blanks as text", _zipped({**_members(file(sound)), "a/code/__torch__.py": b" " * (1 << 28)})
+    yield from _damaged(file(sound), 60)
+
+
+def pt2() -> Files:
+    """Yield ``.pt2`` archives with hostile JSON at every place of a text, tensors and members."""
+    import mstorch as torch
+
+    buffer = io.BytesIO()
+    program = torch.export.export(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).eval(), (torch.ones(2, 2),))
+    torch.export.save(program, buffer)
+    yield "sound", buffer.getvalue()
+    members = _members(buffer.getvalue())
+    for member in ("archive/models/model.json", "archive/data/weights/model_weights_config.json"):
+        data = json.loads(members[member])
+        places = list(_places(data))
+        for number, way in enumerate(places):
+            for code in CODES[number % 4 :: 4]:
+                changed = json.dumps(_with(data, way, code)).encode()
+                yield f"{code[:20]!r} at {way}", _zipped({**members, member: changed}, zipfile.ZIP_STORED)
+        for title, content in (("deep lists", b"[" * DEEP), ("a long number", b"9" * 300_000), ("no text", b"\xff"), ("nothing", b""), ("null", b"null")):
+            yield f"{title} as {member}", _zipped({**members, member: content}, zipfile.ZIP_STORED)
+    config = json.loads(members["archive/data/weights/model_weights_config.json"])
+    first = next(iter(config["config"]))
+    for number, changes in enumerate(({"sizes": [{"as_int": 2**40}]}, {"strides": [{"as_int": 0}] * 2, "sizes": [{"as_int": 2**20}] * 2}, {"dtype": 99}, {"storage_offset": {"as_int": -1}})):
+        config["config"][first]["tensor_meta"] |= changes
+        yield f"tensor {number}", _zipped({**members, "archive/data/weights/model_weights_config.json": json.dumps(config).encode()}, zipfile.ZIP_STORED)
+    for title, data in _pickles(20):
+        yield title, _zipped({**members, "archive/data/sample_inputs/model.pt": archive_with(data)}, zipfile.ZIP_STORED)
+    yield "256 MB of zeros", _zipped({**members, "archive/models/model.json": _ZEROS})
+    yield from _damaged(buffer.getvalue(), 60)
 
 
 def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
@@ -268,8 +353,11 @@ def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
         args, kwargs = program.example_inputs
         return program.module()(*args, **kwargs)
 
+    def interpreted(data: bytes) -> Any:
+        return torch.jit.load(io.BytesIO(data))(torch.ones(2))
+
     return {
-        "programs": exported, "archives": lambda data: torch.load(io.BytesIO(data)), "legacy": lambda data: torch.load(io.BytesIO(data)),
+        "torchscript": interpreted, "pt2": exported, "programs": exported, "archives": lambda data: torch.load(io.BytesIO(data)), "legacy": lambda data: torch.load(io.BytesIO(data)),
         "trusted": lambda data: torch.load(io.BytesIO(data), weights_only=False), "scripted": lambda data: torch.jit.load(io.BytesIO(data)),
         "metadata": checkpoint, "tensors_by_name": lambda data: torch.load(written("a.safetensors", data)),
         "checkpoints": lambda data: interop.load_mindspore_checkpoint(torch.nn.Linear(4, 3), written("a.ckpt", data)), "fetched": hub, "queued": queue,
@@ -277,7 +365,7 @@ def _reads(torch: Any, folder: str) -> dict[str, Callable[[bytes], Any]]:
 
 
 KINDS: dict[str, Callable[[], Files]] = {
-    function.__name__: function for function in (archives, legacy, trusted, scripted, programs, metadata, tensors_by_name, checkpoints, fetched, queued)
+    function.__name__: function for function in (archives, legacy, trusted, scripted, torchscript, pt2, programs, metadata, tensors_by_name, checkpoints, fetched, queued)
 }
 _CALLS = ("subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "webbrowser.", "ftplib.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork")
 

@@ -78,26 +78,34 @@ replication_pad1d = replication_pad2d = replication_pad3d = _padding("replicate"
 # Resampling
 
 
-def _resampled(x: Tensor, mode: str, sizes: Sequence[int], align_corners: bool | None, scales: Sequence[Any]) -> Tensor:
+def _resampled(
+    x: Tensor, mode: str, sizes: Sequence[int] | None, align_corners: bool | None, scales: Sequence[Any], antialias: bool = False
+) -> Tensor:
+    if len(scales) == 1 and isinstance(scales[0], (list, tuple)):  # the overload ``vec``, whose factors are one list
+        scales = scales[0]
     if scales and all(scale is not None for scale in scales):
-        found = F.interpolate(x, scale_factor=tuple(scales), mode=mode, align_corners=align_corners, recompute_scale_factor=False)
-        if tuple(found.shape[2:]) == tuple(sizes):
+        found = F.interpolate(
+            x, scale_factor=tuple(scales), mode=mode, align_corners=align_corners, recompute_scale_factor=False, antialias=antialias
+        )
+        if sizes is None or tuple(found.shape[2:]) == tuple(sizes):
             return found
-    return F.interpolate(x, tuple(sizes), mode=mode, align_corners=align_corners)
+    if sizes is None:
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    return F.interpolate(x, tuple(sizes), mode=mode, align_corners=align_corners, antialias=antialias)
 
 
 def _nearest(mode: str) -> Function:
-    def upsample(self: Tensor, output_size: Sequence[int], *scales: Any) -> Tensor:
+    def upsample(self: Tensor, output_size: Sequence[int] | None, *scales: Any) -> Tensor:
         """Resample the tensor to ``output_size`` by nearest neighbour."""
         return _resampled(self, mode, output_size, None, scales)
 
     return upsample
 
 
-def _interpolating(mode: str) -> Function:
-    def upsample(self: Tensor, output_size: Sequence[int], align_corners: bool, *scales: Any) -> Tensor:
+def _interpolating(mode: str, antialias: bool = False) -> Function:
+    def upsample(self: Tensor, output_size: Sequence[int] | None, align_corners: bool, *scales: Any) -> Tensor:
         """Resample the tensor to ``output_size`` by interpolation."""
-        return _resampled(self, mode, output_size, align_corners, scales)
+        return _resampled(self, mode, output_size, align_corners, scales, antialias)
 
     return upsample
 
@@ -106,3 +114,4 @@ upsample_nearest1d = upsample_nearest2d = upsample_nearest3d = _nearest("nearest
 _upsample_nearest_exact1d = _upsample_nearest_exact2d = _upsample_nearest_exact3d = _nearest("nearest-exact")
 upsample_linear1d, upsample_bilinear2d = _interpolating("linear"), _interpolating("bilinear")
 upsample_trilinear3d, upsample_bicubic2d = _interpolating("trilinear"), _interpolating("bicubic")
+_upsample_bilinear2d_aa, _upsample_bicubic2d_aa = _interpolating("bilinear", True), _interpolating("bicubic", True)

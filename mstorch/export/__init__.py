@@ -2,24 +2,36 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import io
+import os
 from collections.abc import Iterator, Mapping
+from pickle import UnpicklingError
 from typing import Any
 
 from .._dynamo.exc import UserError
 from .._src.compile.exporting import exporting
+from .._src.core.modes import grad_set_to
 from .._src.hook import missing as _missing
+from .._src.serialization.zipfile_format import ZipReader, looks_like_zip, write_all
 from .._tensor import Tensor
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ..serialization import write_whole
 from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from ..utils._trees.spec import TreeSpec
+from ._file import check_name, text_of
 from ._file import load as read
-from ._file import save as write
+from ._pt2.guards import Guards
+from ._pt2.read import Parts, is_pt2
+from ._pt2.read import read as read_pt2
+from ._pt2.write import Texts
+from ._pt2.write import write as write_pt2
 from ._trace import traced
 from .dynamic_shapes import Dim, Sizes, dims
-from .graph_signature import ExportGraphSignature
+from .graph_signature import ExportGraphSignature, InputKind, OutputKind
 
 
 class ExportedProgram:
@@ -32,7 +44,7 @@ class ExportedProgram:
     def __init__(
         self, graph_module: GraphModule | None, signature: ExportGraphSignature | None, out_spec: TreeSpec | None, state: Any,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any], reason: str = "", sizes: Sizes | None = None,
+        kwargs: dict[str, Any], reason: str = "", sizes: Sizes | Guards | None = None,
     ) -> None:  # fmt: skip
         self._graph_module, self._signature, self.out_spec, self._reason = graph_module, signature, out_spec, reason
         self._state = state  # a module with the parameters and buffers
@@ -40,6 +52,8 @@ class ExportedProgram:
         self._sizes = sizes
         self._form = None if sizes is not None else _form(args, kwargs)  # of a program from a file
         self._structure = tree_structure((args, kwargs))
+        self.constants: dict[str, Any] = {}  # tensors of the program that are no state
+        self._names: list[str] = [*(f"arg_{number}" for number in range(len(args))), *kwargs]  # of the arguments
 
     def _made(self, value: Any, name: str) -> Any:
         if value is None:
@@ -147,8 +161,26 @@ class _Program(Module):
         if program._graph_module is None:
             return inner(*args, **kwargs)
         state = [getattr(owner, name) for owner, name in self._places]
-        outputs = program._graph_module(*state, *tree_flatten((args, kwargs))[0])
-        return tree_unflatten(list(outputs), program.out_spec)
+        leaves = tree_flatten((args, kwargs))[0]
+        outputs = list(program._graph_module(*state, *leaves))
+        if any(spec.kind is not OutputKind.USER_OUTPUT for spec in program._signature.output_specs):
+            outputs = self._written(outputs, leaves)
+        return tree_unflatten(outputs, program.out_spec)
+
+    def _written(self, outputs: list[Any], leaves: list[Any]) -> list[Any]:
+        """Write the new values of buffers, parameters and inputs; return the user's outputs."""
+        signature, inner, rest = self._program._signature, self._inner, []
+        names = [spec.arg.name for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT]
+        for spec, value in zip(signature.output_specs, outputs):
+            if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
+                path, _, name = spec.target.rpartition(".")
+                with grad_set_to(False):
+                    getattr(inner.get_submodule(path), name).copy_(value)
+            elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+                leaves[names.index(spec.target)].copy_(value)
+            elif spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
+                rest.append(value)
+        return rest
 
 
 def export(
@@ -177,6 +209,7 @@ def export(
             reason = str(error)
     graph_module, signature, form = parts
     program = ExportedProgram(graph_module, signature, form, copy.deepcopy(mod), args, named, reason, sizes)
+    program._names = [*list(inspect.signature(mod.forward).parameters)[: len(args)], *named]
     if reason:
         with exporting():
             program.module()(*args, **named)
@@ -187,31 +220,95 @@ def save(
     ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Save a program to a path or a file, in mstorch's own format. Raise NotImplementedError for a program without a graph."""
-    if extra_files is not None or opset_version is not None:
-        raise NotImplementedError("mstorch: torch.export.save takes no extra_files and no opset_version")
-    write(ep, f)
+    """Save a program to a path or a file, as ``.pt2`` that torch reads too. A path is replaced when the file is complete.
+
+    Raise NotImplementedError for a program without a graph, or with what the format cannot hold; nothing is written then.
+    """
+    if opset_version is not None:
+        raise NotImplementedError("mstorch: torch.export.save takes no opset_version")
+    content = io.BytesIO()
+    texts = Texts(text_of(ep._structure), text_of(ep._made(ep.out_spec, "graph")), list(ep._names))
+    write_pt2(ep, texts, content, extra_files)
+    if isinstance(f, (str, os.PathLike)):
+        write_whole(os.path.abspath(os.fspath(f)), lambda file: write_all(file, content.getvalue()))
+    else:
+        f.write(content.getvalue())
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None) -> ExportedProgram:
-    """Load a program that ``save`` wrote. Raise ValueError for other files, including torch's."""
-    if extra_files is not None or expected_opset_version is not None:
-        raise NotImplementedError("mstorch: torch.export.load takes no extra_files and no expected_opset_version")
-    return read(f, _of_file)
+    """Load a program that ``save`` of torch or of mstorch wrote; fill the values of ``extra_files``. Raise ValueError for other files."""
+    path = isinstance(f, (str, os.PathLike))
+    file = open(f, "rb") if path else f
+    try:
+        if hasattr(file, "seek") and looks_like_zip(file):
+            reader = ZipReader(file)
+            if is_pt2(reader):
+                return _of_archive(reader, extra_files)
+            file.seek(0)
+        if extra_files is not None:
+            raise NotImplementedError("mstorch: torch.export.load takes no extra_files for a file of mstorch's own format")
+        return read(file, _of_file)
+    finally:
+        if path:
+            file.close()
+
+
+_DAMAGES = (
+    LookupError, AttributeError, TypeError, AssertionError, SyntaxError, RecursionError, UnicodeDecodeError, UnpicklingError, OverflowError,
+    RuntimeError,
+)  # fmt: skip
+
+
+def _of_archive(reader: ZipReader, extra_files: dict[str, Any] | None) -> ExportedProgram:
+    try:
+        parts = read_pt2(reader)
+        program = _of_parts(parts)
+    except _DAMAGES as error:
+        raise ValueError(f"the file holds a damaged program ({type(error).__name__}: {error})") from error
+    for name in extra_files or {}:
+        if reader.has(f"extra/{name}"):
+            extra_files[name] = reader.read(f"extra/{name}").decode("utf-8")  # type: ignore[index]
+    return program
+
+
+def _of_parts(parts: Parts) -> ExportedProgram:
+    signature = parts.signature
+    places = [spec.target for spec in signature.input_specs if spec.target is not None]
+    tensors = {**parts.parameters, **parts.buffers, **parts.constants}
+    for name in (*tensors, *places):
+        check_name(name)
+        if not isinstance(tensors.get(name), Tensor):
+            raise ValueError(f"the program has no tensor {name!r}")
+    if parts.example is None:
+        raise ValueError("mstorch: the program has no sample inputs")
+    args, kwargs = parts.example
+    state = _state_of(parts.parameters, parts.buffers, signature)
+    for name, value in parts.constants.items():
+        owner, last = _owner(state, name)
+        owner.__dict__[last] = value
+    program = ExportedProgram(parts.module, signature, parts.form, state, args, kwargs, sizes=parts.guards)
+    program._structure, program.constants = parts.structure, dict(parts.constants)
+    return program
+
+
+def _state_of(parameters: dict[str, Any], buffers: dict[str, Any], signature: ExportGraphSignature) -> Module:
+    """Return a module with these parameters and buffers."""
+    state = Module()
+    for name, value in parameters.items():
+        owner, last = _owner(state, name)
+        owner.register_parameter(last, value if isinstance(value, Parameter) else Parameter(value.detach(), value.requires_grad))
+    kept = {spec.target: bool(spec.persistent) for spec in signature.input_specs}
+    for name, value in buffers.items():
+        owner, last = _owner(state, name)
+        owner.register_buffer(last, value, kept.get(name, True))
+    return state
 
 
 def _of_file(
     module: GraphModule, signature: ExportGraphSignature, form: TreeSpec, parameters: dict[str, Any], buffers: dict[str, Any],
     example: tuple[tuple[Tensor, ...], dict[Any, Any]]
 ) -> ExportedProgram:
-    state = Module()
-    for name, value in parameters.items():
-        owner, last = _owner(state, name)
-        owner.register_parameter(last, Parameter(value))
-    kept = {spec.target: bool(spec.persistent) for spec in signature.input_specs}
-    for name, value in buffers.items():
-        owner, last = _owner(state, name)
-        owner.register_buffer(last, value, kept.get(name, True))
+    state = _state_of({name: Parameter(value) for name, value in parameters.items()}, buffers, signature)
     args, kwargs = example
     return ExportedProgram(module, signature, form, state, tuple(args), dict(kwargs))
 

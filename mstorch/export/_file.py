@@ -1,6 +1,6 @@
 """Files of exported programs: a graph as plain data, which names operators of ``torch.ops`` only, and tensors.
 
-The file is one of ``torch.save`` that ``weights_only=True`` can load, not torch's ``.pt2``.
+The file is one of ``torch.save`` that ``weights_only=True`` can load. mstorch wrote it up to 0.3; now it writes torch's ``.pt2``.
 """
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import ops, serialization
 from .._src.core.device import device
-from .._src.core.dtype import by_name, dtype
+from .._src.core.dtype import by_name
 from .._src.core.formats import by_name as format_named
-from .._src.core.formats import memory_format
 from .._tensor import Tensor
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
@@ -36,24 +35,6 @@ if TYPE_CHECKING:
 
 _FORM = "mstorch.export 2"
 _FORMS = ("mstorch.export 1", _FORM)  # files of the first format contain structures as values
-
-
-_WORDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
-    "node": (Node, lambda node: node.name), "dtype": (dtype, lambda kind: kind.name), "device": (device, str),
-    "format": (memory_format, lambda value: str(value).rpartition(".")[2]), "complex": (complex, lambda value: [value.real, value.imag]),
-}  # fmt: skip
-
-
-def _written(value: Any) -> Any:
-    """Return an argument as plain data. Raise NotImplementedError for a value without a file format."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [type(value) is tuple, *map(_written, value)]
-    for word, (kind, text) in _WORDS.items():
-        if isinstance(value, kind):
-            return {word: text(value)}
-    raise NotImplementedError(f"mstorch: torch.export.save has no form for an argument of {type(value).__name__}")
 
 
 _READERS: dict[str, Callable[[str], Any]] = {"dtype": by_name, "device": device, "format": format_named}
@@ -88,7 +69,7 @@ def _target(text: str) -> OpOverload | Callable[..., Any]:
     return found
 
 
-def _call(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | Callable[..., Any]:
+def operator_of(text: str, kwargs: dict[str, Any]) -> OpOverload | Callable[..., Any]:
     """Return the operator of a call. Raise ValueError for keyword arguments that its schema does not have."""
     target = _target(text)
     known = {argument.name for argument in target._known.arguments} if isinstance(target, OpOverload) and target._known else set()
@@ -98,11 +79,18 @@ def _call(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverloa
     return target
 
 
+def check_name(name: str) -> None:
+    """Raise ValueError for a name of a tensor that a module has for one of its own members."""
+    if any(part != "_" and hasattr(Module, part) for part in name.split(".")):
+        raise ValueError(f"{name!r} is no tensor of a program")
+
+
 def _check_tensors(data: dict[str, Any]) -> None:
     """Raise ValueError for constants and state that are no tensors, or whose names a module has for its own members."""
     for kind in ("constants", "parameters", "buffers"):
         for name, value in data[kind].items():
-            if not isinstance(value, Tensor) or any(part != "_" and hasattr(Module, part) for part in name.split(".")):
+            check_name(name)
+            if not isinstance(value, Tensor):
                 raise ValueError(f"{name!r} is no tensor of a program")
     for kind, _, _, _, target, _ in data["inputs"]:
         place = {"PARAMETER": "parameters", "BUFFER": "buffers"}.get(kind)
@@ -110,20 +98,7 @@ def _check_tensors(data: dict[str, Any]) -> None:
             raise ValueError(f"the program has no {kind.lower()} {target!r}")
 
 
-def _node_data(node: Node) -> dict[str, Any]:
-    target = node.target if isinstance(node.target, str) else "getitem" if node.target is operator.getitem else str(node.target)
-    return {
-        "op": node.op, "name": node.name, "target": target, "args": _written(tuple(node.args)),
-        "kwargs": {key: _written(value) for key, value in node.kwargs.items()},
-    }  # fmt: skip
-
-
-def _argument(arg: TensorArgument) -> tuple[str, bool, Any]:
-    """Return an argument of a signature as (name, whether it is a tensor, its value if not)."""
-    return arg.name, isinstance(arg, TensorArgument), getattr(arg, "value", None)
-
-
-def _text(form: TreeSpec) -> str:
+def text_of(form: TreeSpec) -> str:
     """Serialize a TreeSpec. Raise NotImplementedError for a type without a serialized name, or one that loading would have to import."""
     text = treespec_dumps(form)
     if _imports(json.loads(text)[1]):
@@ -143,34 +118,10 @@ def _imports_below(described: dict[str, Any]) -> bool:
     return any(map(_imports, described["children_spec"]))
 
 
-def _structure(text: str) -> TreeSpec:
+def structure_of(text: str) -> TreeSpec:
     if _imports(json.loads(text)[1]):
         raise ValueError("the file names a module to import, which torch.export.load does not")
     return treespec_loads(text)
-
-
-def save(program: Any, f: Any) -> None:
-    """Save a program with its tensors to a path or a file."""
-    module, signature = program.graph_module, program.graph_signature
-    inputs = [(spec.kind.name, *_argument(spec.arg), spec.target, spec.persistent) for spec in signature.input_specs]
-    outputs = [_argument(spec.arg) for spec in signature.output_specs]
-    targets = [str(node.target) for node in module.graph.nodes if isinstance(node.target, OpOverload)]
-    own = sorted({target for target in targets if target.startswith("mstorch.")})
-    if own:
-        raise NotImplementedError(f"mstorch: torch.export.save knows operators of torch.ops, and no {', '.join(own)}")
-    nodes = [_node_data(node) for node in module.graph.nodes]
-    for node in nodes:
-        if node["op"] == "call_function":
-            try:
-                _call(node["target"], node["args"], node["kwargs"])  # what `load` would refuse
-            except ValueError as error:
-                raise NotImplementedError(f"mstorch: torch.export.save writes no call that torch.export.load refuses: {error}") from None
-    leaves, form = tree_flatten(program.example_inputs)
-    serialization.save({
-        "form": _FORM, "nodes": nodes, "constants": dict(module.named_buffers()),
-        "parameters": {name: value.detach() for name, value in program.named_parameters()}, "buffers": dict(program.named_buffers()),
-        "inputs": inputs, "outputs": outputs, "example": (leaves, _text(form)), "nested": _text(program.out_spec),
-    }, f)  # fmt: skip
 
 
 def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
@@ -198,7 +149,7 @@ def _program(data: dict[str, Any], make: Callable[..., Any]) -> ExportedProgram:
             raise ValueError(f"a graph of torch.export has no nodes that are {op}")
         if op != "call_function" and (not isinstance(target, str) or kwargs):
             raise ValueError(f"{target!r} is no name of an input")
-        nodes[name] = graph.create_node(op, _call(target, args, kwargs) if op == "call_function" else target, args, kwargs, name=name)
+        nodes[name] = graph.create_node(op, operator_of(target, kwargs) if op == "call_function" else target, args, kwargs, name=name)
     inputs = [
         InputSpec(InputKind[kind], TensorArgument(name) if is_tensor else ConstantArgument(name, value), target, persistent)
         for kind, name, is_tensor, value, target, persistent in data["inputs"]
@@ -209,7 +160,7 @@ def _program(data: dict[str, Any], make: Callable[..., Any]) -> ExportedProgram:
     ]
     form, example = data["nested"], data["example"]
     if data["form"] == _FORM:
-        form, example = _structure(form), tree_unflatten(example[0], _structure(example[1]))
+        form, example = structure_of(form), tree_unflatten(example[0], structure_of(example[1]))
     else:
         form = tree_flatten(form)[1]
     module, signature = GraphModule(data["constants"], graph), ExportGraphSignature(inputs, outputs)

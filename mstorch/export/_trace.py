@@ -1,6 +1,7 @@
 """The graph of an exported module: its inputs are parameters and buffers, then the user inputs."""
 from __future__ import annotations
 
+import builtins
 import copy
 import inspect
 from typing import Any
@@ -38,6 +39,11 @@ def _inputs_of(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return found
 
 
+def _is_builtin(name: str) -> bool:
+    """Return whether a name is one of Python's own functions, such as ``input``."""
+    return hasattr(builtins, name)
+
+
 def _argument(name: str, value: Any) -> Any:
     return TensorArgument(name) if isinstance(value, Node) else ConstantArgument(name, value)
 
@@ -62,6 +68,8 @@ def traced(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         specs.append(InputSpec(InputKind.BUFFER, TensorArgument(node.name), name, name in kept))
     for name, leaf in _inputs_of(module, args, kwargs):
         node = graph.placeholder(name)
+        if _is_builtin(name):
+            node.name = name  # as in torch, whose graphs rename an input only if the name is taken
         is_tensor = hasattr(leaf, "dtype") and hasattr(leaf, "requires_grad")
         if is_tensor:
             mode.enter(leaf, node)

@@ -31,9 +31,16 @@ class InputKind(enum.Enum):
 
 
 class OutputKind(enum.Enum):
-    """Kind of an output; the program has user outputs only."""
+    """Kind of an output: a user output, or the new value of a buffer, parameter or input. (Programs that ``export`` makes have user outputs
+    only; those of torch's files may have others.)"""
 
     USER_OUTPUT = enum.auto()
+    LOSS_OUTPUT = enum.auto()
+    BUFFER_MUTATION = enum.auto()
+    PARAMETER_MUTATION = enum.auto()
+    GRADIENT_TO_PARAMETER = enum.auto()
+    GRADIENT_TO_USER_INPUT = enum.auto()
+    USER_INPUT_MUTATION = enum.auto()
 
 
 @dataclasses.dataclass
@@ -63,7 +70,8 @@ class OutputSpec:
     target: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.arg.name}: {self.kind.name}"
+        target = f" target='{self.target}'" if self.target is not None else ""
+        return f"{self.arg.name}: {self.kind.name}{target}"
 
 
 @dataclasses.dataclass
@@ -115,7 +123,18 @@ class ExportGraphSignature:
     @property
     def user_outputs(self) -> tuple[Any, ...]:
         """Names of the tensors, and the constants, that the program returns."""
-        return tuple(spec.arg.name if isinstance(spec.arg, TensorArgument) else spec.arg.value for spec in self.output_specs)
+        told = [spec.arg for spec in self.output_specs if spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)]
+        return tuple(arg.name if isinstance(arg, TensorArgument) else arg.value for arg in told)
+
+    @property
+    def buffers_to_mutate(self) -> dict[str, str]:
+        """A dict from outputs to the buffers whose new values they are."""
+        return {spec.arg.name: spec.target for spec in self.output_specs if spec.kind is OutputKind.BUFFER_MUTATION and spec.target}
+
+    @property
+    def user_inputs_to_mutate(self) -> dict[str, str]:
+        """A dict from outputs to the user inputs whose new values they are."""
+        return {spec.arg.name: spec.target for spec in self.output_specs if spec.kind is OutputKind.USER_INPUT_MUTATION and spec.target}
 
     def __str__(self) -> str:
         lines = ["", "# inputs", *map(str, self.input_specs), "", "# outputs", *map(str, self.output_specs), ""]

@@ -28,6 +28,7 @@ from ._script import (
     script_method,
 )
 from ._script import deprecated as _deprecated
+from ._torchscript.errors import Error
 from ._trace import (
     TopLevelTracedModule,
     TracedModule,
@@ -42,10 +43,6 @@ from ._trace import _get_trace_graph as _get_trace_graph
 
 isinstance = _isinstance
 _script_if_tracing = script_if_tracing
-
-
-class Error(RuntimeError):
-    """In torch, raised by scripted code; mstorch raises Python's own exceptions."""
 
 
 class ScriptWarning(Warning):

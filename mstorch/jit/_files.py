@@ -9,9 +9,11 @@ import zipfile
 from typing import Any
 
 from .. import serialization
-from .._src.hook import not_yet
+from .._src.serialization.zipfile_format import ZipReader
 from ._archive import EXTRA, OBJECT, write, wrote
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, deprecated
+from ._torchscript.reader import extra_files, holds_program
+from ._torchscript.reader import load as load_program
 
 
 def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
@@ -26,6 +28,10 @@ def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> No
 
 
 def _opened(f: Any) -> zipfile.ZipFile:
+    if not zipfile.is_zipfile(f):
+        raise RuntimeError("PytorchStreamReader failed reading zip archive: failed finding central directory")
+    if hasattr(f, "seek"):
+        f.seek(0)
     try:
         return zipfile.ZipFile(f)
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
@@ -44,16 +50,28 @@ def _stored(archive: zipfile.ZipFile, name: str) -> bytes:
         raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {error}") from None
 
 
+def _load_torchscript(file: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
+    file.seek(0)
+    reader = ZipReader(file)
+    if not holds_program(reader):
+        raise RuntimeError("PytorchStreamReader failed locating file constants.pkl: file not found")
+    module = load_program(reader, map_location)
+    if extra:
+        extra_files(reader, extra)
+    return module
+
+
 def load(
     f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False, *,
     weights_only: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Load a module or function that mstorch's ``torch.jit.save`` wrote; fill the values of ``_extra_files``.
+    """Load a module that torch's ``torch.jit.save`` wrote, or a module or function that mstorch's did; fill the values of ``_extra_files``.
 
-    A file holds a Python object. Files that this very process wrote (by their bytes) are loaded without restriction; for others, as in
+    The text of a TorchScript archive is interpreted: it reaches operators and the archive's own classes, and nothing of Python. A file of
+    mstorch holds a Python object. Files that this very process wrote (by their bytes) are loaded without restriction; for others, as in
     ``torch.load``, only allowed classes (``add_safe_globals``) are loaded, and pickle.UnpicklingError names the rest. With
     ``weights_only=False`` the classes and functions that the file names are imported and called: an untrusted file may then run any code.
-    Raise RuntimeError for torch's own TorchScript, which mstorch cannot interpret.
+    Raise RuntimeError for a damaged archive, and for one that calls operators which mstorch does not have.
     """
     deprecated("load", "switch to `torch.export`")
     if isinstance(f, (str, os.PathLike)):
@@ -61,13 +79,9 @@ def load(
             raise ValueError(f"The provided filename {f} does not exist")
         if os.path.isdir(f):
             raise ValueError(f"The provided filename {f} is a directory")
-    if not zipfile.is_zipfile(f):
-        raise RuntimeError("PytorchStreamReader failed reading zip archive: failed finding central directory")
-    if hasattr(f, "seek"):
-        f.seek(0)
     with _opened(f) as archive:
         if OBJECT not in archive.namelist():
-            raise RuntimeError(f"mstorch: torch.jit.load reads what torch.jit.save wrote under mstorch, no TorchScript {not_yet()}")
+            return _load_torchscript(archive.fp, map_location, _extra_files)
         content = _stored(archive, OBJECT)
         if weights_only is None and wrote(content):
             weights_only = False

@@ -16,6 +16,7 @@ import pytest
 import mstorch
 from mstorch.ops import whole
 from tests import warm
+from tests.export import former_files
 from tests.fx.test_make_fx import NETWORKS, _agree, _tensors
 
 Both = Callable[..., Any]
@@ -214,9 +215,9 @@ def test_a_file_imports_nothing(tmp_path: pathlib.Path) -> None:
 
     program = mstorch.export.export(Gives(), (mstorch.ones(2),))
     with pytest.raises(NotImplementedError, match="no form for"):
-        mstorch.export.save(program, tmp_path / "program")
+        former_files.save(program, tmp_path / "program")
     plain = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),))
-    mstorch.export.save(plain, tmp_path / "program")
+    former_files.save(plain, tmp_path / "program")
     data = mstorch.load(tmp_path / "program")
     for kind, context in (
         ("builtins.dict", '[{"__enum__": true, "fqn": "antigravity:a", "name": "b"}]'),
@@ -231,7 +232,7 @@ def test_a_file_imports_nothing(tmp_path: pathlib.Path) -> None:
 
 def test_files_of_the_first_form_are_read(tmp_path: pathlib.Path) -> None:
     program = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),))
-    mstorch.export.save(program, tmp_path / "program")
+    former_files.save(program, tmp_path / "program")
     data = mstorch.load(tmp_path / "program")
     assert data["form"] == "mstorch.export 2"
     data.update(form="mstorch.export 1", nested=0, example=((mstorch.ones(2),), {}))
@@ -261,7 +262,7 @@ CODE = "__import__('pathlib').Path('ran').touch()"
 ])  # fmt: skip
 def test_a_file_runs_nothing(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]) -> None:
     monkeypatch.chdir(tmp_path)
-    mstorch.export.save(mstorch.export.export(mstorch.nn.GELU(), (mstorch.ones(2),)), "program")
+    former_files.save(mstorch.export.export(mstorch.nn.GELU(), (mstorch.ones(2),)), "program")
     data = mstorch.load("program")
     (place,) = (place for place, node in enumerate(data["nodes"]) if node["op"] == "call_function")
     data["nodes"][place].update(change)
@@ -273,7 +274,7 @@ def test_a_file_runs_nothing(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("name", ["forward", "__class__", "a.forward.b"])
 def test_a_file_changes_no_member_of_a_module(tmp_path: pathlib.Path, name: str) -> None:
-    mstorch.export.save(mstorch.export.export(mstorch.nn.GELU(), (mstorch.ones(2),)), tmp_path / "program")
+    former_files.save(mstorch.export.export(mstorch.nn.GELU(), (mstorch.ones(2),)), tmp_path / "program")
     data = mstorch.load(tmp_path / "program")
     for kind in ("constants", "parameters", "buffers"):
         mstorch.save({**data, kind: {name: mstorch.ones(2)}}, tmp_path / "changed")

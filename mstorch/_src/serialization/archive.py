@@ -54,34 +54,45 @@ def map_file(path: str) -> Array:
         return np.frombuffer(mmap_module.mmap(file.fileno(), 0, access=access), np.uint8)
 
 
-def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
-         mapped: Array | None) -> Any:  # fmt: skip
-    """Load the object of an archive. Raise RuntimeError or UnpicklingError if it is damaged."""
-    restore = restorer(map_location)
-    byteorder = fallback_byteorder()
-    if reader.has("byteorder"):
-        byteorder = reader.read("byteorder", limit=16).decode("ascii", "replace")
-        if byteorder not in ("little", "big"):
-            raise ValueError("Unknown endianness type: " + byteorder)
-    loaded: dict[Any, LoadedStorage] = {}
-    given: dict[Any, Any] = {}
+class StorageReader:
+    """Reads the storages that a pickle of an archive names: ``persistent_load`` of its unpickler.
 
-    def read(key: str, nbytes: int) -> Array:
-        name = f"data/{key}"
+    ``folder`` holds their records, ``data/`` in files of torch.save. One reader returns the same storage for the same key, so that pickles
+    that it serves share memory.
+    """
+
+    def __init__(self, reader: ZipReader, map_location: Any, mapped: Array | None = None) -> None:
+        self._reader, self._mapped = reader, mapped
+        self._restore = restorer(map_location)
+        self._byteorder = fallback_byteorder()
+        if reader.has("byteorder"):
+            self._byteorder = reader.read("byteorder", limit=16).decode("ascii", "replace")
+            if self._byteorder not in ("little", "big"):
+                raise ValueError("Unknown endianness type: " + self._byteorder)
+        self._loaded: dict[Any, LoadedStorage] = {}
+        self._served: dict[Any, Any] = {}
+
+    def _read(self, name: str, nbytes: int) -> Array:
+        reader = self._reader
         if LOCAL.skip_data:
             return np.zeros(nbytes, np.uint8)
-        found = reader.size(name)
-        if found != nbytes:
-            raise RuntimeError(f"record size ({found} bytes) does not match expected size ({nbytes} bytes)")
-        if mapped is not None and nbytes and reader.is_stored(name):
+        size = reader.size(name)
+        if size != nbytes:
+            raise RuntimeError(f"record size ({size} bytes) does not match expected size ({nbytes} bytes)")
+        if self._mapped is not None and nbytes and reader.is_stored(name):
             start = reader.offset(name)
-            return mapped[start : start + nbytes]
+            return self._mapped[start : start + nbytes]
         data = reader.read_into(name, np.empty(0, np.uint8))
         if LOCAL.progress is not None:
             LOCAL.progress.done += nbytes
         return data
 
-    def persistent_load(pid: tuple[int | str | StorageType, ...]) -> Any:
+    def of_data(self, pid: tuple[int | str | StorageType, ...]) -> Any:
+        """Return the storage of a persistent id, whose record is in ``data/``."""
+        return self.storage(pid, "data")
+
+    def storage(self, pid: tuple[int | str | StorageType, ...], folder: str) -> Any:
+        """Return the storage of a persistent id, whose record is in a folder. Raise UnpicklingError for a malformed id."""
         if not isinstance(pid, tuple) or len(pid) != 5:
             raise UnpicklingError(f"saved_id must be a tuple of five, got {brief(pid)}")
         kind, storage_type, key, location, count = pid
@@ -89,28 +100,33 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
             raise UnpicklingError(f"Unknown typename for persistent_load, expected 'storage' but got {brief(pid[:2])}")
         if not isinstance(key, (str, bytes)) or type(count) is not int or count < 0:
             raise UnpicklingError(f"a storage's persistent id in the file is malformed: {brief(pid)}")
-        dtype = storage_type.dtype_name
-        if key not in loaded:
-            data = read(key, count * ITEMSIZE[dtype or "uint8"])
-            if byteorder != sys.byteorder:
+        dtype, name = storage_type.dtype_name, f"{folder}/{key!s}"
+        if name not in self._loaded:
+            data = self._read(name, count * ITEMSIZE[dtype or "uint8"])
+            if self._byteorder != sys.byteorder:
                 swap_bytes(data, dtype)
             place = location.decode("ascii") if isinstance(location, bytes) else location
             if not isinstance(place, str):
                 raise UnpicklingError(f"a storage's location in the file is no text: {brief(location)}")
-            storage = restore(LoadedStorage(data), place)
+            storage = self._restore(LoadedStorage(data), place)
             if not isinstance(storage, LoadedStorage):
                 raise TypeError(f"map_location must return a storage or None, but got {type(storage)}")
-            loaded[key] = storage
-        if (key, dtype) not in given:
-            given[key, dtype] = handed_out(TypedRef(loaded[key], dtype))
-        return given[key, dtype]
+            self._loaded[name] = storage
+        if (name, dtype) not in self._served:
+            self._served[name, dtype] = handed_out(TypedRef(self._loaded[name], dtype))
+        return self._served[name, dtype]
 
+
+def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
+         mapped: Array | None) -> Any:  # fmt: skip
+    """Load the object of an archive. Raise RuntimeError or UnpicklingError if it is damaged."""
+    storages = StorageReader(reader, map_location, mapped)
     data = io.BytesIO(reader.read("data.pkl"))
     if weights_only:
         unpickler: Any = Unpickler(data, encoding=options.get("encoding", "utf-8"))
-        unpickler.persistent_load = persistent_load
+        unpickler.persistent_load = storages.of_data
     else:
-        unpickler = full_unpickler(pickle_module, persistent_load)(data, **options)
+        unpickler = full_unpickler(pickle_module, storages.of_data)(data, **options)
     before, LOCAL.map_location = LOCAL.map_location, map_location
     try:
         return unpickler.load()

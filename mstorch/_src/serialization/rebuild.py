@@ -73,6 +73,13 @@ def _make(
     return adapter.build_signed(made, bool(metadata.get("conj")), bool(metadata.get("neg"))) if metadata else made
 
 
+def strided(
+    ref: TypedRef, dtype_name: str, offset: int, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool
+) -> Tensor:
+    """Return a tensor over a file's storage. Raise RuntimeError unless it lies within the storage."""
+    return _make(ref, dtype_name, offset, size, stride, requires_grad, None)
+
+
 def _referred(storage: Any) -> TypedRef:
     """Return the reference behind an mstorch storage, or the argument itself."""
     return getattr(storage, "in_file", storage)

@@ -212,6 +212,10 @@ class ZipReader:
         """Return a record's size in bytes."""
         return self._entry(name).file_size
 
+    def compressed_size(self, name: str) -> int:
+        """Return the number of bytes that a record takes in the file."""
+        return self._entry(name).compress_size
+
     def is_stored(self, name: str) -> bool:
         """Return whether a record is uncompressed."""
         return self._entry(name).compress_type == zipfile.ZIP_STORED

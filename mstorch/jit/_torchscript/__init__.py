@@ -1,0 +1,1 @@
+"""TorchScript archives: their text is parsed and interpreted over mstorch's operators."""
