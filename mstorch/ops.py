@@ -7,8 +7,9 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+from . import _companions as companions
 from ._library import aten as aten_only
 from ._library import aten_checks, function_schema, registry
 from ._library.tags import Tag
@@ -319,9 +320,13 @@ aten = _Namespace("aten")
 loaded_libraries: set[str] = set()
 
 
-def load_library(path: str | os.PathLike[str]) -> NoReturn:
-    """Raise OSError: libraries compiled for torch cannot be loaded."""
-    raise OSError(f"Could not load this library: {os.path.realpath(path)} (compiled for torch; mstorch loads no such libraries)")
+def load_library(path: str | os.PathLike[str]) -> None:
+    """Load mstorch's operators in place of those of a library (torchvision's). Raise OSError for other libraries compiled for torch."""
+    module = companions.replacement(os.fspath(path))
+    if module is None:
+        raise OSError(f"Could not load this library: {os.path.realpath(path)} (compiled for torch; mstorch loads no such libraries)")
+    importlib.import_module(module)
+    loaded_libraries.add(os.path.realpath(path))
 
 
 def __getattr__(name: str) -> _Namespace:

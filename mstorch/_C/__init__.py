@@ -152,6 +152,19 @@ class DispatchKeySet:
         return made
 
 
+class _ExcludeDispatchKeyGuard:
+    """Context manager without effect: a kernel for autocast runs with autocast disabled (`_library/registry.py`)."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._keys = keys
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
 def _get_tracing_state() -> State | None:
     """Return the state of the trace that ``torch.jit._get_trace_graph`` is recording, with its scopes; None outside of a trace."""
     return states[-1] if states else None

@@ -17,6 +17,7 @@ from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 if TYPE_CHECKING:
     from ..utils._trees.spec import TreeSpec
 
+_AUTOCAST = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "npu": "AutocastPrivateUse1"}  # the keys of kernels for autocast
 _ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "")
 
 
@@ -48,7 +49,7 @@ class Operator:
         kind = next((tensor.device.type for tensor in tensors), "cpu").upper()
         recorded = is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
         autograd = (f"Autograd{kind}", "Autograd") if recorded else ()
-        for key in (*autograd, kind):
+        for key in (*autograd, kind, *(("Meta",) if kind == "META" else ())):
             if key in self.kernels:
                 return self.kernels[key]
         fake = FAKES.get((self.schema.namespace, self.schema.name, self.schema.overload)) if kind == "META" else None
@@ -67,6 +68,12 @@ class Operator:
             if is_autocast_enabled(kind):
                 with autocast(kind, enabled=False):
                     return self(*_cast(args, kind, wanted), **kwargs)
+        if any(key.startswith("Autocast") for key in self.kernels):
+            kind = next((item.device.type for item in tree_leaves((args, kwargs)) if isinstance(item, Tensor)), "cpu")
+            kernel = self.kernels.get(_AUTOCAST.get(kind, ""))
+            if kernel is not None and is_autocast_enabled(kind):
+                with autocast(kind, enabled=False):  # for the kernel's own calls of the operator
+                    return kernel(*args, **kwargs)
         positional, named = self.schema.bind(args, kwargs)
         for transform in TRANSFORMS:
             found = transform(self, positional, named)

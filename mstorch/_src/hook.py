@@ -1,6 +1,7 @@
 """Import hook: `import torch` imports mstorch, in this process and its children. It installs a finder for torch and all its submodules.
 
-If MindSpore computes on an Ascend device it also provides torch_npu, else there is none.
+If MindSpore computes on an Ascend device it also provides torch_npu, else there is none. Packages compiled for torch that mstorch has
+operators for (COMPANIONS) are provided where nothing of their name is installed.
 
 The modules are the same objects under both names: `sys.modules["torch.nn"] is sys.modules["mstorch.nn"]`.
 
@@ -28,7 +29,14 @@ from typing import Any
 
 VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
-_ROOTS = {"torch": _OURS, "functorch": f"{_OURS}._functorch.package", "torch_npu": f"{_OURS}._companions.torch_npu"}
+COMPANIONS = {
+    "flash_attn": "2.8.3", "torch_cluster": "1.6.3", "torch_scatter": "2.1.2", "torch_sparse": "0.6.18", "xformers": "0.0.32.post2",
+}  # fmt: skip
+"""Packages compiled for torch that mstorch has operators for, shown where nothing of their name is installed, and their versions."""
+_ROOTS = {
+    "torch": _OURS, "functorch": f"{_OURS}._functorch.package", "torch_npu": f"{_OURS}._companions.torch_npu",
+    **{name: f"{_OURS}._companions.{name}" for name in COMPANIONS},
+}  # fmt: skip
 """The packages whose imports are redirected, and the module of mstorch that each becomes."""
 _SAME = {"torch_npu.npu": f"{_OURS}.npu"}
 """Second names of modules."""
@@ -79,6 +87,19 @@ def npu_is_there() -> bool:
     # While MindSpore is imported, packages that it imports (triton) ask for all distributions: the device is not known yet.
     device_type = getattr(runtime, "device_type", None)
     return device_type is not None and device_type() == "npu"
+
+
+def companion_is_shown(name: str) -> bool:
+    """Return whether an import of one of COMPANIONS is redirected: it is unless a package of that name is installed."""
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return loaded is sys.modules.get(ours(name))
+    for finder in sys.meta_path:
+        if not isinstance(finder, _Finder) and hasattr(finder, "find_spec"):
+            spec = finder.find_spec(name, None)
+            if spec is not None and spec.origin is not None:  # a folder alone, without a file of code, has no origin
+                return False
+    return True
 
 
 # Unknown names
@@ -151,17 +172,29 @@ class _Alias(importlib.abc.Loader):
         if alias is not None and alias.loader is self:
             module.__spec__ = alias.loader_state
         _share()
+        root = self._root(module.__name__)
+        if root is not None:  # as _share does: `torch_scatter.scatter` is a function, and stays one when its module is imported
+            for name, loaded in list(sys.modules.items()):
+                if name.startswith(f"{ours(root)}."):
+                    sys.modules.setdefault(root + name.removeprefix(ours(root)), loaded)
         _rename("torch")
+
+    @staticmethod
+    def _root(name: str) -> str | None:
+        """Return the companion that a module of mstorch belongs to."""
+        return next((root for root in COMPANIONS if f"{name}.".startswith(f"{ours(root)}.")), None)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Import finder for torch, functorch, torch_npu and their submodules. It finds mstorch's module or raises ModuleNotFoundError, so that
-    other finders do not find a real torch.
+    """Import finder for torch, functorch, torch_npu, companions and their submodules. It finds mstorch's module or raises
+    ModuleNotFoundError, so that other finders do not find a real torch.
     """
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
         root = fullname.partition(".")[0]
         if root not in _ROOTS or (root == "torch_npu" and not npu_is_there()):
+            return None
+        if root in COMPANIONS and not companion_is_shown(root):
             return None
         found = importlib.util.find_spec(ours(fullname))
         if found is None:
@@ -174,7 +207,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, _Alias(), origin=found.origin, is_package=is_package)
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
-        """Yield torch and torch_npu as installed distributions, for `importlib.metadata` and `importlib_metadata`."""
+        """Yield torch, torch_npu and companions as installed distributions, for `importlib.metadata` and `importlib_metadata`."""
         name = getattr(context, "name", None)
         path = getattr(context, "path", sys.path)
         if list(path) != list(sys.path):
@@ -184,6 +217,9 @@ class _Finder(importlib.abc.MetaPathFinder):
             yield _distribution()("torch", "PyTorch's API on MindSpore")
         if wanted in (None, "torch_npu") and npu_is_there():
             yield _distribution()("torch_npu", "torch_npu's API on MindSpore")
+        for companion, version in COMPANIONS.items():
+            if wanted in (None, companion) and companion_is_shown(companion):
+                yield _distribution()(companion, f"{companion}'s API on mstorch", f"{version}+mstorch{versions()[0]}")
 
 
 class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
@@ -202,6 +238,8 @@ class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
             return None
         if fullname == "torchaudio._extension.utils" and spec is not None and spec.loader is not None:
             spec.loader = _LoadsNoLibraries(spec.loader)
+        if fullname == "torchvision.extension" and spec is not None and spec.loader is not None:
+            spec.loader = _HasOperators(spec.loader)
         return spec
 
     def __getattr__(self, name: str) -> Any:
@@ -227,6 +265,26 @@ class _LoadsNoLibraries(importlib.abc.Loader):
             return not any(is_linked_to_torch(str(path)) for path in folder.glob(f"*{lib}*.so")) and load(lib)
 
         module._load_lib = _load_lib
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+class _HasOperators(importlib.abc.Loader):
+    """Loader of the torchvision module that loads its compiled library: without one, as built without a compiler, it has mstorch's
+    operators as well."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        self.loader.exec_module(module)
+        if hasattr(module, "_has_ops") and not module._has_ops():
+            importlib.import_module(f"{_OURS}._companions.torchvision")
+            module._has_ops = lambda: True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loader, name)
@@ -271,15 +329,14 @@ def _distribution() -> type:
     from importlib.metadata import Distribution
 
     class TorchDistribution(Distribution):
-        """Metadata of torch, or of torch_npu, for package managers, as if it were installed."""
+        """Metadata of torch, torch_npu or a companion for package managers, as if it were installed."""
 
-        def __init__(self, package: str, summary: str) -> None:
-            self._package, self._summary = package, summary
+        def __init__(self, package: str, summary: str, version: str | None = None) -> None:
+            self._package, self._summary, self._version = package, summary, version or versions()[1]
 
         def read_text(self, filename: str) -> str | None:
-            version = versions()[1]
             texts = {
-                "METADATA": f"Metadata-Version: 2.1\nName: {self._package}\nVersion: {version}\nSummary: {self._summary}\n",
+                "METADATA": f"Metadata-Version: 2.1\nName: {self._package}\nVersion: {self._version}\nSummary: {self._summary}\n",
                 "top_level.txt": f"{self._package}\n",
                 "INSTALLER": f"{_OURS}\n",
             }

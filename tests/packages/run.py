@@ -13,6 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+OF_LIBRARY = {"torchvision_detection", "torchvision_io"}
+"""Jobs recorded with a torch that torchvision's library was compiled for."""
+
+
 def jobs(package: str) -> dict[str, object]:
     """Return the jobs of a package by name."""
     module = importlib.import_module(f"tests.packages.jobs.{package}")
@@ -47,7 +51,7 @@ def main(package: str, name: str | None = None) -> None:
 
     from tests.packages.reports import told
 
-    if not hasattr(torch.version, "mstorch"):
+    if not hasattr(torch.version, "mstorch") and package not in OF_LIBRARY:
         _declare_torchvision(torch)
 
     with tempfile.TemporaryDirectory() as folder:

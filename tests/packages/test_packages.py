@@ -17,7 +17,10 @@ from tests.packages.reports import differences
 
 PYTHON = os.environ.get("MSTORCH_PACKAGES_PYTHON", sys.executable)
 SAMPLE = {("einops", "layers"), ("safetensors", "files")}
-MODULES = {"tensorboard_": "tensorboard", "optimum_quanto": "optimum.quanto"}
+MODULES = {
+    "tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision",
+    "optimum_quanto": "optimum.quanto",
+}  # fmt: skip
 NOT_EQUAL = {("optimum_quanto", "int4"): "the package compiles a function in C++ against torch"}
 
 

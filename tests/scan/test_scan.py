@@ -144,7 +144,11 @@ LEFT = """\
 import torch
 import torch.distributed as dist
 import triton  # LEFT
-from flash_attn import flash_attn_func  # LEFT
+from flash_attn.losses.cross_entropy import CrossEntropyLoss  # LEFT
+from flash_attn import flash_attn_func
+from flash_attn.bert_padding import unpad_input
+from xformers.ops import memory_efficient_attention
+import torch_scatter, torch_sparse.tensor, torch_cluster.fps
 from torch.utils.cpp_extension import load  # LEFT
 torch.ops.load_library("kernels.so")  # LEFT
 device = "cuda:0"  # LEFT

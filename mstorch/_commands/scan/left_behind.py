@@ -3,15 +3,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
+from ... import _companions
+from ..._src.hook import COMPANIONS
 from .guards import CHECKED, IN_TRY
 from .walk import Walk
 
 PACKAGES = {
     "triton": "write the kernel with torch's operations; Triton's kernels are compiled for GPUs",
-    "flash_attn": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend",
+    "flash_attn": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend; flash_attn's functions of attention are here",
     "flash_attn_2_cuda": "torch.nn.functional.scaled_dot_product_attention is one kernel of Ascend",
-    "xformers": "torch.nn.functional.scaled_dot_product_attention for memory_efficient_attention",
+    "xformers": "torch's layers; xformers.ops.memory_efficient_attention is here",
+    "torch_scatter": "torch_scatter's functions",
+    "torch_sparse": "torch_sparse's SparseTensor and functions",
+    "torch_cluster": "torch_cluster's functions",
     "apex": "torch.autocast and torch.amp.GradScaler for apex.amp, torch.optim for its fused optimizers, nn.LayerNorm and nn.SyncBatchNorm",
     "transformer_engine": "torch.autocast in bfloat16; layers of torch.nn",
     "cupy": "numpy, or torch's operations",
@@ -28,6 +34,7 @@ PACKAGES = {
     "nvidia": "torchvision's transforms for DALI",
     "deep_gemm": "torch.matmul",
 }
+_COMPANIONS = Path(_companions.__file__).parent
 _NAMES = {
     "torch.utils.cpp_extension": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
     "torch.ops.load_library": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
@@ -52,11 +59,18 @@ _NAMES = {
 _DEVICE = "device = torch.accelerator.current_accelerator() or torch.device('cpu'), or python -m mstorch --cuda-is-npu"
 
 
+def is_here(module: str) -> bool:
+    """Return whether mstorch has a module of its own in place of one of a package compiled for torch."""
+    root, *parts = module.split(".")
+    place = _COMPANIONS / root / "/".join(parts)
+    return root in COMPANIONS and (place.is_dir() or place.with_suffix(".py").is_file())
+
+
 def left_behind(walk: Walk) -> Iterator[tuple[int, str, str, str]]:
     """Yield the line, name, state and replacement of each use of a device or package that mstorch replaces."""
     for item in walk.imports:
         root = item.module.partition(".")[0]
-        if root in PACKAGES and not item.level:
+        if root in PACKAGES and not item.level and not is_here(item.module):
             yield item.line, item.module, item.state, PACKAGES[root]
     for use in walk.uses:
         if use.what in ("import", "name"):

@@ -396,7 +396,7 @@ class Kernel(dict[Any, Any]):
         """Return a function that computes on the CPU, with one warning per operation, for operations without a device kernel."""
 
         def call(*args: Any) -> Raw | tuple[Raw, ...]:
-            _refuse_fallback(self.op, name)
+            refuse_fallback(self.op, name)
             for told in on_fallback:
                 told(self.op)
             if grad_mode.enabled and _recorded(args):  # MindSpore's autograd tracks the call: the CPU's kernel has a gradient
@@ -430,13 +430,13 @@ def _takes(row: Row, name: str, device: str) -> bool:
     return name in row.dtypes[device] or name in row.via[device]
 
 
-def _refuse_fallback(op: str, name: str) -> None:
+def refuse_fallback(op: str, name: str) -> None:
     """Raise NotImplementedError if the environment disables the CPU fallback for operations without a device kernel."""
     if os.environ.get("MSTORCH_FALLBACK") == "0" or os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE") == "1":
-        row, device = ROWS[op], runtime.DEVICE_TARGET
-        if device in row.functions and not _takes(row, name, device):
+        row, device = ROWS.get(op), runtime.DEVICE_TARGET
+        if row is not None and device in row.functions and not _takes(row, name, device):
             raise not_for(op, name, f" (mstorch, {device})")
-        reason = row.reasons.get(device)
+        reason = row.reasons.get(device) if row is not None else None
         raise NotImplementedError(f"mstorch: torch.{op} has no {device} kernel" + (f": {reason}" if reason else ""))
 
 

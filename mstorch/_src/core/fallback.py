@@ -1,7 +1,7 @@
 """Warn once per operation if the device has no kernel for it and the CPU computes it."""
 from __future__ import annotations
 
-from ..backend.table import on_fallback
+from ..backend.table import on_fallback, refuse_fallback
 from .warned import warn_once
 
 
@@ -11,6 +11,12 @@ def _warn(op: str) -> None:
         "results come back, which is slow. MSTORCH_FALLBACK=0 makes it an error.",
         key=f"fallback of {op}",
     )
+
+
+def warn_of_cpu(op: str, dtype: str) -> None:
+    """Warn that an operation without a kernel on the device is computed on the CPU. Raise NotImplementedError if that is an error."""
+    refuse_fallback(op, dtype)
+    _warn(op)
 
 
 on_fallback.append(_warn)

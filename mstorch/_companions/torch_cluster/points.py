@@ -1,0 +1,56 @@
+"""Points of several examples, and the distances between those of two sets, a block at a time."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mstorch as torch
+
+Tensor = torch.Tensor
+_BLOCK = 1 << 22  # distances computed at a time
+
+
+def rows(points: Tensor) -> Tensor:
+    """Return points as (points, coordinates)."""
+    return points.view(-1, 1) if points.dim() == 1 else points
+
+
+def examples(points: Tensor, batch: Tensor | None, batch_size: int | None) -> list[tuple[int, int]]:
+    """Return the first place and the one after the last of each example's points. Raise ValueError unless they are sorted by example."""
+    if batch is None:
+        return [(0, points.shape[0])]
+    if batch.shape != points.shape[:1]:
+        raise ValueError(f"batch has the shape {list(batch.shape)}, and there are {points.shape[0]} points")
+    if batch.numel() > 1 and bool((batch[1:] < batch[:-1]).any()):
+        raise ValueError("batch must be sorted")
+    count = batch_size if batch_size is not None else int(batch[-1]) + 1 if batch.numel() else 0
+    bounds = torch.searchsorted(batch.contiguous(), torch.arange(count + 1, device=batch.device)).tolist()
+    return list(zip(bounds[:-1], bounds[1:]))
+
+
+def pairs(
+    x: Tensor, y: Tensor, batch_x: Tensor | None, batch_y: Tensor | None, batch_size: int | None, cosine: bool = False
+) -> Iterator[tuple[int, int, Tensor]]:
+    """Yield a first point of ``y``, a first point of ``x``, and the squared distances (or cosine distances) of those that follow."""
+    if x.dim() != 2 or y.dim() != 2 or x.shape[1] != y.shape[1]:
+        raise ValueError(f"points of {list(x.shape)} and {list(y.shape)} have no distances")
+    if batch_size is None and (batch_x is not None or batch_y is not None):
+        batch_size = max(int(batch.max()) + 1 if batch is not None and batch.numel() else 1 for batch in (batch_x, batch_y))
+    own, other = examples(x, batch_x, batch_size), examples(y, batch_y, batch_size)
+    for (x_from, x_to), (y_from, y_to) in zip(own, other):
+        step = max(1, _BLOCK // max(x_to - x_from, 1))
+        for start in range(y_from, y_to, step):
+            yield start, x_from, distances(y[start : min(start + step, y_to)], x[x_from:x_to], cosine)
+
+
+def distances(y: Tensor, x: Tensor, cosine: bool = False) -> Tensor:
+    """Return the distance of each point of ``y`` to each of ``x``, squared."""
+    if cosine:
+        lengths = y.norm(dim=1)[:, None] * x.norm(dim=1)
+        return 1 - (y @ x.t()) / lengths
+    total = y.new_zeros(y.shape[0], x.shape[0])
+    for axis in range(x.shape[1]):  # differences rather than products: near points keep their digits
+        total += (y[:, axis, None] - x[:, axis]) ** 2
+    return total
+
+
+__all__ = ["distances", "examples", "pairs", "rows"]

@@ -1,0 +1,175 @@
+"""Convolution of pixels at offset positions: torchvision::deform_conv2d and its gradient."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mstorch as torch
+
+from .regions import wide
+from .weighted import Weighted
+
+Tensor = torch.Tensor
+
+
+class _Taps(NamedTuple):
+    """Corners of each tap's position and what their weights follow from, all with (N * offset groups * taps * places) rows."""
+
+    corners: Weighted
+    near: Tensor  # (rows, 4): whether a corner is a pixel
+    down: Tensor  # (rows,): distance to the upper pixel
+    across: Tensor
+
+
+class _Settings(NamedTuple):
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+    offset_groups: int
+    use_mask: bool
+
+
+def _settings(numbers: tuple[int, ...]) -> _Settings:
+    sh, sw, ph, pw, dh, dw, groups, offset_groups, use_mask = numbers
+    return _Settings((sh, sw), (ph, pw), (dh, dw), groups, offset_groups, bool(use_mask))
+
+
+def _length(size: int, kernel: int, padding: int, dilation: int, stride: int) -> int:
+    return (size + 2 * padding - (dilation * (kernel - 1) + 1)) // stride + 1
+
+
+def _check(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, s: _Settings) -> tuple[int, int]:
+    """Return the height and width of the result. Raise RuntimeError for shapes that do not fit."""
+    if input.dim() != 4 or offset.dim() != 4 or weight.dim() != 4 or s.use_mask and mask.dim() != 4:
+        raise RuntimeError("deform_conv2d: input, offset, mask and weight must have 4 dimensions")
+    kernel = weight.shape[2:]
+    for name, pair in (("stride", s.stride), ("dilation", s.dilation)):
+        if min(pair) <= 0:
+            raise RuntimeError(f"{name}_h: {pair[0]} {name}_w: {pair[1]}")
+    if min(s.padding) < 0:
+        raise RuntimeError(f"pad_h: {s.padding[0]} pad_w: {s.padding[1]}")
+    if weight.shape[1] * s.groups != input.shape[1]:
+        raise RuntimeError(f"input.shape[1] {input.shape[1]} is not weight.shape[1] * groups {weight.shape[1] * s.groups}")
+    if weight.shape[0] % s.groups:
+        raise RuntimeError("weight.shape[0] is no multiple of groups")
+    if input.shape[1] % s.offset_groups:
+        raise RuntimeError("input.shape[1] is no multiple of offset_groups")
+    taps = kernel[0] * kernel[1]
+    if offset.shape[1] != s.offset_groups * 2 * taps:
+        raise RuntimeError(f"offset.shape[1] is not valid: got: {offset.shape[1]} expected: {s.offset_groups * 2 * taps}")
+    if s.use_mask and mask.shape[1] != s.offset_groups * taps:
+        raise RuntimeError(f"mask.shape[1] is not valid: got: {mask.shape[1]} expected: {s.offset_groups * taps}")
+    if offset.shape[0] != input.shape[0]:
+        raise RuntimeError("invalid batch size of offset")
+    high, broad = (_length(*numbers) for numbers in zip(input.shape[2:], kernel, s.padding, s.dilation, s.stride))
+    if tuple(offset.shape[2:]) != (high, broad):
+        raise RuntimeError(f"offset output dims: ({offset.shape[2]}, {offset.shape[3]}) - computed output dims: ({high}, {broad})")
+    if s.use_mask and (mask.shape[0] != input.shape[0] or tuple(mask.shape[2:]) != (high, broad)):
+        raise RuntimeError(f"mask output dims: ({mask.shape[2]}, {mask.shape[3]}) - computed output dims: ({high}, {broad})")
+    if high <= 0 or broad <= 0:
+        raise RuntimeError(f"Calculated output size too small - out_h: {high} out_w: {broad}")
+    return high, broad
+
+
+def _taps(input: Tensor, kernel: tuple[int, int], offset: Tensor, s: _Settings) -> _Taps:
+    """Return the corners of each tap's position; rows are images, offset groups, taps and places of the result."""
+    count, _, high, broad = input.shape
+    rows, columns = offset.shape[2:]
+    moved = offset.detach().reshape(count, s.offset_groups, kernel[0] * kernel[1], 2, rows, columns)
+    device = input.device
+    base_y = torch.arange(kernel[0], device=device).mul(s.dilation[0]).repeat_interleave(kernel[1]) - s.padding[0]
+    base_x = torch.arange(kernel[1], device=device).mul(s.dilation[1]).repeat(kernel[0]) - s.padding[1]
+    y = moved[:, :, :, 0] + (base_y[:, None, None] + torch.arange(rows, device=device).mul(s.stride[0])[:, None])
+    x = moved[:, :, :, 1] + (base_x[:, None, None] + torch.arange(columns, device=device).mul(s.stride[1]))
+    y, x = wide(y), wide(x)  # half precision's positions are rounded, as torchvision's are
+    counts = (y > -1) & (y < high) & (x > -1) & (x < broad)
+    # A position far outside (or NaN) has no pixel: its place is of no matter
+    y, x = (torch.where((place >= -2) & (place <= length + 1), place, -2) for place, length in ((y, high), (x, broad)))
+    top, left = y.floor(), x.floor()
+    down, across = y - top, x - left
+    number = torch.arange(count * s.offset_groups, device=device).view(count, s.offset_groups, 1, 1, 1)
+    places, weights, near = [], [], []
+    for row, by_row in ((top, 1 - down), (top + 1, down)):
+        for column, by_column in ((left, 1 - across), (left + 1, across)):
+            pixel = (row >= 0) & (row < high) & (column >= 0) & (column < broad)
+            place = (number * high + row.clamp(0, high - 1).long()) * broad + column.clamp(0, broad - 1).long()
+            places.append(place.reshape(-1))
+            near.append(pixel.reshape(-1))
+            weights.append((by_row * by_column * (pixel & counts)).reshape(-1))
+    by_pixel = torch.stack(near, 1)
+    corners = Weighted(torch.stack(places, 1), torch.stack(weights, 1), count * s.offset_groups * high * broad)
+    return _Taps(corners, by_pixel, down.reshape(-1), across.reshape(-1))
+
+
+def _pixels(input: Tensor, offset_groups: int) -> Tensor:
+    """Return images (N, C, H, W) as rows (N * offset groups * H * W, C / offset groups)."""
+    count, channels = input.shape[:2]
+    parted = input.reshape(count, offset_groups, channels // offset_groups, -1)
+    return parted.transpose(2, 3).reshape(-1, channels // offset_groups).contiguous()
+
+
+def _columns(sampled: Tensor, input: Tensor, taps: int, places: int, s: _Settings) -> Tensor:
+    """Return rows of sampled values as the convolution's columns (N, groups, C / groups * taps, places)."""
+    count, channels = input.shape[:2]
+    parted = sampled.view(count, s.offset_groups, taps, places, channels // s.offset_groups).permute(0, 1, 4, 2, 3)
+    return parted.reshape(count, s.groups, channels // s.groups * taps, places)
+
+
+def deform_conv2d(
+    input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int, pad_w: int,
+    dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
+) -> Tensor:  # fmt: skip
+    """Return a convolution each of whose taps reads at its place plus an offset, between pixels, times a mask."""
+    s = _settings((stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
+    high, broad = _check(input, weight, offset, mask, s)
+    images, filters, factors, shift = map(wide, (input, weight, mask, bias))
+    kernel = (filters.shape[2], filters.shape[3])
+    sampled = _taps(images, kernel, offset, s).corners.sums(_pixels(images, s.offset_groups))
+    if s.use_mask:
+        sampled = sampled * factors.reshape(-1, 1)
+    columns = _columns(sampled, images, kernel[0] * kernel[1], high * broad, s)
+    found = torch.matmul(filters.reshape(s.groups, filters.shape[0] // s.groups, -1), columns)
+    found = found.reshape(input.shape[0], filters.shape[0], high, broad) + shift.view(-1, 1, 1)
+    return found.to(input.dtype)
+
+
+def deform_conv2d_backward(
+    grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int,
+    pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the gradients of deform_conv2d's images, filters, offsets, mask and bias."""
+    s = _settings((stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
+    high, broad = _check(input, weight, offset, mask, s)
+    slopes, images, filters, factors = map(wide, (grad, input, weight, mask))
+    kernel = (filters.shape[2], filters.shape[3])
+    count, channels = images.shape[:2]
+    taps = _taps(images, kernel, offset, s)
+    pixels = _pixels(images, s.offset_groups)
+    sampled = taps.corners.sums(pixels)
+    masked = sampled * factors.reshape(-1, 1) if s.use_mask else sampled
+    number = kernel[0] * kernel[1]
+    columns = _columns(masked, images, number, high * broad, s)
+    by_group = slopes.reshape(count, s.groups, -1, high * broad)
+    of_filters = torch.matmul(by_group, columns.transpose(-1, -2)).sum(0).reshape(filters.shape)
+    flat = filters.reshape(s.groups, filters.shape[0] // s.groups, -1)
+    of_columns = torch.matmul(flat.transpose(-1, -2), by_group)
+    parted = of_columns.reshape(count, s.offset_groups, channels // s.offset_groups, number, high * broad)
+    rows = parted.permute(0, 1, 3, 4, 2).reshape(-1, channels // s.offset_groups).contiguous()
+    of_mask = (rows * sampled).sum(1).reshape(factors.shape) if s.use_mask else torch.zeros_like(factors)
+    if s.use_mask:
+        rows = rows * factors.reshape(-1, 1)
+    of_pixels = taps.corners.spread(rows).view(count, s.offset_groups, -1, channels // s.offset_groups)
+    of_images = of_pixels.transpose(2, 3).reshape(images.shape)
+    by_corner = taps.corners.products(pixels, rows) * taps.near
+    upper_left, upper_right, lower_left, lower_right = by_corner.unbind(1)
+    of_y = taps.across * (lower_right - upper_right) + (1 - taps.across) * (lower_left - upper_left)
+    of_x = taps.down * (lower_right - lower_left) + (1 - taps.down) * (upper_right - upper_left)
+    shape = (count, s.offset_groups, number, high, broad)
+    of_moves = torch.stack([of_y.view(shape), of_x.view(shape)], 3).reshape(offset.shape)
+    found = of_images, of_filters, of_moves, of_mask, slopes.sum((0, 2, 3))
+    kinds = input.dtype, weight.dtype, offset.dtype, mask.dtype, bias.dtype
+    of_images, of_filters, of_moves, of_mask, of_bias = (item.to(kind) for item, kind in zip(found, kinds))
+    return of_images, of_filters, of_moves, of_mask, of_bias
+
+
+__all__ = ["deform_conv2d", "deform_conv2d_backward"]

@@ -1,0 +1,36 @@
+"""xformers.ops: attention."""
+from __future__ import annotations
+
+from ... import absent
+from . import fmha as fmha
+from .fmha import (
+    AttentionBias,
+    LowerTriangularMask,
+    memory_efficient_attention,
+    memory_efficient_attention_forward,
+    memory_efficient_attention_forward_requires_grad,
+)
+
+_INSTEAD = {
+    **dict.fromkeys(("SwiGLU", "swiglu", "swiglu_packed"), "linear layers and torch.nn.functional.silu(gate) * value"),
+    **dict.fromkeys(("RMSNorm", "rms_norm", "rms_norm_add"), "torch.nn.RMSNorm"),
+    **dict.fromkeys(("rope_padded",), "rotate queries and keys with flash_attn.layers.rotary.apply_rotary_emb"),
+    **dict.fromkeys(("scaled_index_add", "index_select_cat"), "torch.index_add and torch.index_select"),
+    **dict.fromkeys(("sparsify24", "sparsify24_like"), "torch.sparse.SparseSemiStructuredTensor, or dense weights"),
+    **dict.fromkeys(("fused_allgather_and_linear", "fused_linear_and_reducescatter"), "torch.distributed and torch.nn.functional.linear"),
+    "unbind": "torch.unbind",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _INSTEAD:
+        return absent(f"xformers.ops.{name}", f"write {_INSTEAD[name]}")
+    if name.startswith("MemoryEfficientAttention"):  # operators to choose from: one computes them all
+        return fmha.Operator(name)
+    raise AttributeError(f"module 'xformers.ops' has no attribute '{name}'")
+
+
+__all__ = [
+    "AttentionBias", "LowerTriangularMask", "fmha", "memory_efficient_attention", "memory_efficient_attention_forward",
+    "memory_efficient_attention_forward_requires_grad",
+]  # fmt: skip

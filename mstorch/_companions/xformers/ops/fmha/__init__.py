@@ -1,0 +1,114 @@
+"""xformers.ops.fmha: attention of (batch, places, heads, size) with a bias."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from .... import absent
+from ....flash_attn.attending import Setting, attend, attend_with_sums
+from . import attn_bias as attn_bias
+from .attn_bias import AttentionBias, BlockDiagonal, LowerTriangularMask, LowerTriangularMaskWithTensorBias
+
+Tensor = torch.Tensor
+
+
+class Operator:
+    """One of xformers' implementations, by name; each is computed by scaled_dot_product_attention."""
+
+    def __init__(self, name: str) -> None:
+        self.NAME = name
+
+    def __repr__(self) -> str:
+        return f"<xformers operator {self.NAME}, by scaled_dot_product_attention>"
+
+
+def _four(item: Tensor) -> Tensor:
+    """Return (batch, places, heads, size), with one head if there is no dimension of heads."""
+    if item.dim() == 3:
+        return item.unsqueeze(2)
+    if item.dim() == 5:  # heads of queries in groups that share a head of keys
+        return item.flatten(2, 3)
+    if item.dim() != 4:
+        raise ValueError(f"attention takes (batch, places, heads, size), got {list(item.shape)}")
+    return item
+
+
+def _with_bias(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, p: float, scale: float | None) -> Tensor:
+    q, k, v = (item.transpose(1, 2) for item in (query, key, value))
+    if bias.dim() == 3:  # (batch * heads, queries, keys)
+        bias = bias.view(q.shape[0], -1, *bias.shape[1:])
+    mask = bias if bias.dtype in (torch.bool, q.dtype) else bias.to(q.dtype)
+    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, p, False, scale, enable_gqa=q.shape[1] != k.shape[1])
+    return found.transpose(1, 2)
+
+
+def _blocks(query: Tensor, key: Tensor, value: Tensor, bias: BlockDiagonal, p: float, scale: float | None) -> Tensor:
+    parts = [query[:, :0]]
+    for (start, stop), (k_start, k_stop), causal, window in bias.blocks(query.shape[1], key.shape[1]):
+        own = query[:, start:stop], key[:, k_start:k_stop], value[:, k_start:k_stop]
+        parts.append(bias.attend_block(*own, causal, window, p, scale))
+    return torch.cat(parts, 1)
+
+
+def memory_efficient_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_bias: Tensor | AttentionBias | None = None, p: float = 0.0, scale: float | None = None,
+    *, op: Any = None, output_dtype: torch.dtype | None = None,
+) -> Tensor:  # fmt: skip
+    """Return ``softmax(query @ key.T * scale + bias) @ value`` for (batch, places, heads, size), (batch, places, size) or five dimensions
+    with groups of heads. ``op`` chooses one of xformers' implementations, and is of no matter here."""
+    shape = (*query.shape[:-1], value.shape[-1])
+    q, k, v = map(_four, (query, key, value))
+    if attn_bias is None:
+        found = attend(q, k, v, Setting(p, scale))
+    elif isinstance(attn_bias, Tensor):
+        bias = attn_bias.flatten(1, 2) if attn_bias.dim() == 5 else attn_bias
+        found = _with_bias(q, k, v, bias, p, scale)
+    elif isinstance(attn_bias, BlockDiagonal):
+        found = _blocks(q, k, v, attn_bias, p, scale)
+    elif type(attn_bias) is LowerTriangularMask:
+        q2, k2, v2 = (item.transpose(1, 2) for item in (q, k, v))
+        causal = torch.nn.functional.scaled_dot_product_attention(q2, k2, v2, None, p, True, scale, enable_gqa=q2.shape[1] != k2.shape[1])
+        found = causal.transpose(1, 2)
+    elif isinstance(attn_bias, AttentionBias):
+        bias = attn_bias.materialize((q.shape[0], q.shape[2], q.shape[1], k.shape[1]), q.dtype, q.device)
+        found = _with_bias(q, k, v, bias, p, scale)
+    else:
+        raise ValueError(f"attn_bias must be a tensor or an AttentionBias, got {type(attn_bias)}")
+    found = found.reshape(shape)
+    return found if output_dtype is None else found.to(output_dtype)
+
+
+def memory_efficient_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, attn_bias: Tensor | AttentionBias | None = None, p: float = 0.0, scale: float | None = None,
+    *, op: Any = None, output_dtype: torch.dtype | None = None,
+) -> Tensor:  # fmt: skip
+    """Return attention without gradients."""
+    with torch.no_grad():
+        return memory_efficient_attention(query, key, value, attn_bias, p, scale, op=op, output_dtype=output_dtype)
+
+
+def memory_efficient_attention_forward_requires_grad(
+    query: Tensor, key: Tensor, value: Tensor, attn_bias: Any = None, p: float = 0.0, scale: float | None = None, *, op: Any = None,
+    output_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return attention and the logarithms of the sums of exponentials (batch, heads, places), without gradients."""
+    if attn_bias is not None:
+        raise NotImplementedError(
+            "mstorch: memory_efficient_attention_forward_requires_grad has no biases; call memory_efficient_attention, or flash_attn_func"
+        )
+    with torch.no_grad():
+        found, sums = attend_with_sums(_four(query), _four(key), _four(value), Setting(p, scale))
+        return (found if output_dtype is None else found.to(output_dtype)).reshape(*query.shape[:-1], value.shape[-1]), sums
+
+
+def __getattr__(name: str) -> object:
+    if name == "memory_efficient_attention_partial" or name == "merge_attentions":
+        return absent(f"xformers.ops.fmha.{name}", "write memory_efficient_attention over all keys")
+    raise AttributeError(f"module 'xformers.ops.fmha' has no attribute '{name}'")
+
+
+__all__ = [
+    "AttentionBias", "LowerTriangularMask", "LowerTriangularMaskWithTensorBias", "Operator", "attn_bias", "memory_efficient_attention",
+    "memory_efficient_attention_forward", "memory_efficient_attention_forward_requires_grad",
+]  # fmt: skip
