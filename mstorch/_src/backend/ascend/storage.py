@@ -18,7 +18,8 @@ def _view_dtype(x: Raw, name: str) -> Raw:
     MindSpore's ViewDtype crashes on complex numbers, and in MindSpore 2.10 on the CPU also on a 0-d tensor that was reshaped."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
-        pairs = run("Reshape", flat, (-1, 2))
+        numbers = flat if NAME_OF[x.dtype] == PARTS[name] else _view_dtype(flat, PARTS[name])
+        pairs = run("Reshape", numbers, (-1, 2))
         return run("Complex", run("SelectExtView", pairs, 1, 0), run("SelectExtView", pairs, 1, 1))
     if PARTS.get(NAME_OF[x.dtype]) == name:
         return run("Reshape", run("StackExt", (run("Real", flat), run("Imag", flat)), at=(-1,)), (-1,))
