@@ -125,3 +125,28 @@ def test_norms_of_nothing():
         return x.grad, layer.running_mean, layer.running_var
 
     _same(body)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@on_plugin
+def test_slices_of_vmap_draw_the_same_numbers_or_others(randomness):
+    torch = mstorch
+    for draw in (
+        lambda x: torch.nn.functional.dropout(x + torch.ones(40, device="npu"), 0.5), lambda x: x + (x * 0).normal_(),
+        lambda x: x + torch.rand(40, device="npu"), lambda x: x + torch.bernoulli(torch.full((40,), 0.5, device="npu")),
+    ):
+        rows = torch.vmap(draw, randomness=randomness)(torch.zeros(3, 40, device="npu")).cpu()
+        assert bool((rows[0] == rows[1]).all()) is bool((rows[1] == rows[2]).all()) is (randomness == "same")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@on_plugin
+def test_norms_whose_parameters_lie_in_steps(dtype):
+    def body(torch, device):
+        x = torch.from_numpy(_array(2, 4, 3, 5)).to(device).to(getattr(torch, dtype)).requires_grad_()
+        F, weight, bias = torch.nn.functional, x[0, :, 0, 0], x[0, :, 1, 1]
+        results = F.group_norm(x, 2, weight, bias), F.batch_norm(x, None, None, weight, bias, True), F.layer_norm(x, (5,), x[0, 0, 0], x[0, :, 2, 0].repeat(2)[:5])
+        sum((result * result).float().sum() for result in results).backward()
+        return *results, x.grad
+
+    _same(body, 1e-4 if dtype == "float32" else 6e-2)
