@@ -2,12 +2,14 @@
 
     python -m tests.cann python -m pytest -p tests.cann.suite tests/core
 
-What tests/conftest.py leaves out or expects on a device holds here too. EMULATED_SUITE_FAILURES names a file that gets a line for each failure.
+What tests/conftest.py leaves out or expects on a device holds here too; refused.toml lists what else cannot pass, with the reasons. EMULATED_SUITE_FAILURES names a file that gets a line for each failure.
 """
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mindspore
@@ -35,8 +37,10 @@ for _name in rehearsal.DRAWS:
 
 
 def pytest_collection_finish() -> None:
-    """Let processes that tests start find the plugin."""
+    """Let processes that tests start find the plugin; add the reasons of this folder to those of tests/conftest.py."""
     os.environ.pop("MSTORCH_FAKE_DEVICE", None)
+    conftest = sys.modules["tests.conftest"]
+    conftest.REFUSED.update(conftest.tomllib.loads((Path(__file__).parent / "refused.toml").read_text()))
 
 
 def pytest_runtest_logreport(report) -> None:

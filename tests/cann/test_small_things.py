@@ -150,3 +150,20 @@ def test_norms_whose_parameters_lie_in_steps(dtype):
         return *results, x.grad
 
     _same(body, 1e-4 if dtype == "float32" else 6e-2)
+
+
+@on_plugin
+def test_roots_and_integers_are_torchs():
+    def body(torch, device):
+        x = torch.tensor([-float("inf"), -0.0, 0.0, 4.0], dtype=torch.float64, device=device)
+        first, second = torch.rand(2, 3, 1, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+        first, second = first.to(device).mul(0).add(0.5).requires_grad_(), second.to(device)
+        torch.nextafter(first, second).sum().backward()
+        return torch.signbit(x**0.5), (x**0.5)[1:], (x**-0.5)[3:], torch.isnan(x**0.5), first.grad
+
+    _same(body)
+    whole = mstorch.ones(3, dtype=mstorch.int32, device="npu")
+    for call in (mstorch.frac, lambda x: mstorch.logaddexp2(x, x)):
+        with pytest.raises(NotImplementedError):
+            call(whole)
+    assert mstorch.nn.functional.adaptive_max_pool2d(mstorch.ones(0, 2, 4, 4, device="npu"), 2).shape == (0, 2, 2, 2)

@@ -59,7 +59,8 @@ def _square(x: Raw) -> Raw:
 def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[x.dtype] in ("float64", "complex128"):
-        return run("Pow", x, constant(exponent, x))
+        root = {0.5: "Sqrt", -0.5: "Rsqrt"}.get(exponent) if NAME_OF[x.dtype] == "float64" else None  # torch's, of -inf and -0.0
+        return run("Pow", x, constant(exponent, x)) if root is None else run(root, x)
     return run("PowTensorScalar", x, exponent)
 
 

@@ -75,10 +75,12 @@ enter_all({
     "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
     "log10": "Log10", "exp2": "Exp2", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "AsinExt", "acos": "AcosExt",
     "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
-    "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "atan2": "Atan2Ext",
-    "hypot": _hypot, "logaddexp": "LogAddExp", "logaddexp2": "LogAddExp2", "xlogy": "Xlogy", "xlog1py": _xlog1py,
+    "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "atan2": "Atan2Ext",
+    "hypot": _hypot, "logaddexp": "LogAddExp", "xlogy": "Xlogy", "xlog1py": _xlog1py,
     "logit": _logit, "polar": _broadcasting("Polar"),
 })  # fmt: skip
+for _op, _name in {"frac": "Frac", "logaddexp2": "LogAddExp2"}.items():  # CANN computes them for integers, too, and torch does not
+    enter(_op, _name, FLOATS + HALVES)
 enter("abs", _abs)
 enter("sgn", _sgn)
 enter("angle", _angle, FLOATS + HALVES + COMPLEX)

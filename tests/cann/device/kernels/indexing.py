@@ -3,12 +3,12 @@ import torch
 from calling import kernel, put, resized
 from reading import F, aten
 
-@kernel("aclnnGather")
-def gather(self, dim: int, index, out): put(out, torch.gather(self, dim, index.long()))
-
 SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 def signed(x): return x.view(SIGNED.get(x.dtype, x.dtype))  # torch moves no unsigned integers
+
+@kernel("aclnnGather")
+def gather(self, dim: int, index, out): put(signed(out), torch.gather(signed(self), dim, index.long()))
 
 @kernel("aclnnIndexSelect")
 def index_select(self, dim: int, index, out): put(signed(out), torch.index_select(signed(self), dim, index))
