@@ -167,3 +167,31 @@ def test_roots_and_integers_are_torchs():
         with pytest.raises(NotImplementedError):
             call(whole)
     assert mstorch.nn.functional.adaptive_max_pool2d(mstorch.ones(0, 2, 4, 4, device="npu"), 2).shape == (0, 2, 2, 2)
+
+
+@on_plugin
+def test_complex_numbers_are_added_where_an_index_says():
+    def body(torch, device):
+        x = torch.zeros(3, 4, dtype=torch.complex64, device=device)
+        values, index = torch.complex(torch.ones(3, 4), torch.arange(12.0).reshape(3, 4)).to(device), torch.tensor([[0, 2, 1, 0]] * 3, device=device)
+        memory = torch.complex(torch.arange(6.0), torch.ones(6)).to(device).requires_grad_()
+        shown = memory.as_strided((3, 3), (1, 1))
+        (shown * shown).sum().real.backward()
+        results = x.scatter_add(0, index, values), x.index_add(0, index[0, :3], values), memory.grad
+        return [part for result in results for part in (result.real, result.imag)]
+
+    _same(body)
+
+
+@on_plugin
+def test_functions_of_nothing():
+    def body(torch, device):
+        x = torch.zeros(0, 3, device=device)
+        F, special = torch.nn.functional, torch.special
+        return (
+            x.argmax(1), x.argmin(1, keepdim=True), torch.digamma(x), torch.lgamma(x), torch.i0(x), special.gammainc(x, x), special.polygamma(2, x),
+            F.batch_norm(x[..., None], None, None, training=True), x.index_add(1, torch.zeros(0, dtype=torch.int64, device=device), x[:, :0]),
+            F.softmax(x, 1), F.gelu(x), x.sort(1)[1], x.cumsum(0), F.mish(x), special.erfinv(x), torch.angle(x), x @ torch.ones(3, 2, device=device),
+        )
+
+    _same(body)

@@ -307,7 +307,9 @@ class randomness(Block):
         return further(args)
 
 
-def drawn_in_slices(engine: Engine | DeviceStream, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Array | float:
+def drawn_in_slices(
+    engine: Engine | DeviceStream, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]
+) -> Array | float:
     """Draw random numbers inside vmaps: return ``draw(args)``, where each running vmap's ``randomness`` option decides which slices share
     numbers."""
     further = draw

@@ -59,8 +59,9 @@ def _square(x: Raw) -> Raw:
 def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[x.dtype] in ("float64", "complex128"):
-        root = {0.5: "Sqrt", -0.5: "Rsqrt"}.get(exponent) if NAME_OF[x.dtype] == "float64" else None  # torch's, of -inf and -0.0
-        return run("Pow", x, constant(exponent, x)) if root is None else run(root, x)
+        root = "Sqrt" if exponent == 0.5 else "Rsqrt" if exponent == -0.5 else ""  # as torch, of -inf and -0.0
+        root = root if NAME_OF[x.dtype] == "float64" else ""
+        return run("Pow", x, constant(exponent, x)) if not root else run(root, x)
     return run("PowTensorScalar", x, exponent)
 
 

@@ -59,10 +59,9 @@ def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
     return run("LayerNormExt", x, tuple(x.shape[begin:]), weight, bias, eps)[0]
 
 
-def _norm_of_nothing(x: Raw) -> tuple[Raw, Raw, Raw]:
-    """Return an empty result and statistics, or gradients of parameters, of zeros."""
-    nothing = run("Zeros", (x.shape[1],), x.dtype)
-    return run("Clone", x), nothing, run("Clone", nothing)
+def _norm_of_nothing(x: Raw, last: float = 0.0) -> tuple[Raw, Raw, Raw]:
+    """Return an empty result and statistics, or gradients of parameters, of zeros; the second of them of ``last``."""
+    return run("Clone", x), run("Zeros", (x.shape[1],), x.dtype), run("FillScalar", (x.shape[1],), last, x.dtype)
 
 
 def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
@@ -82,7 +81,7 @@ def _batch_norm_parts(
 ) -> tuple[Raw, Raw, Raw]:
     """Normalize by batch statistics, and update the running ones in place, in one kernel."""
     if not x.size:
-        return _norm_of_nothing(x)
+        return _norm_of_nothing(x, eps**-0.5)
     if running_mean is None or running_var is None or not loses_digits(float(momentum), NAME_OF[running_mean.dtype]):
         found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
         return found[0], found[1], found[2]

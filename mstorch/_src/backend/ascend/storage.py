@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..kernels._nodes import PARTS
 from ..raw import MS_DTYPE, NAME_OF, Raw
-from ._primitives import dense, enter_all, run
+from ._primitives import dense, enter_all, run, scatter_add
 
 Sizes = tuple[int, ...]
 
@@ -50,7 +50,7 @@ def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int,
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)
         return memory
     positions = run("Contiguous", run("AsStrided", run("Arange", 0, size, 1, MS_DTYPE["int64"]), shape, strides, offset))
-    return run("ScatterAddExt", memory, 0, run("Reshape", positions, (-1,)), run("Reshape", x, (-1,)))
+    return scatter_add(memory, 0, run("Reshape", positions, (-1,)), run("Reshape", x, (-1,)))
 
 
 def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:
