@@ -121,7 +121,7 @@ def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> R
 
 def _cross_entropy(x: Raw, target: Raw) -> Raw:
     loss = run("CrossEntropyLoss", x, run("Cast", target, INT64), None, "mean", -100, 0.0, 0.0, False)[0]
-    return run("Reshape", loss, ())  # MindSpore infers the shape (1,)
+    return run("Reshape", loss, ()) if tuple(loss.shape) == (1,) else loss  # as MindSpore infers it (2.10)
 
 
 def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
