@@ -46,16 +46,24 @@ def _processor() -> str:
     return f"{model or platform.machine()}, {os.cpu_count()} threads"
 
 
+def cann() -> str:
+    """Return the version of CANN, from its own files where MindSpore and CANN's scripts look for it; empty without CANN."""
+    told = [Path(os.environ[name]) for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME") if os.environ.get(name)]
+    operators = os.environ.get("ASCEND_OPP_PATH")
+    homes = [*told, *([Path(operators).parent] if operators else []), _ASCEND / "ascend-toolkit" / "latest", _ASCEND / "cann"]
+    for home in homes:
+        named = (home / "compiler" / "version.info", home / "runtime" / "version.info", home / "opp" / "version.info", home / "version.cfg")
+        for path in (*sorted(home.glob("*/ascend_toolkit_install.info")), *named):
+            for line in path.read_text("utf-8", "replace").splitlines() if path.is_file() else ():
+                if line.lower().startswith(("version=", "toolkit_running_version=")):
+                    return line.partition("=")[2].strip()
+    return ""
+
+
 def _cann() -> str:
-    """Return the version of CANN and the number of devices that the driver shows, from their files."""
-    toolkit = Path(os.environ.get("ASCEND_HOME_PATH", _ASCEND / "ascend-toolkit" / "latest"))
-    version = "not found"
-    for file in (toolkit / "version.cfg", toolkit / f"{platform.machine()}-linux" / "ascend_toolkit_install.info"):
-        if file.is_file():
-            words = file.read_text("utf-8", "replace").splitlines()
-            version = next((line for line in words if "version" in line.lower()), words[0] if words else version)
+    """Return the version of CANN and the number of devices that the driver shows."""
     devices = [path for path in Path("/dev").glob("davinci[0-9]*") if path.name[7:].isdigit()]
-    return f"{version}; {len(devices)} devices of the driver"
+    return f"{cann() or 'not found'}; {len(devices)} devices of the driver"
 
 
 def lines(rows: dict[str, str], problem: str) -> Iterator[str]:

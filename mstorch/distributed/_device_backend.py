@@ -28,6 +28,7 @@ if current().type == "npu":
 # Dtypes that HCCL transfers, and that it reduces (torch_npu's lists); bool is transferred as uint8. Complex numbers are not supported.
 _CARRIED = frozenset(("float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"))
 _COMBINED = _CARRIED - {"float64", "uint8", "bool"}
+_NOT_MULTIPLIED = frozenset(("bfloat16", "int16"))  # CANN's page of HcclAllReduce, Atlas A2
 _COMBINING = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_single"))
 
 
@@ -41,6 +42,14 @@ def check_carried(what: str, tensor: Tensor) -> None:
     if tensor._ms_dtype.name not in (_COMBINED if what in _COMBINING else _CARRIED):
         raise RuntimeError(
             f"HCCL: Unsupported data type torch.{tensor._ms_dtype.name} in torch.distributed.{what}; bring it to another, or to the CPU"
+        )
+
+
+def check_product(tensor: Tensor) -> None:
+    """Raise RuntimeError if HCCL cannot multiply the tensor's dtype: HCCL itself refuses late, while the other ranks wait for this one."""
+    if tensor._ms_dtype.name in _NOT_MULTIPLIED:
+        raise RuntimeError(
+            f"HCCL: Unsupported data type torch.{tensor._ms_dtype.name} for ReduceOp.PRODUCT; bring it to another, or to the CPU"
         )
 
 

@@ -20,7 +20,7 @@ from .._src.core.tensor_base import array_of
 from .._src.hook import not_yet
 from . import _host_backend as host
 from ._calls import call, words
-from ._device_backend import carrier_of, check_carried, flat_of_device, is_joined
+from ._device_backend import carrier_of, check_carried, check_product, flat_of_device, is_joined
 from ._device_carrier import Alone, Begun, Carrier
 from ._mesh import Mesh
 from ._stores import Store
@@ -180,6 +180,8 @@ class ProcessGroup:
             raise RuntimeError(f"result type Float can't be cast to the desired output type {_TITLES[kind.name]}")
         if op.name.startswith("B") and not kind.is_integral:
             raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
+        if op is ReduceOp.PRODUCT and tensor.device.type == "npu":
+            check_product(tensor)
         return op
 
     def _backend_for(self, tensors: Sequence[Any]) -> Any:

@@ -2,22 +2,45 @@
 
     python -m tests.cann python -m pytest -p tests.cann.suite tests/core
 
-What tests/conftest.py leaves out or expects on a device holds here too. EMULATED_SUITE_FAILURES names a file that gets a line for each failure.
+What tests/conftest.py leaves out or expects on a device holds here too; refused.toml lists what else cannot pass, with the reasons. EMULATED_SUITE_FAILURES names a file that gets a line for each failure.
 """
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindspore
 
 import mstorch
-from mstorch._src.backend import runtime
+from mstorch._src.backend import rehearsal, runtime
 
 assert mstorch.npu.is_available() and runtime.DEVICE_TARGET == "Ascend", "no emulated CANN: python -m tests.cann starts a program on it"
 os.environ["MSTORCH_FAKE_DEVICE"] = "rehearsal"  # read by tests/conftest.py, after mstorch has been imported without it
 
 
+def _as_the_cpu(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a random function that draws the CPU's numbers (tests/conftest.py), with which tests compare."""
+
+    def call(*args: Any, generator: Any, dtype: Any) -> Any:
+        if name not in rehearsal.sources:
+            return draw(*args, generator=generator, dtype=dtype)
+        return mindspore.Tensor(rehearsal.sources[name](*args, str(dtype).lower()), dtype)
+
+    return call
+
+
+for _name in rehearsal.DRAWS:
+    setattr(mindspore.mint, _name, _as_the_cpu(_name, getattr(mindspore.mint, _name)))
+
+
 def pytest_collection_finish() -> None:
-    """Let processes that tests start find the plugin."""
+    """Let processes that tests start find the plugin; add the reasons of this folder to those of tests/conftest.py."""
     os.environ.pop("MSTORCH_FAKE_DEVICE", None)
+    conftest = sys.modules["tests.conftest"]
+    conftest.REFUSED.update(conftest.tomllib.loads((Path(__file__).parent / "refused.toml").read_text()))
 
 
 def pytest_runtest_logreport(report) -> None:

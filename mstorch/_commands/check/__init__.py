@@ -21,6 +21,7 @@ from typing import Any
 
 from ..._src.backend import runtime, streams
 from ..._src.progress import Progress
+from ..environment import cann
 
 Item = tuple[str, Callable[[], str]]
 """A name, and a function that returns a description of the difference between device and host; empty if they agree."""
@@ -49,20 +50,6 @@ def _memory() -> dict[str, int]:
     told = streams.memory_stats() if runtime.DEVICE_TARGET != "CPU" else {}
     found = {word: int(told.get(f"allocated_bytes.all.{key}", 0)) for word, key in (("allocated", "current"), ("most", "peak"))}
     return {**found, "host": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-
-
-_VERSION_FILES = ("version.cfg", "version.info", "opp/version.info")
-
-
-def cann() -> str:
-    """Return the version of CANN in the environment, from its own files; empty without CANN."""
-    for variable in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH", "ASCEND_OPP_PATH"):
-        home = Path(os.environ.get(variable) or "/usr/local/Ascend/ascend-toolkit/latest")
-        for path in (*sorted(home.glob("*/ascend_toolkit_install.info")), *(home / name for name in _VERSION_FILES)):
-            for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
-                if line.lower().startswith(("version=", "toolkit_running_version=")):
-                    return line.partition("=")[2].strip()
-    return ""
 
 
 def work(group: str, first: int) -> int:

@@ -316,7 +316,9 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
     shape = _not_expanded(shape, strides)
     if HAS_WINDOWS and writes_reach_base() and not _repeats(shape, strides):
         shown = primitive_window(base, shape, strides, offset)
-        if loses_digits(value, NAME_OF[base.dtype]):
+        if value.__class__ is complex:
+            run("InplaceCopy", shown, run("BroadcastTo", scalar(value, NAME_OF[base.dtype]), at=(shape,)))  # the other two refuse it
+        elif loses_digits(value, NAME_OF[base.dtype]):
             run("InplaceFillTensor", shown, scalar(value, "float64"))
         else:
             run(name, *((shown,) if name == "InplaceZero" else (shown, value)))

@@ -254,7 +254,8 @@ class randomness(Block):
     """Context manager that sets vmap's ``randomness`` ("error", "same" or "different") for slices that are computed one after another.
 
     torch makes each draw once, for all slices together. To give the same numbers, the first slice draws for all slices: with "different"
-    each slice uses its own part, with "same" every slice uses the one sample. A draw whose parameters are tensors is made per slice.
+    each slice uses its own part, with "same" every slice uses the one sample. A draw whose parameters are tensors is made per slice, and so
+    are the draws of a device, from the same place of its stream with "same".
     Entering the context returns a function to call before each slice.
     """
 
@@ -272,11 +273,11 @@ class randomness(Block):
         _blocks.stack[END:] = (self,)
         return begin_slice
 
-    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array:
+    def draw(self, engine: Engine | DeviceStream, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Array:
         """Return the current slice's random numbers: those drawn with the first slice, or, if this slice's calls differ from the first's,
         those of ``further(args)``."""
         self._place += 1
-        if any(isinstance(arg, np.ndarray) for arg in args):
+        if isinstance(engine, DeviceStream) or any(isinstance(arg, np.ndarray) for arg in args):
             return self._of_values(engine, args, further)
         key = engine, name, args
         if self._slice == 0:
@@ -296,7 +297,7 @@ class randomness(Block):
             return further((self._size * first, *rest)).reshape(self._size, first)
         return [further(args) for _ in range(self._size)]
 
-    def _of_values(self, engine: Engine, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
+    def _of_values(self, engine: Engine | DeviceStream, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
         if self._mode == "different":
             return further(args)
         if self._slice == 0:
@@ -306,7 +307,9 @@ class randomness(Block):
         return further(args)
 
 
-def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Array | float:
+def drawn_in_slices(
+    engine: Engine | DeviceStream, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]
+) -> Array | float:
     """Draw random numbers inside vmaps: return ``draw(args)``, where each running vmap's ``randomness`` option decides which slices share
     numbers."""
     further = draw

@@ -391,17 +391,21 @@ _cat = kernel("cat")
 
 
 def both(first: Array, second: Array) -> Array:
-    """Return the logical and of two conditions."""
+    """Return the logical and of two conditions, one of which may be on the host."""
     if first.__class__ is Raw or second.__class__ is Raw:
-        return kernel("logical_and")["bool"](*(item if item.__class__ is Raw else from_numpy(np.asarray(item)) for item in (first, second)))
+        return kernel("logical_and")["bool"](_on_device(first), _on_device(second))
     return np.logical_and(first, second)
 
 
 def either(first: Array, second: Array) -> Any:
-    """Return the logical or of two conditions."""
-    if first.__class__ is Raw:
-        return kernel("logical_or")["bool"](first, second)
+    """Return the logical or of two conditions, one of which may be on the host."""
+    if first.__class__ is Raw or second.__class__ is Raw:
+        return kernel("logical_or")["bool"](_on_device(first), _on_device(second))
     return np.logical_or(first, second)
+
+
+def _on_device(condition: Any) -> Raw:
+    return condition if condition.__class__ is Raw else from_numpy(np.asarray(condition))
 
 
 sgn, erf = elementwise("sgn"), elementwise("erf")

@@ -8,7 +8,7 @@ from typing import Any
 from ..primitives import primitive, refuses_steps, watchers, with_steps
 from ..primitives import run as _run
 from ..raw import NAME_OF, Raw
-from ..table import ALL, HALVES, Function, absent_on, define_on, kernel, same_on
+from ..table import ALL, COMPLEX, HALVES, Function, absent_on, define_on, kernel, same_on
 from .documented import DOCUMENTED, PAGE_OF
 
 
@@ -33,6 +33,14 @@ def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def dense(x: Raw) -> Raw:
     """Return the tensor if it is contiguous, else a contiguous copy."""
     return x if x.is_contiguous() else _run("Contiguous", x)
+
+
+def scatter_add(x: Raw, dim: int, index: Raw, source: Raw) -> Raw:
+    """Return ``x`` with values added where ``index`` says. MindSpore refuses complex numbers, whose parts are added one after the other."""
+    if NAME_OF[x.dtype] not in COMPLEX:
+        return run("ScatterAddExt", x, dim, index, source)
+    parts = [run("ScatterAddExt", run(part, x), dim, index, run(part, source)) for part in ("Real", "Imag")]
+    return run("Complex", *parts)
 
 
 def one(name: str) -> Function:
@@ -78,4 +86,4 @@ def of_vectors(function: Function) -> Function:
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]
+__all__ = ["absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "scatter_add", "watchers"]

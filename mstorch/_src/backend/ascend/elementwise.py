@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Number
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw
-from ..table import FLOATS, HALVES
+from ..table import ALL, FLOATS, HALVES
 from ._primitives import absent, enter, enter_all, run
 
 _PATTERN = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}
@@ -59,7 +59,9 @@ def _square(x: Raw) -> Raw:
 def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[x.dtype] in ("float64", "complex128"):
-        return run("Pow", x, constant(exponent, x))
+        root = "Sqrt" if exponent == 0.5 else "Rsqrt" if exponent == -0.5 else ""  # as torch, of -inf and -0.0
+        root = root if NAME_OF[x.dtype] == "float64" else ""
+        return run("Pow", x, constant(exponent, x)) if not root else run(root, x)
     return run("PowTensorScalar", x, exponent)
 
 
@@ -85,7 +87,7 @@ enter_all({
     "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
     "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
     "sign": "Sign", "square": _square, "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
-    "maximum": "Maximum", "minimum": "Minimum", "clamp": _clamp, "where": _where,
+    "maximum": "Maximum", "minimum": "Minimum", "where": _where,
     "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"), "copysign": _copysign,
     "eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
     "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor", "logical_not": "LogicalNot",
@@ -93,6 +95,7 @@ enter_all({
     "bitwise_and": "BitwiseAndTensor", "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor",
     "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
 })  # fmt: skip
+enter("clamp", _clamp, tuple(name for name in ALL if name != "bool"), {"bool": "uint8"})
 enter("heaviside", "Heaviside", FLOATS + HALVES)
 absent("MindSpore's NextAfter is wrong in float32 where it runs on the CPU (2.10)", "nextafter")
 absent("no kernel of the device takes a number apart into mantissa and exponent", "frexp")

@@ -100,7 +100,7 @@ def _nll_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, total: Raw, ig
 
 def _cross_entropy_parts(x: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
     loss, logs = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)[:2]
-    return loss if reduction == "none" else run("Reshape", loss, ()), logs  # MindSpore infers the shape (1,)
+    return run("Reshape", loss, ()) if reduction != "none" and tuple(loss.shape) == (1,) else loss, logs  # as MindSpore infers it (2.10)
 
 
 def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> Raw:

@@ -11,7 +11,7 @@ from ..kernels._nodes import constant
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import CHANGES, HALVES
-from ._primitives import dense, enter_all, run
+from ._primitives import dense, enter_all, run, scatter_add
 
 Sizes = tuple[int, ...]
 BOOL = MS_DTYPE["bool"]
@@ -109,9 +109,8 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     if how == "add":
         if not x.shape:  # the primitive does not accept 0-d tensors
             target, places, values = (run("Reshape", part, (1,)) for part in (x, index, source))
-            row = run("ScatterAddExt", target, dim, places, values)
-            return run("Reshape", row, ())
-        return run("ScatterAddExt", x, dim, index, source)
+            return run("Reshape", scatter_add(target, dim, places, values), ())
+        return scatter_add(x, dim, index, source)
     return run("Scatter", x, dim, index, source, how)
 
 
@@ -122,6 +121,8 @@ def _put(x: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
 
 
 def _index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> Raw:
+    if not x.size:
+        return run("Clone", x)
     if accumulate:
         return run("IndexAddExt", x, dim, index, source, 1)
     target = run("Clone", x)

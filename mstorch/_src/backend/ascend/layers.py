@@ -59,10 +59,17 @@ def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
     return run("LayerNormExt", x, tuple(x.shape[begin:]), weight, bias, eps)[0]
 
 
+def _norm_of_nothing(x: Raw, last: float = 0.0) -> tuple[Raw, Raw, Raw]:
+    """Return an empty result and statistics, or gradients of parameters, of zeros; the second of them of ``last``."""
+    return run("Clone", x), run("Zeros", (x.shape[1],), x.dtype), run("FillScalar", (x.shape[1],), last, x.dtype)
+
+
 def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
     """Normalize by batch statistics; the variance is the mean square of the centred values, as the 910B rejects Var over several
     dimensions.
     """
+    if not x.size:
+        return _norm_of_nothing(x)
     found = run("BatchNormExt", x, weight, bias, None, None, True, 0.1, eps)
     mean = found[1]
     away = run("SubExt", x, run("Reshape", mean, (1, -1, *([1] * (len(x.shape) - 2)))), 1)
@@ -73,6 +80,8 @@ def _batch_norm_parts(
     x: Raw, weight: Raw, bias: Raw, running_mean: Raw | None, running_var: Raw | None, momentum: float, eps: float
 ) -> tuple[Raw, Raw, Raw]:
     """Normalize by batch statistics, and update the running ones in place, in one kernel."""
+    if not x.size:
+        return _norm_of_nothing(x, eps**-0.5)
     if running_mean is None or running_var is None or not loses_digits(float(momentum), NAME_OF[running_mean.dtype]):
         found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
         return found[0], found[1], found[2]
@@ -86,11 +95,13 @@ def _batch_norm_parts(
 
 
 def _batch_norm_parts_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    if not x.size:
+        return _norm_of_nothing(x)
     return run("BatchNormGradExt", g, x, weight, None, None, mean, inverse, True, eps, (1, 1, 1), at=(True, eps))
 
 
 def _batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
-    return run("BatchNormExt", x, weight, bias, mean, var, False, 0.1, eps)[0]
+    return run("BatchNormExt", x, weight, bias, mean, var, False, 0.1, eps)[0] if x.size else run("Clone", x)
 
 
 def _batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
@@ -110,7 +121,7 @@ def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> R
 
 def _cross_entropy(x: Raw, target: Raw) -> Raw:
     loss = run("CrossEntropyLoss", x, run("Cast", target, INT64), None, "mean", -100, 0.0, 0.0, False)[0]
-    return run("Reshape", loss, ())  # MindSpore infers the shape (1,)
+    return run("Reshape", loss, ()) if tuple(loss.shape) == (1,) else loss  # as MindSpore infers it (2.10)
 
 
 def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:

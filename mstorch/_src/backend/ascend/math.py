@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device_memory import loses_digits
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw
 from ..table import COMPLEX, FLOATS, HALVES
@@ -15,8 +16,9 @@ from .elementwise import is_infinite
 
 
 def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
-    if low is not None:
-        x = run("ClampScalar", x, low, high)
+    if low is not None and high is not None:
+        exact = loses_digits(low, NAME_OF[x.dtype]) or loses_digits(high, NAME_OF[x.dtype])
+        x = run("Minimum", run("Maximum", x, constant(low, x)), constant(high, x)) if exact else run("ClampScalar", x, low, high)
     return run("Log", run("Div", x, run("SubExt", constant(1, x), x, 1)))
 
 
@@ -73,10 +75,12 @@ enter_all({
     "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
     "log10": "Log10", "exp2": "Exp2", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "AsinExt", "acos": "AcosExt",
     "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
-    "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "atan2": "Atan2Ext",
-    "hypot": _hypot, "logaddexp": "LogAddExp", "logaddexp2": "LogAddExp2", "xlogy": "Xlogy", "xlog1py": _xlog1py,
+    "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "atan2": "Atan2Ext",
+    "hypot": _hypot, "logaddexp": "LogAddExp", "xlogy": "Xlogy", "xlog1py": _xlog1py,
     "logit": _logit, "polar": _broadcasting("Polar"),
 })  # fmt: skip
+for _op, _name in {"frac": "Frac", "logaddexp2": "LogAddExp2"}.items():  # CANN computes them for integers, too, and torch does not
+    enter(_op, _name, FLOATS + HALVES)
 enter("abs", _abs)
 enter("sgn", _sgn)
 enter("angle", _angle, FLOATS + HALVES + COMPLEX)

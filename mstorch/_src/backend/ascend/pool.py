@@ -116,6 +116,8 @@ def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
 
 def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
     shape = (*x.shape[:2], *out)
+    if not x.size or 0 in out:
+        return run("Zeros", shape, x.dtype), run("Zeros", shape, MS_DTYPE["int64"])
     if len(out) == 3:
         (n, c, depth), width = x.shape[:3], out[1] * out[2]
         planes, inner = run("AdaptiveMaxPool2D", run("Reshape", x, (n, c * depth, *x.shape[3:])), at=(out[1:],))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from ..kernels._nodes import constant
@@ -68,6 +69,13 @@ def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     return run("Greater", count, constant(0, count))
 
 
+def _extreme_index(name: str, x: Raw, dim: int | None, keepdim: bool) -> Raw:
+    """Return the index of an extreme; MindSpore refuses empty tensors, though the reduced dimension has elements."""
+    if x.size or dim is None:
+        return run(name, x, dim, keepdim)
+    return run("Zeros", reduced_shape(tuple(x.shape), (dim,), keepdim), INT64)
+
+
 def _p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
     return run("LinalgVectorNorm", x, p, dims, keepdim, None)
 
@@ -122,7 +130,8 @@ def _count_positions(positions: Raw, count: int) -> Raw:
 
 
 enter_all({
-    "sum": _sum, "mean": _mean, "prod": _prod, "amax": _amax, "amin": _amin, "argmax": "ArgMaxExt", "argmin": "ArgMinExt",
+    "sum": _sum, "mean": _mean, "prod": _prod, "amax": _amax, "amin": _amin, "argmax": partial(_extreme_index, "ArgMaxExt"),
+    "argmin": partial(_extreme_index, "ArgMinExt"),
     "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": of_vectors(_cumsum),
     "running_sum": _cumsum, "cumprod": of_vectors(_cumprod),
     "cummax_indices": of_vectors(_cummax_indices), "cummin_indices": of_vectors(_cummin_indices),

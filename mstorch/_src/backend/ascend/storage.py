@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..kernels._nodes import PARTS
 from ..raw import MS_DTYPE, NAME_OF, Raw
-from ._primitives import dense, enter_all, run
+from ._primitives import dense, enter_all, run, scatter_add
 
 Sizes = tuple[int, ...]
 
@@ -18,7 +18,8 @@ def _view_dtype(x: Raw, name: str) -> Raw:
     MindSpore's ViewDtype crashes on complex numbers, and in MindSpore 2.10 on the CPU also on a 0-d tensor that was reshaped."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
-        pairs = run("Reshape", flat, (-1, 2))
+        numbers = flat if NAME_OF[x.dtype] == PARTS[name] else _view_dtype(flat, PARTS[name])
+        pairs = run("Reshape", numbers, (-1, 2))
         return run("Complex", run("SelectExtView", pairs, 1, 0), run("SelectExtView", pairs, 1, 1))
     if PARTS.get(NAME_OF[x.dtype]) == name:
         return run("Reshape", run("StackExt", (run("Real", flat), run("Imag", flat)), at=(-1,)), (-1,))
@@ -49,7 +50,7 @@ def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int,
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)
         return memory
     positions = run("Contiguous", run("AsStrided", run("Arange", 0, size, 1, MS_DTYPE["int64"]), shape, strides, offset))
-    return run("ScatterAddExt", memory, 0, run("Reshape", positions, (-1,)), run("Reshape", x, (-1,)))
+    return scatter_add(memory, 0, run("Reshape", positions, (-1,)), run("Reshape", x, (-1,)))
 
 
 def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:

@@ -12,6 +12,7 @@ from ...backend.arrays import Array
 from ...backend.constants import kept
 from ...backend.errors import not_for
 from ...backend.geometry import rough_sum
+from ...backend.halves import narrowed, widened
 from ...backend.raw import NP_DTYPE
 from ...backend.table import kernel
 from ...core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
@@ -22,7 +23,7 @@ from ...tape.primitives import Primitive
 from ...tape.ways import followed, ways
 from ...tape.whole import by_kernel
 from ...tape.windows import linear, no_view
-from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST
+from .._autocast import FLOAT32_ON_CPU, FLOAT32_OR_WIDEST, LOWER
 from .._dispatch import call, contiguous_copy, without_grad
 from .._named import by_rank, call_node, node_called
 from .._one_dtype import expect_dtype
@@ -43,6 +44,7 @@ from ..shape.join import cat, stack
 _along, _in_order = kernel("along"), kernel("running_sum")
 
 
+@operation(autocast=LOWER)
 def affine_grid(theta: TensorBase, size: Sequence[int], align_corners: bool | None = None) -> TensorBase:
     """Return the sampling grid of affine maps: (N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3)."""
     if align_corners is None:
@@ -96,13 +98,17 @@ def _grid_on_device(theta: TensorBase, size: tuple[int, ...], base: Array) -> Te
 @ways(device=_grid_on_device)
 def _grid_of(theta: TensorBase, size: tuple[int, ...], base: Array) -> TensorBase:
     """Return the grids (N, *spatial, axes): the points of ``base`` (axes + 1, points) mapped by affine maps (N, axes, axes + 1)."""
-    rank, rows = len(size) - 2, np.ascontiguousarray(base.T)
+    rank, rows, kind = len(size) - 2, np.ascontiguousarray(base.T), base.dtype
+    half = kind.itemsize == 2  # products of half precision are summed in single precision
+    rows = widened(rows) if half else rows
 
     def positions(array: Array) -> Array:
-        return np.matmul(rows, array.swapaxes(1, 2)).reshape(size[0], *size[2:], rank)
+        found = np.matmul(rows, (widened(array) if half else array).swapaxes(1, 2)).reshape(size[0], *size[2:], rank)
+        return narrowed(found, kind) if half else found
 
     def gathered(array: Array) -> Array:
-        return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), rows)
+        found = np.matmul((widened(array) if half else array).reshape(size[0], -1, rank).swapaxes(1, 2), rows)
+        return narrowed(found, kind) if half else found
 
     return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")
 

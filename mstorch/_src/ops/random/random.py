@@ -89,7 +89,7 @@ def draw(name: str, engine: Engine, *args: Any) -> Any:
             return function(stream, *given)
 
     def drawn() -> Array | float:
-        return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
+        return drawn_in_slices(engine, name, args, once)
 
     return trace.drawn(drawn, lambda found: _as_raw(found, args))
 

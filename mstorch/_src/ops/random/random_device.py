@@ -19,12 +19,14 @@ from ...core.tensor_base import TensorBase, value_of, wrap
 from ..elementwise import elementwise
 from ..elementwise import math as mathematics
 from ..elementwise.compare import clamp, ge, lt, where
+from ..elementwise.complex_views import complex as complex_of
 from ..reduce.sort import topk
-from ..shape.views import reshape
+from ..shape.views import reshape, select
 
 PUBLIC_IN = "_src.ops.random.random"
 
 _HALVES = ("float16", "bfloat16")
+_PARTS = {"complex64": "float32", "complex128": "float64"}
 _LAST_INTEGER = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 
 
@@ -58,6 +60,8 @@ def _rounds_up(low: float, high: float, dtype: str) -> bool:
 
 def uniform(stream: DeviceStream, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0, dtype: str = "float32") -> Raw:
     """Return uniform numbers in [low, high); a number that is rounded up to ``high`` becomes ``low``."""
+    if dtype in _PARTS:
+        return _of_parts(wrap(uniform(stream, (*shape, 2), low, high, _PARTS[dtype])))
     drawn = _stored(_scaled(_unit(stream, shape, dtype), high - low, low), dtype)
     if not _rounds_up(low, high, dtype):
         return drawn
@@ -69,7 +73,14 @@ def normal(
     stream: DeviceStream, shape: tuple[int, ...], mean: float = 0.0, std: float = 1.0, dtype: str = "float32", contiguous: bool = True
 ) -> Raw:  # fmt: skip
     """Return normal numbers."""
+    if dtype in _PARTS:
+        return _of_parts(_normal(stream, (*shape, 2), mean, std / math.sqrt(2), _PARTS[dtype]))
     return _stored(_normal(stream, shape, mean, std, dtype), dtype)
+
+
+def _of_parts(parts: TensorBase) -> Raw:
+    """Return complex numbers whose real and imaginary parts lie along the last dimension."""
+    return value_of(complex_of(select(parts, -1, 0), select(parts, -1, 1)))
 
 
 def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: float, dtype: str) -> TensorBase:

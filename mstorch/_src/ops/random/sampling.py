@@ -1,6 +1,7 @@
 """Sampling with tensor parameters: multinomial, counts, gamma and Dirichlet."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,12 @@ from ...tape.moving import beside
 from ...tape.ways import ways
 from .._dispatch import broadcast_shape, deliver, finish, refuse_codes, type_word
 from .._operation import BY_VALUES, operation
+from ..elementwise.compare import ge, logical_and, lt, ne
 from ..memory.creation import zeros
+from ..reduce.reduce import all as all_of
+from ..reduce.reduce import amax, amin
+from ..reduce.reduce import sum as sum_of
+from ..shape.join import stack
 from ..shape.views import expand
 from .random import _array, _draws_there, _sampled, _stream, _tensor, draw
 
@@ -55,9 +61,11 @@ def _drawn_places(
 
 
 def _weights(input: TensorBase, engine: Engine, num_samples: int, replacement: bool) -> Any:
-    """Return the weights for a draw. Raise torch's error for weights that are negative, not finite or all zero, unless the device itself
-    draws."""
+    """Return the weights for a draw. Raise torch's error for weights that are negative, not finite or all zero; a device that draws several
+    numbers with replacement does not look at them, as in torch."""
     if _draws_there(engine, input):
+        if 0 not in input._ms_shape and (num_samples == 1 or not replacement):
+            _refuse_on_device(input)
         return input
     weights = _array(input)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
@@ -69,6 +77,16 @@ def _weights(input: TensorBase, engine: Engine, num_samples: int, replacement: b
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     by_columns = preserved_strides(input._ms_shape, strides_of(input)) is not None  # torch draws for a copy that preserves strides
     return np.asfortranarray(weights) if by_columns else np.ascontiguousarray(weights)
+
+
+def _refuse_on_device(weights: TensorBase) -> None:
+    """Raise torch's error for weights on a device that are negative, not finite or all zero; both answers are read at once."""
+    fine = logical_and(lt(amax(weights), math.inf), ge(amin(weights), 0))
+    valid, positive = _array(stack([fine, all_of(ne(sum_of(weights, -1), 0))]))
+    if not valid:
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not positive:
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
 def _refuse_halves(tensor: TensorBase, kernel: str) -> None:

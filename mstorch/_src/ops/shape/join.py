@@ -15,6 +15,7 @@ from ...backend.table import kernel
 from ...core.dtype import dtype, int32, int64
 from ...core.formats import contiguous_format, memory_format
 from ...core.modes import grad_set_to
+from ...core.no_memory import counted
 from ...core.one_device import OneDevice, axes_elsewhere
 from ...core.promotion import can_cast, promote_types
 from ...core.size import Size
@@ -400,6 +401,7 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
         shape = input._ms_shape
         if shape == (0,):
             return input.clone()
+        counted(shape, input._ms_dtype.itemsize)
         flat = views.reshape(input, (-1,) if math.prod(shape) else (0,))
         return no_view(views.reshape(call(_roll, (flat,), moves, (0,)), shape))
     if len(axes) != len(moves):

@@ -109,8 +109,8 @@ def logit(node: Applied, g: Operand) -> Operand:
     x, (low, high) = node.kept(g), node.args
     slope = v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1)))
     if low is None:
-        return v.where(v.less_than(x, 0) | v.less_than(v.neg(x), -1), math.nan, slope)
-    return v.where(v.less_than(x, low) | v.less_than(v.neg(x), -high), 0, slope)
+        return v.where(v.either(v.less_than(x, 0), v.less_than(v.neg(x), -1)), math.nan, slope)
+    return v.where(v.either(v.less_than(x, low), v.less_than(v.neg(x), -high)), 0, slope)
 
 
 def _of_two(
@@ -151,7 +151,7 @@ def _log2_share(g: Operand, x: Operand, other: Operand) -> Operand:
 def _log_times(g: Array, x: Array, other: Array, product: Primitive, least: float) -> Operand:
     """Return ``product(g, other)``, that is ``g * log(other)`` with 0 where g is 0; 0 also where x is 0 and ``other`` is at most ``least``.
     """
-    flat = v.is_zero(x) & v.at_most(other, least)
+    flat = v.both(v.is_zero(x), v.at_most(other, least))
     return v.where(flat, 0, product(g, v.where(flat, 1, other)))
 
 

@@ -3,11 +3,15 @@ import torch
 from calling import kernel, put, resized
 from reading import F, aten
 
+SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+def signed(x): return x.view(SIGNED.get(x.dtype, x.dtype))  # torch moves no unsigned integers
+
 @kernel("aclnnGather")
-def gather(self, dim: int, index, out): put(out, torch.gather(self, dim, index.long()))
+def gather(self, dim: int, index, out): put(signed(out), torch.gather(signed(self), dim, index.long()))
 
 @kernel("aclnnIndexSelect")
-def index_select(self, dim: int, index, out): put(out, torch.index_select(self, dim, index))
+def index_select(self, dim: int, index, out): put(signed(out), torch.index_select(signed(self), dim, index))
 
 @kernel("aclnnIndex")
 def index(self, indices, out): put(out, self[tuple(slice(None) if hasattr(i, "nowhere") or i.numel() == 0 and i.dim() == 1 and out.numel() else i.long() if i.dtype != torch.bool else i for i in indices)])

@@ -51,6 +51,7 @@ OLDER |= {
     "RsqrtGrad": lambda i, o, a: put(o[0], i[1] * -0.5 * i[0] ** 3),
     "StridedSliceGrad": lambda i, o, a: put(o[0], strided_slice_grad(*i)),
     "Cumsum": lambda i, o, a: put(o[0], cumsum_old(i[0], int(i[1]), a)),
+    "ReduceSum": lambda i, o, a: put(o[0], i[0].sum([int(n) for n in i[1].reshape(-1)] or list(range(i[0].dim())), bool(a.get("keep_dims", False)))),
     "RealDiv": lambda i, o, a: put(o[0], i[0] / i[1]),
     "Cumprod": lambda i, o, a: put(o[0], torch.cumprod(i[0], int(i[1]))),
 }

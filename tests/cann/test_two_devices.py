@@ -1,0 +1,153 @@
+"""Two processes on two devices of MindSpore's Ascend plugin: collectives and trainings agree with one process; what does not fit, or does not
+come, ends in time with HCCL's words.
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cann.build import HERE, environment, missing
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+BEGIN = """
+import json, os, sys
+import mstorch as torch, mstorch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+told = {}
+
+def tell(name, call):
+    try:
+        told[name] = call()
+    except Exception as error:
+        told[name] = type(error).__name__ + ": " + str(error)
+
+def row(value, dtype="float32"):
+    return torch.full((2,), value, dtype=getattr(torch, dtype), device="npu")
+"""
+END = """
+open(os.path.join(sys.argv[1], str(rank)), "w").write(json.dumps(told))
+"""
+COLLECTIVES = """
+def reduced(op, dtype):
+    x = row(rank + 2, dtype)
+    dist.all_reduce(x, getattr(dist.ReduceOp, op))
+    return x.tolist()
+
+for op in ("SUM", "PRODUCT", "MAX", "MIN"):
+    for dtype in ("float32", "float16", "bfloat16", "int16", "int64", "float64", "bool"):
+        tell(f"{op} {dtype}", lambda: reduced(op, dtype))
+
+def gathered():
+    parts = [row(0.0) for _ in range(2)]
+    dist.all_gather(parts, row(rank + 1.0))
+    return [part.tolist() for part in parts]
+
+def exchanged():
+    out = torch.zeros(2, device="npu")
+    dist.all_to_all_single(out, torch.arange(2.0, device="npu") + 10 * rank)
+    return out.tolist()
+
+def train(wrap):
+    torch.manual_seed(0)
+    model = wrap(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).to("npu"))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+    x, y, losses = torch.linspace(-1, 1, 32).reshape(8, 4).to("npu"), torch.linspace(1, -1, 16).reshape(8, 2).to("npu"), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = ((model(x[rank::2]) - y[rank::2]) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        whole = loss.detach().clone()
+        dist.all_reduce(whole)
+        losses.append(round(whole.item() / 2, 4))
+    return losses
+
+def shard(model):
+    for layer in (model[0], model[2], model):
+        fully_shard(layer)
+    return model
+
+from mstorch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+tell("gathered", gathered)
+tell("exchanged", exchanged)
+tell("DDP", lambda: train(torch.nn.parallel.DistributedDataParallel))
+tell("FSDP", lambda: train(FullyShardedDataParallel))
+tell("FSDP2", lambda: train(shard))
+"""
+MISMATCH = """
+def mismatched():
+    x = row(1.0) if rank else torch.ones(3, device="npu")
+    dist.all_reduce(x)
+    return x.tolist()
+
+tell("mismatch", mismatched)
+"""
+DEATH = """
+if rank:
+    os._exit(0)
+
+def alone():
+    x = row(1.0)
+    dist.all_reduce(x)
+    return x.tolist()
+
+tell("alone", alone)
+open(os.path.join(sys.argv[1], "0"), "w").write(json.dumps(told))
+os._exit(0)
+"""
+
+
+def _run(folder: Path, text: str, ranks: int = 2) -> list[dict[str, object]]:
+    script = folder / "script.py"
+    script.write_text(BEGIN + text + END)
+    changes = {"EMULATED_CANN_DEVICES": 2, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": 15, "HCCL_CONNECT_TIMEOUT": 60}
+    starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", "2", str(script), str(folder)]
+    with open(folder / "said", "w") as said:
+        process = subprocess.Popen(starter, cwd=HERE.parent.parent, env=environment(**changes), stdout=said, stderr=said, start_new_session=True)
+        try:
+            process.wait(300)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            raise
+    results = [folder / str(rank) for rank in range(ranks)]
+    assert all(path.exists() for path in results), (folder / "said").read_text(errors="replace")[-3000:]
+    return [json.loads(path.read_text()) for path in results]
+
+
+def test_collectives_and_trainings(tmp_path):
+    first, second = _run(tmp_path, COLLECTIVES)
+    wanted = {"SUM": 5, "PRODUCT": 6, "MAX": 3, "MIN": 2}
+    for (name, result), other in zip(first.items(), second.values(), strict=True):
+        op, _, dtype = name.partition(" ")
+        if op not in wanted:
+            continue
+        assert result == other
+        if dtype in ("float64", "bool") or op == "PRODUCT" and dtype in ("bfloat16", "int16"):
+            assert f"HCCL: Unsupported data type torch.{dtype}" in str(result)
+        else:
+            assert result == [wanted[op]] * 2
+    assert first["gathered"] == [[1, 1], [2, 2]] and first["exchanged"] == [0, 10] and second["exchanged"] == [1, 11]
+    losses = first["DDP"]
+    assert isinstance(losses, list) and losses[0] > losses[-1]
+    assert first["FSDP"] == first["FSDP2"] == second["DDP"] == losses
+
+
+def test_calls_that_do_not_match(tmp_path):
+    texts = [str(told["mismatch"]) for told in _run(tmp_path, MISMATCH)]
+    assert all("EI00" in text and "do not fit together" not in text for text in texts)
+    assert any("EI0005" in text and "count 3" in text and "count 2" in text for text in texts)  # the other may wait until the time is up
+
+
+def test_a_rank_that_has_died(tmp_path):
+    (told,) = _run(tmp_path, DEATH, ranks=1)
+    text = str(told["alone"])
+    assert text.startswith(("AcceleratorError", "RuntimeError")) and "EI" in text and "do not fit together" not in text
