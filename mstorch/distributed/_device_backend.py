@@ -8,7 +8,7 @@ from .._src.backend import binding, runtime
 from .._src.core.device import current
 from .._src.hook import not_yet
 from .._tensor import Tensor
-from ._types import Backend, BackendConfig, DistBackendError, DistStoreError
+from ._types import Backend, BackendConfig, DistBackendError, DistStoreError, ReduceOp
 
 if TYPE_CHECKING:
     from ._group import ProcessGroup
@@ -45,9 +45,9 @@ def check_carried(what: str, tensor: Tensor) -> None:
         )
 
 
-def check_product(tensor: Tensor) -> None:
-    """Raise RuntimeError if HCCL cannot multiply the tensor's dtype: HCCL itself refuses late, while the other ranks wait for this one."""
-    if tensor._ms_dtype.name in _NOT_MULTIPLIED:
+def check_product(op: ReduceOp, tensor: Tensor) -> None:
+    """Raise RuntimeError for a product of device tensors of a dtype that HCCL refuses late, while the other ranks wait."""
+    if op is ReduceOp.PRODUCT and tensor.device.type == "npu" and tensor._ms_dtype.name in _NOT_MULTIPLIED:
         raise RuntimeError(
             f"HCCL: Unsupported data type torch.{tensor._ms_dtype.name} for ReduceOp.PRODUCT; bring it to another, or to the CPU"
         )

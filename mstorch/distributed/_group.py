@@ -180,8 +180,7 @@ class ProcessGroup:
             raise RuntimeError(f"result type Float can't be cast to the desired output type {_TITLES[kind.name]}")
         if op.name.startswith("B") and not kind.is_integral:
             raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
-        if op is ReduceOp.PRODUCT and tensor.device.type == "npu":
-            check_product(tensor)
+        check_product(op, tensor)
         return op
 
     def _backend_for(self, tensors: Sequence[Any]) -> Any:
