@@ -17,7 +17,6 @@ from typing import Any
 
 import mindspore
 import numpy as np
-from mindspore.common.api import _pynative_executor
 
 from . import binding, runtime
 from .arrays import Array, Number
@@ -26,6 +25,7 @@ from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
 from .streams import memory_info
 from .table import CHANGES, kernel
+from .tape import wait_for_launches
 
 Sizes = tuple[int, ...]
 
@@ -202,7 +202,7 @@ def allocated(shape: Sizes, name: str, make: Callable[[], Raw]) -> Raw:
     large = check_room(shape, name)
     raw = make()
     if large:
-        _pynative_executor.sync()  # waits until MindSpore has launched the kernel, not until it is done
+        wait_for_launches()
     return raw
 
 

@@ -213,6 +213,11 @@ def auto_dtype() -> str | None:
     return NAME_OF[strategy.get_amp_dtype()]
 
 
+def wait_for_launches() -> None:
+    """Wait until MindSpore has launched all kernels, not until they are done; raise the error of a launch that failed."""
+    _pynative_executor.sync()
+
+
 def forget() -> None:
     """Drop the operations that MindSpore has recorded for autograd: after an error they would corrupt its next gradients."""
     _pynative_executor.clear_res()
