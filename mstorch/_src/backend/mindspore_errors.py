@@ -7,14 +7,15 @@ from __future__ import annotations
 
 NO_MEMORY, DEVICE, TWICE, CHANGED, NO_KERNEL = "no memory", "device", "backward twice", "changed in place", "no kernel"
 
+_UNWRITTEN, _OF_CANN = "The device memory is null", "- Ascend Error Message:"
 _WORDS = {
     NO_MEMORY: (
         "Memory not enough", "memory isn't enough", "memory not enough", "Memory isn't enough", "Allocate memory failed",
-        "The device memory is null", "Allocate device memory failed", "Tried to allocate",
+        _UNWRITTEN, "Allocate device memory failed", "Tried to allocate",
     ),
     # What the runtimes of devices say of a kernel, a copy, a wait or a message that failed. The section is MindSpore's own, for CANN.
     DEVICE: (
-        "- Ascend Error Message:", "GetWorkspaceSize call failed", "Call aclnn", "Sync all streams failed", "SyncCopy failed", "aclrt",
+        _OF_CANN, "GetWorkspaceSize call failed", "Call aclnn", "Sync all streams failed", "SyncCopy failed", "aclrt",
         "SyncStream failed", "Hccl", "HCCL", "CUDA Error", "cudaError", "cudnnStatus", "Launch kernel failed",
     ),
     TWICE: ("backward the graph twice",),
@@ -31,6 +32,8 @@ _OF_ARGUMENTS = ("For '", "For primitive", "For ops", "Failed calling", "For `",
 def meaning(error: BaseException) -> str:
     """Return the cause of an error of MindSpore, one of the names above, or "" for all others."""
     text = str(error)
+    if _UNWRITTEN in text and _OF_CANN in text:
+        return DEVICE  # the kernel that should have made an operand was refused; without CANN's words there was no memory for it
     return next((name for name, words in _WORDS.items() if any(word in text for word in words)), "")
 
 
