@@ -18,7 +18,7 @@ OTHER_WORDS = {
     "list_gpu_processes", "set_device", "set_device_idx", "set_device_index", "current_stream", "get_capabilities",
 }  # fmt: skip
 MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "tunable"}, "xpu": {"use_mem_pool"},
-           "mps": {"profiler"}, "cpu": {"get_capabilities"}}  # fmt: skip
+           "cpu": {"get_capabilities"}}  # fmt: skip
 OF_THE_BUILD = ("cuda", "accelerator")
 """Modules whose functions look for a driver where torch is built for GPUs."""
 MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")

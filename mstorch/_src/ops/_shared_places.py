@@ -30,8 +30,9 @@ def write_alone(target: TensorBase, result: TensorBase, again: Callable[[TensorB
         places = flat_index(target._ms_shape, target._ms_stride, 0).reshape(-1)
         memory = np.zeros(int(places.max()) + 1, old.dtype)
         memory[places] = old.reshape(-1)
-        for place, value in zip(places[written], new.reshape(-1)[written]):  # in order: the last one counts
-            memory[place] = value
+        values = new.reshape(-1)
+        for at in np.flatnonzero(written):  # in order: the last one counts; by slices, as NumPy 1 selects no bfloat16 by a mask
+            memory[places[at] : places[at] + 1] = values[at : at + 1]
         settled = beside(tensor_of(memory[places].reshape(target._ms_shape)), target)
     settled._ms_node, settled._ms_number = result._ms_node, result._ms_number
     return settled
