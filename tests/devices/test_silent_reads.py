@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sweep, pytest.mark.long]
 ROOT = pathlib.Path(__file__).parents[2]
 KNOWN = {
     "the result is a number of Python's, or as long as values say": "item allclose equal unique_consecutive histogram histogramdd histc to_sparse "
-    "masked_select nonzero nonzero_static",
+    "masked_select argwhere nonzero nonzero_static",
     "the sample asks for the host": "to",
     "a matrix that cannot be inverted is an error, as in torch": "cholesky_inverse",
     "the host makes a permutation of the pivots, which its factorisation gave": "lu_solve linalg.lu_solve",
