@@ -16,7 +16,7 @@ import numpy as np
 import mstorch as torch
 from mstorch._src.backend import device_memory, table
 from mstorch._src.backend.raw import from_numpy
-from mstorch._src.devices import check
+from mstorch._commands import check
 
 PLANTED = "MSTORCH_TEST_PLANTED"
 
