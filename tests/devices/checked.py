@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import mstorch as torch
+from mstorch._commands import check
 from mstorch._src.backend import device_memory, table
 from mstorch._src.backend.raw import from_numpy
-from mstorch._commands import check
+from mstorch._src.core import generator
 
 PLANTED = "MSTORCH_TEST_PLANTED"
 
@@ -54,7 +54,7 @@ def plant() -> None:
     device_memory.fill = _nothing
     for op, (name, met, change) in AMONG.items():
         _where(op, name, met, change)
-    torch._core.generator.Generator.manual_seed = lambda self, seed: self  # type: ignore[method-assign]
+    generator.Generator.manual_seed = lambda self, seed: self  # type: ignore[method-assign]
 
 
 def _where(op: str, name: str, met: Any, change: Any) -> None:
