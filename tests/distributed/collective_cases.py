@@ -31,6 +31,8 @@ def case_all_reduce(torch, dist, rank, size):
     def one(dtype, count):
         found = {}
         for op in ("SUM", "PRODUCT", "MIN", "MAX") if count < 1000 else ("SUM", "MAX"):
+            if together.AS_HCCL and op == "PRODUCT" and dtype == "bfloat16":
+                continue  # HCCL multiplies no bfloat16; mstorch refuses at once
             x = values(torch, rank, dtype, count)
             assert dist.all_reduce(x, getattr(dist.ReduceOp, op)) is None
             found[op] = short(torch, x)
