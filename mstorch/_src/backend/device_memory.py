@@ -20,7 +20,7 @@ import numpy as np
 
 from . import binding, runtime
 from .arrays import Array, Number
-from .geometry import contiguous_strides, flat_index
+from .geometry import contiguous_strides, flat_index, may_overlap
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
 from .streams import memory_info
@@ -260,16 +260,6 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
     return sum((length - 1) * step for length, step in zip(shape, strides))
 
 
-def _repeats(shape: Sizes, strides: Sizes) -> bool:
-    """Return whether several elements of a strided view share memory, which MindSpore refuses to write to."""
-    reach = 0
-    for step, length in sorted((step, length) for step, length in zip(strides, shape) if length > 1):
-        if step <= reach:
-            return True
-        reach += (length - 1) * step
-    return False
-
-
 def _last_of_repeated(new: Raw, shape: Sizes, strides: Sizes) -> tuple[Raw, Sizes]:
     """Return what remains in an expanded view after its elements have been written in order: the last along each expanded dimension."""
     for dim, (length, step) in enumerate(zip(shape, strides)):
@@ -299,7 +289,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     if not HAS_WINDOWS:
         name = NAME_OF[base.dtype]
         return _reshape[name](_clone[name](new), tuple(base.shape)) if whole else _scatter[name](base, _places(shape, strides, offset), new)
-    if whole or writes_reach_base() and not _repeats(shape, strides):
+    if whole or writes_reach_base() and not may_overlap(shape, strides):
         run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
         return base
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
@@ -314,7 +304,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
     if stand_in:
         return stand_in[0].write(name, base, shape, strides, offset, value)
     shape = _not_expanded(shape, strides)
-    if HAS_WINDOWS and writes_reach_base() and not _repeats(shape, strides):
+    if HAS_WINDOWS and writes_reach_base() and not may_overlap(shape, strides):
         shown = primitive_window(base, shape, strides, offset)
         if value.__class__ is complex:
             run("InplaceCopy", shown, run("BroadcastTo", scalar(value, NAME_OF[base.dtype]), at=(shape,)))  # the other two refuse it
@@ -334,7 +324,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
     args = tuple(_without_overlap(arg, base, shape, strides, offset) for arg in args)
     if stand_in:
         return stand_in[0].change(base, shape, strides, offset, op, args)
-    if writes_reach_base() and not _repeats(shape, strides):
+    if writes_reach_base() and not may_overlap(shape, strides):
         CHANGES[op](primitive_window(base, shape, strides, offset), *args)
         return base
     copy = _clone[NAME_OF[base.dtype]](primitive_window(base, shape, strides, offset))

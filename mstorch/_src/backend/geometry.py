@@ -33,6 +33,16 @@ def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> Arr
     return index.reshape(tuple(shape))
 
 
+def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether two different indices may address one element; False if each stride exceeds the extent of all smaller strides."""
+    reach = 1
+    for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
+        if step < reach:
+            return True
+        reach = step * (length - 1) + reach
+    return False
+
+
 def inverse_order(order: Sequence[int]) -> tuple[int, ...]:
     """Return the inverse permutation."""
     inverse = [0] * len(order)

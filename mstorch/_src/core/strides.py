@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..backend.geometry import contiguous_strides
+from ..backend.geometry import contiguous_strides, may_overlap
 
 Strides = tuple[int, ...]
 _REMEMBERED = 4096  # number of results that a cached function keeps; a program uses few shapes
@@ -76,16 +76,6 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether the tensor is expanded: not empty, with a stride of 0 in a dimension longer than 1. Torch's quick test for overlapping
     memory."""
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
-
-
-def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two different indices may address one element; False if each stride exceeds the extent of all smaller strides."""
-    reach = 1
-    for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
-        if step < reach:
-            return True
-        reach = step * (length - 1) + reach
-    return False
 
 
 @lru_cache(_REMEMBERED)

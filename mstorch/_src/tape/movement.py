@@ -12,10 +12,10 @@ from ..backend.cast import cast, numpy_cast
 from ..backend.constants import constant_of
 from ..backend.device_memory import full
 from ..backend.float8 import STORED
-from ..backend.geometry import contiguous_strides
+from ..backend.geometry import contiguous_strides, may_overlap
 from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..backend.table import kernel
-from ..core.strides import Strides, may_overlap
+from ..core.strides import Strides
 
 Map = Callable[[Array], Array]
 OnRaw = Callable[[Raw], Raw]

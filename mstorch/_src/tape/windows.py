@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backend.arrays import Array
-from ..backend.geometry import contiguous_strides, flat_index
+from ..backend.geometry import contiguous_strides, flat_index, may_overlap
 from ..backend.host.views import put
 from ..backend.raw import Raw, from_numpy
 from ..backend.table import kernel
@@ -15,7 +15,7 @@ from ..core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD
 from ..core.dtype import OF_NP, dtype
 from ..core.modes import grad_set_to, modes, shapes_only
 from ..core.storage import NATIVE, Counter, Storage
-from ..core.strides import Strides, may_overlap
+from ..core.strides import Strides
 from ..core.tangents import LEVELS, below, keep, levels_of_all
 from ..core.tensor_base import (
     TensorBase,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..device_memory import loses_digits
 from ..primitives import primitive, refuses_steps, watchers, with_steps
 from ..primitives import run as _run
 from ..raw import NAME_OF, Raw
@@ -33,6 +34,11 @@ def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def dense(x: Raw) -> Raw:
     """Return the tensor if it is contiguous, else a contiguous copy."""
     return x if x.is_contiguous() else _run("Contiguous", x)
+
+
+def rounds(x: Raw, *numbers: float) -> bool:
+    """Return whether MindSpore would round one of the numbers that it passes to a kernel of ``x``."""
+    return any(loses_digits(number, NAME_OF[x.dtype]) for number in numbers)
 
 
 def scatter_add(x: Raw, dim: int, index: Raw, source: Raw) -> Raw:
@@ -86,4 +92,7 @@ def of_vectors(function: Function) -> Function:
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "scatter_add", "watchers"]
+__all__ = [
+    "absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "rounds", "run", "same", "scatter_add",
+    "watchers",
+]  # fmt: skip

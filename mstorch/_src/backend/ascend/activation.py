@@ -1,12 +1,13 @@
 """Activation functions on Ascend, one kernel each."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from ..device_memory import loses_digits
 from ..kernels._nodes import constant
-from ..raw import NAME_OF, Raw
-from ._primitives import enter_all, run
+from ..raw import Raw
+from ._primitives import enter_all, rounds, run
+from .elementwise import clamp_to_numbers
 
 
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
@@ -16,15 +17,9 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
     return found if scale == input_scale else run("Mul", found, constant(scale / input_scale, found))
 
 
-def _hardtanh(x: Raw, low: float, high: float) -> Raw:
-    if loses_digits(low, NAME_OF[x.dtype]) or loses_digits(high, NAME_OF[x.dtype]):
-        return run("Minimum", run("Maximum", x, constant(low, x)), constant(high, x))
-    return run("Hardtanh", x, low, high)
-
-
 def _softplus(x: Raw, beta: float, bound: float) -> Raw:
     """Compute log(1 + exp(beta x)) / beta, and x itself where beta x exceeds the bound."""
-    if not loses_digits(beta, NAME_OF[x.dtype]) and not loses_digits(bound, NAME_OF[x.dtype]):
+    if not rounds(x, beta, bound):
         return run("SoftplusExt", x, beta, bound)
     steep = run("Mul", x, constant(beta, x))
     above = run("Greater", steep, constant(bound, x))
@@ -61,7 +56,7 @@ def _logsigmoid(x: Raw) -> Any:
 
 
 enter_all({
-    "relu": "ReLU", "hardtanh": _hardtanh, "leaky_relu": "LeakyReLUExt", "prelu": _prelu, "elu": _elu,
+    "relu": "ReLU", "hardtanh": partial(clamp_to_numbers, "Hardtanh"), "leaky_relu": "LeakyReLUExt", "prelu": _prelu, "elu": _elu,
     "gelu": lambda x: run("GeluExt", x, "none"), "gelu_tanh": lambda x: run("GeluExt", x, "tanh"),
     "silu": "SiLU", "mish": "MishExt", "softplus": _softplus, "logsigmoid": _logsigmoid, "hardsigmoid": "HSigmoid",
     "hardswish": "HSwish", "softshrink": _softshrink, "hardshrink": _hardshrink, "threshold": "Threshold",

@@ -11,7 +11,7 @@ from ..arrays import Number
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import ALL, FLOATS, HALVES
-from ._primitives import absent, enter, enter_all, run
+from ._primitives import absent, enter, enter_all, rounds, run
 
 _PATTERN = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}
 
@@ -59,9 +59,9 @@ def _square(x: Raw) -> Raw:
 def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[x.dtype] in ("float64", "complex128"):
-        root = "Sqrt" if exponent == 0.5 else "Rsqrt" if exponent == -0.5 else ""  # as torch, of -inf and -0.0
-        root = root if NAME_OF[x.dtype] == "float64" else ""
-        return run("Pow", x, constant(exponent, x)) if not root else run(root, x)
+        if exponent in (0.5, -0.5) and NAME_OF[x.dtype] == "float64":  # as torch, of -inf and -0.0
+            return run("Sqrt" if exponent == 0.5 else "Rsqrt", x)
+        return run("Pow", x, constant(exponent, x))
     return run("PowTensorScalar", x, exponent)
 
 
@@ -77,6 +77,13 @@ def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
         return item if item is None or tuple(item.shape) in (shape, ()) else run("BroadcastTo", item, at=(tuple(shape),))
 
     return run("ClampTensor", x if tuple(x.shape) == shape else run("BroadcastTo", x, at=(tuple(shape),)), wide(low), wide(high))
+
+
+def clamp_to_numbers(name: str, x: Raw, low: float, high: float) -> Raw:
+    """Clamp between two numbers, by the primitive of that name unless MindSpore would round them."""
+    if rounds(x, low, high):
+        return run("Minimum", run("Maximum", x, constant(low, x)), constant(high, x))
+    return run(name, x, low, high)
 
 
 enter_all({

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 
-from ..device_memory import loses_digits, zeros
+from ..device_memory import zeros
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw
 from ..table import FLOATS, HALVES, Function
-from ._primitives import dense, enter, run
+from ._primitives import dense, enter, rounds, run
 from .index import with_first
+from .layers import cross_entropy_parts
 from .pool import along_depth, pool_of_two
 
 Sizes = tuple[int, ...]
@@ -98,11 +99,6 @@ def _nll_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, total: Raw, ig
     return run("NLLLossGrad", logs, g, target, _weights(logs, weight), total, at=(reduction, ignored))
 
 
-def _cross_entropy_parts(x: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
-    loss, logs = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)[:2]
-    return run("Reshape", loss, ()) if reduction != "none" and tuple(loss.shape) == (1,) else loss, logs  # as MindSpore infers it (2.10)
-
-
 def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> Raw:
     return run("CrossEntropyLossGrad", g, logs, target, weight, None, None, reduction, ignored, 0.0, 0.0)
 
@@ -110,7 +106,7 @@ def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, igno
 def _elu_grad(g: Raw, x: Raw, alpha: float, scale: float, inner: float) -> Raw:
     """Return the gradient of Elu, or of Selu and Celu, which are Elu with scaled input and scaled result."""
     g = g if scale == 1 else run("Mul", g, constant(scale, g))
-    if loses_digits(float(alpha * inner), NAME_OF[g.dtype]):
+    if rounds(g, float(alpha * inner)):
         scaled = x if inner == 1 else run("Mul", x, constant(inner, x))
         below = run("Mul", run("Mul", g, constant(float(alpha * inner), g)), run("Exp", run("Minimum", scaled, constant(0.0, x))))
         return run("Select", run("Greater", x, constant(0.0, x)), g, below)
@@ -118,13 +114,13 @@ def _elu_grad(g: Raw, x: Raw, alpha: float, scale: float, inner: float) -> Raw:
 
 
 def _leaky_relu_grad(g: Raw, x: Raw, slope: float) -> Raw:
-    if loses_digits(float(slope), NAME_OF[g.dtype]):
+    if rounds(g, float(slope)):
         return run("Select", run("Greater", x, constant(0.0, x)), g, run("Mul", g, constant(float(slope), g)))
     return run("LeakyReLUGradExt", g, x, float(slope), False)
 
 
 def _softplus_grad(g: Raw, x: Raw, beta: float, bound: float) -> Raw:
-    if not loses_digits(beta, NAME_OF[g.dtype]) and not loses_digits(bound, NAME_OF[g.dtype]):
+    if not rounds(g, beta, bound):
         return run("SoftplusGradExt", g, x, beta, bound)
     steep = run("Mul", x, constant(beta, x))
     return run("Select", run("Greater", steep, constant(bound, x)), g, run("Mul", g, run("Sigmoid", steep)))
@@ -152,7 +148,7 @@ _ROWS: dict[str, Function | str] = {
     "hardshrink_grad": lambda g, x, bound: run("HShrinkGrad", g, x, at=(float(bound),)),
     "threshold_grad": lambda g, x, bound: run("ThresholdGrad", g, x, float(bound)),
     "max_pool_grad": _max_pool_grad, "pad_like_grad": _pad_like_grad, "embedding_grad": _embedding_grad,
-    "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": _cross_entropy_parts,
+    "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": cross_entropy_parts,
     "cross_entropy_grad": _cross_entropy_grad,
 }  # fmt: skip
 for _op, _function in _ROWS.items():

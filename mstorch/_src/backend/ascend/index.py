@@ -5,13 +5,12 @@ import math
 from typing import Any
 
 from ..constants import table_cast, table_of
-from ..device_memory import loses_digits
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import CHANGES, HALVES
-from ._primitives import dense, enter_all, run, scatter_add
+from ._primitives import dense, enter_all, rounds, run, scatter_add
 
 Sizes = tuple[int, ...]
 BOOL = MS_DTYPE["bool"]
@@ -131,7 +130,7 @@ def _index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) ->
 
 
 def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
-    if not loses_digits(value, NAME_OF[x.dtype]):
+    if not rounds(x, value):
         return run("ConstantPadND", x, tuple(pads), value)
     inside = run("ConstantPadND", run("OnesLike", x), tuple(pads), 0.0)
     return run("Select", run("Cast", inside, MS_DTYPE["bool"]), run("ConstantPadND", x, tuple(pads), 0.0), constant(value, x))

@@ -5,12 +5,11 @@ from typing import Any
 
 from mindspore import ops
 
-from ..device_memory import loses_digits
 from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
-from ..raw import MS_DTYPE, NAME_OF, Raw
+from ..raw import MS_DTYPE, Raw
 from ..tape import tracing
-from ._primitives import enter, enter_all, of_vectors, run
+from ._primitives import enter, enter_all, of_vectors, rounds, run
 
 Sizes = tuple[int, ...]
 INT64 = MS_DTYPE["int64"]
@@ -82,7 +81,7 @@ def _batch_norm_parts(
     """Normalize by batch statistics, and update the running ones in place, in one kernel."""
     if not x.size:
         return _norm_of_nothing(x, eps**-0.5)
-    if running_mean is None or running_var is None or not loses_digits(float(momentum), NAME_OF[running_mean.dtype]):
+    if running_mean is None or running_var is None or not rounds(running_mean, float(momentum)):
         found = run("BatchNormExt", x, weight, bias, running_mean, running_var, True, float(momentum), eps)
         return found[0], found[1], found[2]
     found = run("BatchNormExt", x, weight, bias, None, None, True, 0.0, eps)
@@ -111,7 +110,7 @@ def _batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: floa
 
 def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
     kept = run("Mul", running, constant(1 - factor, running))
-    if loses_digits(factor * scale, NAME_OF[running.dtype]):
+    if rounds(running, factor * scale):
         return run("AddExt", kept, run("Mul", batch, constant(factor * scale, batch)), 1)
     return run("AddExt", kept, batch, factor * scale)
 
@@ -119,9 +118,14 @@ def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> R
 # Losses
 
 
+def cross_entropy_parts(x: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
+    """Return the loss, and the logarithms of the probabilities."""
+    loss, logs = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)[:2]
+    return run("Reshape", loss, ()) if reduction != "none" and tuple(loss.shape) == (1,) else loss, logs  # as MindSpore infers it (2.10)
+
+
 def _cross_entropy(x: Raw, target: Raw) -> Raw:
-    loss = run("CrossEntropyLoss", x, run("Cast", target, INT64), None, "mean", -100, 0.0, 0.0, False)[0]
-    return run("Reshape", loss, ()) if tuple(loss.shape) == (1,) else loss  # as MindSpore infers it (2.10)
+    return cross_entropy_parts(x, run("Cast", target, INT64), None, -100, "mean")[0]
 
 
 def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:

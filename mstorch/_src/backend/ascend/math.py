@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..device_memory import loses_digits
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw
 from ..table import COMPLEX, FLOATS, HALVES
 from ._primitives import enter, enter_all, run
-from .elementwise import is_infinite
+from .elementwise import clamp_to_numbers, is_infinite
 
 
 def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None and high is not None:
-        exact = loses_digits(low, NAME_OF[x.dtype]) or loses_digits(high, NAME_OF[x.dtype])
-        x = run("Minimum", run("Maximum", x, constant(low, x)), constant(high, x)) if exact else run("ClampScalar", x, low, high)
+        x = clamp_to_numbers("ClampScalar", x, low, high)
     return run("Log", run("Div", x, run("SubExt", constant(1, x), x, 1)))
 
 
