@@ -13,7 +13,7 @@ Tensor = torch.Tensor
 
 
 class Setting(NamedTuple):
-    """What a call asks for besides queries, keys and values."""
+    """The options of attention: all arguments but queries, keys and values."""
 
     dropout: float = 0.0
     scale: float | None = None
@@ -24,7 +24,7 @@ class Setting(NamedTuple):
 
     @property
     def reach(self) -> tuple[int, int]:
-        """How many keys before and after its own place a query attends to; negative for all."""
+        """Number of keys before and after its own place that a query attends to; negative for all."""
         left, right = self.window
         return left, 0 if self.causal else right
 
@@ -87,10 +87,16 @@ def attend(query: Tensor, key: Tensor, value: Tensor, setting: Setting, keys: Ke
     if setting.softcap > 0.0 or setting.slopes is not None:
         return _composed(query, key, value, setting, keys, scale)[0]
     mask = None if causal else seen(query, key, setting, keys)
+    return fused(query, key, value, mask, setting.dropout, causal, scale)
+
+
+def fused(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
+) -> Tensor:  # fmt: skip
+    """Return scaled_dot_product_attention of (batch, places, heads, size); fewer heads of keys are shared. The first of ``causal`` queries
+    and keys are at the same place."""
     q, k, v = (item.transpose(1, 2) for item in (query, key, value))
-    found = torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, mask, setting.dropout, causal, scale, enable_gqa=q.shape[1] != k.shape[1]
-    )
+    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale, enable_gqa=q.shape[1] != k.shape[1])
     return found.transpose(1, 2)
 
 
@@ -132,4 +138,4 @@ def attend_with_sums(query: Tensor, key: Tensor, value: Tensor, setting: Setting
     return _composed(query, key, value, setting, Keys() if keys is None else keys, scale)
 
 
-__all__ = ["Keys", "Setting", "attend", "attend_with_sums", "check", "seen"]
+__all__ = ["Keys", "Setting", "attend", "attend_with_sums", "check", "fused", "seen"]

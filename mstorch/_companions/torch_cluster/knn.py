@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from .points import pairs, rows
+from .points import check_flow, pairs, rows
 
 Tensor = torch.Tensor
 
@@ -28,8 +28,7 @@ def knn_graph(
     num_workers: int = 1, batch_size: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the edges from each point's ``k`` nearest to it, or to them; with ``loop``, a point is its own nearest."""
-    if flow not in ("source_to_target", "target_to_source"):
-        raise ValueError(f"flow must be source_to_target or target_to_source, got {flow!r}")
+    check_flow(flow)
     row, column = knn(x, x, k if loop else k + 1, batch, batch, cosine, num_workers, batch_size)
     if flow == "source_to_target":
         row, column = column, row

@@ -27,6 +27,12 @@ def examples(points: Tensor, batch: Tensor | None, batch_size: int | None) -> li
     return list(zip(bounds[:-1], bounds[1:]))
 
 
+def check_flow(flow: str) -> None:
+    """Raise ValueError for another direction of a graph's edges than the two."""
+    if flow not in ("source_to_target", "target_to_source"):
+        raise ValueError(f"flow must be source_to_target or target_to_source, got {flow!r}")
+
+
 def pairs(
     x: Tensor, y: Tensor, batch_x: Tensor | None, batch_y: Tensor | None, batch_size: int | None, cosine: bool = False
 ) -> Iterator[tuple[int, int, Tensor]]:
@@ -53,4 +59,4 @@ def distances(y: Tensor, x: Tensor, cosine: bool = False) -> Tensor:
     return total
 
 
-__all__ = ["distances", "examples", "pairs", "rows"]
+__all__ = ["check_flow", "distances", "examples", "pairs", "rows"]

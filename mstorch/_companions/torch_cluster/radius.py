@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from .points import pairs, rows
+from .points import check_flow, pairs, rows
 
 Tensor = torch.Tensor
 
@@ -33,8 +33,7 @@ def radius_graph(
     num_workers: int = 1, batch_size: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the edges from each point's neighbours within ``r`` to it, or to them."""
-    if flow not in ("source_to_target", "target_to_source"):
-        raise ValueError(f"flow must be source_to_target or target_to_source, got {flow!r}")
+    check_flow(flow)
     edges = radius(x, x, r, batch, batch, max_num_neighbors, num_workers, batch_size, not loop)
     return edges.flip(0) if flow == "source_to_target" else edges
 

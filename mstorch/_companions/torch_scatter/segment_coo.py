@@ -15,10 +15,15 @@ def _expanded(src: Tensor, index: Tensor) -> tuple[Tensor, int]:
     return index.view(*index.shape, *[1] * (src.dim() - index.dim())).expand(src.shape), dim
 
 
-def segment_coo(src: Tensor, index: Tensor, out: Tensor | None = None, dim_size: int | None = None, reduce: str = "sum") -> Tensor:
-    """Reduce neighbours of the same index by "sum" ("add"), "mean", "min" or "max". Raise ValueError for another word."""
+def check_reduce(reduce: str) -> None:
+    """Raise ValueError for another word than a reduction of segments."""
     if reduce not in ("sum", "add", "mean", "min", "max"):
         raise ValueError(f"reduce must be sum, add, mean, min or max, got {reduce!r}")
+
+
+def segment_coo(src: Tensor, index: Tensor, out: Tensor | None = None, dim_size: int | None = None, reduce: str = "sum") -> Tensor:
+    """Reduce neighbours of the same index by "sum" ("add"), "mean", "min" or "max". Raise ValueError for another word."""
+    check_reduce(reduce)
     places, dim = _expanded(src, index)
     return scatter(src, places, dim, out, dim_size, reduce)
 

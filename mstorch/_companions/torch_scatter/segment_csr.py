@@ -4,7 +4,7 @@ from __future__ import annotations
 import mstorch as torch
 
 from .scatter import scatter, scatter_max, scatter_min
-from .segment_coo import gather_coo
+from .segment_coo import check_reduce, gather_coo
 
 Tensor = torch.Tensor
 
@@ -25,8 +25,7 @@ def _index(src: Tensor, indptr: Tensor) -> tuple[Tensor, int, int]:
 
 def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum") -> Tensor:
     """Reduce each segment by "sum" ("add"), "mean", "min" or "max", 0 for an empty one. Raise ValueError for another word."""
-    if reduce not in ("sum", "add", "mean", "min", "max"):
-        raise ValueError(f"reduce must be sum, add, mean, min or max, got {reduce!r}")
+    check_reduce(reduce)
     index, dim, count = _index(src, indptr)
     found = scatter(src, index, dim, None, count + 1, reduce).narrow(dim, 0, count)
     return found if out is None else out.copy_(found)

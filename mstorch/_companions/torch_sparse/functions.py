@@ -5,6 +5,7 @@ import mstorch as torch
 
 from ..torch_scatter import scatter_sum
 from .coalesce import coalesce, order
+from .storage import elements_of
 
 Tensor = torch.Tensor
 
@@ -30,10 +31,8 @@ def product(
     own_row, own_col, own_value = second
     by_row = order(own_row, own_col, max(sizes[2], 1))
     bounds = torch.searchsorted(own_row[by_row].contiguous(), torch.arange(sizes[1] + 1, device=row.device))
-    counts = (bounds[1:] - bounds[:-1])[col]
-    left = torch.arange(row.shape[0], device=row.device).repeat_interleave(counts)
-    within = torch.arange(left.shape[0], device=row.device) - (counts.cumsum(0) - counts)[left]
-    right = by_row[bounds[:-1][col[left]] + within]
+    left, places = elements_of(bounds, col)
+    right = by_row[places]
     if value is None and own_value is None:
         return row[left], own_col[right], None
     factors = [item[places] for item, places in ((value, left), (own_value, right)) if item is not None]

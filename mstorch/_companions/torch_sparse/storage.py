@@ -8,6 +8,15 @@ from .coalesce import coalesce, order
 Tensor = torch.Tensor
 
 
+def elements_of(bounds: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return for each element of some rows of a matrix, one row after the other, the number of its row among them and its place.
+    ``bounds`` are those of the matrix's rows."""
+    counts = (bounds[1:] - bounds[:-1])[rows]
+    number = torch.arange(rows.numel(), device=bounds.device).repeat_interleave(counts)
+    within = torch.arange(number.numel(), device=bounds.device) - (counts.cumsum(0) - counts)[number]
+    return number, bounds[:-1][rows[number]] + within
+
+
 class SparseStorage:
     """Places and values of a sparse matrix. They are sorted by row and column; the bounds of rows and columns are computed once, when
     asked for."""
@@ -21,7 +30,6 @@ class SparseStorage:
         if row is None:
             assert rowptr is not None
             row = torch.arange(rowptr.numel() - 1, device=col.device).repeat_interleave(rowptr[1:] - rowptr[:-1])
-            is_sorted = False if not is_sorted else is_sorted
         if row.shape != col.shape or row.dim() != 1 or value is not None and value.shape[0] != col.shape[0]:
             shapes = [list(item.shape) for item in (row, col, value) if item is not None]
             raise ValueError(f"row, col and value have shapes that do not fit: {shapes}")
@@ -115,4 +123,4 @@ class SparseStorage:
         return SparseStorage(places[0], None, places[1], value, self._sizes, True)
 
 
-__all__ = ["SparseStorage"]
+__all__ = ["SparseStorage", "elements_of"]

@@ -8,7 +8,7 @@ import mstorch as torch
 
 from ..torch_scatter import scatter
 from .matmul import matmul
-from .storage import SparseStorage
+from .storage import SparseStorage, elements_of
 
 Tensor = torch.Tensor
 
@@ -311,10 +311,7 @@ class SparseTensor:
         if dim == 1:
             return self.t().index_select(0, index).t()
         row_ends, col, value = self.csr()
-        counts = (row_ends[1:] - row_ends[:-1])[index]
-        row = torch.arange(index.numel(), device=col.device).repeat_interleave(counts)
-        within = torch.arange(row.numel(), device=col.device) - (counts.cumsum(0) - counts)[row]
-        places = row_ends[:-1][index][row] + within
+        row, places = elements_of(row_ends, index)
         own = None if value is None else value[places]
         return type(self)(row, None, col[places], own, (index.numel(), self.sparse_size(1)), True)
 
@@ -355,25 +352,25 @@ class SparseTensor:
         row, col, _ = self.coo()
         return self._kept(col - row != k, row, col, self.sparse_sizes())
 
+    def _diagonal_length(self, k: int) -> int:
+        rows, columns = self.sparse_sizes()
+        return max(min(rows - max(-k, 0), columns - max(k, 0)), 0)
+
     def set_diag(self, values: Tensor | None = None, k: int = 0) -> SparseTensor:
         """Return the matrix with other elements on a diagonal, ones unless given."""
         rest = self.remove_diag(k)
         row, col, value = rest.coo()
-        rows, columns = self.sparse_sizes()
-        first = max(-k, 0)
-        count = max(min(rows - first, columns - max(k, 0)), 0)
+        first, count = max(-k, 0), self._diagonal_length(k)
         places = torch.arange(first, first + count, device=self.device())
         if value is not None:
             values = value.new_ones(count, *value.shape[1:]) if values is None else values
             value = torch.cat([value, values])
-        return type(self)(torch.cat([row, places]), None, torch.cat([col, places + k]), value, (rows, columns))
+        return type(self)(torch.cat([row, places]), None, torch.cat([col, places + k]), value, self.sparse_sizes())
 
     def fill_diag(self, fill_value: complex, k: int = 0) -> SparseTensor:
         """Return the matrix with one value on a diagonal."""
         value = self.storage.value()
-        rows, columns = self.sparse_sizes()
-        count = max(min(rows - max(-k, 0), columns - max(k, 0)), 0)
-        return self.set_diag(None if value is None else value.new_full((count, *value.shape[1:]), fill_value), k)
+        return self.set_diag(None if value is None else value.new_full((self._diagonal_length(k), *value.shape[1:]), fill_value), k)
 
     def get_diag(self) -> Tensor:
         """Return the diagonal, zero where there is no element."""

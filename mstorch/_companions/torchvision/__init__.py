@@ -1,4 +1,4 @@
-"""What torchvision's compiled library contains: operators in ``torch.ops.torchvision`` and, with Pillow, ``torch.ops.image``.
+"""The operators of torchvision's compiled library: in ``torch.ops.torchvision`` and, with Pillow, ``torch.ops.image``.
 
 torchvision's own Python calls them; it loads its library by ``torch.ops.load_library``, which loads this in its place.
 """

@@ -11,6 +11,7 @@ import mstorch as torch
 
 from ..._library import registry
 from ..._src.core.schemas import parse
+from .. import absent
 from . import boxes, deformable, regions
 
 Tensor = torch.Tensor
@@ -42,19 +43,14 @@ SCHEMAS = (
 )
 
 
-def _absent(name: str, instead: str) -> Callable[..., Any]:
-    def absent(*given: Any) -> Any:
-        raise NotImplementedError(f"mstorch: torch.ops.torchvision.{name} is not here; {instead}")
-
-    return absent
-
-
 KERNELS: dict[str, Callable[..., Any]] = {
     "nms": boxes.nms,
-    "qnms": _absent("qnms", "call torchvision.ops.nms with boxes.dequantize() and scores.dequantize()"),
+    "qnms": absent("torch.ops.torchvision.qnms", "call torchvision.ops.nms with boxes.dequantize() and scores.dequantize()"),
     "_cuda_version": lambda: -1,
     "roi_align": regions.roi_align,
-    "qroi_align": _absent("qroi_align", "call torchvision.ops.roi_align with input.dequantize() and rois.dequantize()"),
+    "qroi_align": absent(
+        "torch.ops.torchvision.qroi_align", "call torchvision.ops.roi_align with input.dequantize() and rois.dequantize()"
+    ),
     "_roi_align_backward": regions.roi_align_backward,
     "roi_pool": regions.roi_pool,
     "_roi_pool_backward": regions.roi_pool_backward,
@@ -64,7 +60,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "_ps_roi_pool_backward": regions.ps_roi_pool_backward,
     "deform_conv2d": deformable.deform_conv2d,
     "_deform_conv2d_backward": deformable.deform_conv2d_backward,
-    "box_iou_rotated": _absent("box_iou_rotated", "compute it with torch's operations, or use boxes along the axes"),
+    "box_iou_rotated": absent("torch.ops.torchvision.box_iou_rotated", "compute it with torch's operations, or use boxes along the axes"),
 }
 
 

@@ -161,7 +161,7 @@ def _pool_sums(regions: Tensor, raster: Raster, by_channel: bool, whole: bool = 
 def _rows(values: Tensor, raster: Raster, by_channel: bool) -> Tensor:
     """Return images (N, C, H, W) as rows of a pixel each, or of a pixel and bin."""
     if not by_channel:
-        return wide(values).permute(0, 2, 3, 1).reshape(-1, values.shape[1]).contiguous()
+        return _pixel_rows(values)
     parted = wide(values).reshape(values.shape[0], -1, raster.bins, *values.shape[2:])
     return parted.permute(0, 3, 4, 2, 1).reshape(-1, parted.shape[1]).contiguous()
 
@@ -178,7 +178,8 @@ def _bins(rows: Tensor, raster: Raster) -> Tensor:
     return rows.view(-1, raster.height, raster.width, rows.shape[1]).permute(0, 3, 1, 2).contiguous()
 
 
-def _bin_rows(values: Tensor) -> Tensor:
+def _pixel_rows(values: Tensor) -> Tensor:
+    """Return images or rasters (N, C, H, W) as rows of a pixel or bin each."""
     return wide(values).permute(0, 2, 3, 1).reshape(-1, values.shape[1]).contiguous()
 
 
@@ -233,7 +234,7 @@ def _aligned_backward(grad: Tensor, rois: Tensor, raster: Raster, by_channel: bo
     rows = raster.images[0] * raster.images[2] * raster.images[3] * (raster.bins if by_channel else 1)
     total = wide(grad).new_zeros(rows, raster.images[1] // (raster.bins if by_channel else 1))
     for chosen, sums, _ in _align_sums(wide(rois), raster, by_channel):
-        total = total + sums.spread(_bin_rows(grad if chosen is None else grad[chosen]))
+        total = total + sums.spread(_pixel_rows(grad if chosen is None else grad[chosen]))
     return _images(total, raster, by_channel).to(grad.dtype)
 
 
@@ -280,7 +281,7 @@ def ps_roi_pool_backward(
     """Return the gradient of ps_roi_pool's images."""
     raster = Raster(float(spatial_scale), pooled_height, pooled_width, 0, True, (batch_size, channels, height, width))
     sums, _ = _pool_sums(wide(rois), raster, True)
-    return _images(sums.spread(_bin_rows(grad)), raster, True).to(grad.dtype)
+    return _images(sums.spread(_pixel_rows(grad)), raster, True).to(grad.dtype)
 
 
 def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Tensor, Tensor]:

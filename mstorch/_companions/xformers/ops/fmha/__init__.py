@@ -6,7 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from .... import absent
-from ....flash_attn.attending import Setting, attend, attend_with_sums
+from ....flash_attn.attending import Setting, attend, attend_with_sums, fused
 from . import attn_bias as attn_bias
 from .attn_bias import AttentionBias, BlockDiagonal, LowerTriangularMask, LowerTriangularMaskWithTensorBias
 
@@ -35,12 +35,10 @@ def _four(item: Tensor) -> Tensor:
 
 
 def _with_bias(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, p: float, scale: float | None) -> Tensor:
-    q, k, v = (item.transpose(1, 2) for item in (query, key, value))
     if bias.dim() == 3:  # (batch * heads, queries, keys)
-        bias = bias.view(q.shape[0], -1, *bias.shape[1:])
-    mask = bias if bias.dtype in (torch.bool, q.dtype) else bias.to(q.dtype)
-    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, p, False, scale, enable_gqa=q.shape[1] != k.shape[1])
-    return found.transpose(1, 2)
+        bias = bias.view(query.shape[0], -1, *bias.shape[1:])
+    mask = bias if bias.dtype in (torch.bool, query.dtype) else bias.to(query.dtype)
+    return fused(query, key, value, mask, p, False, scale)
 
 
 def _blocks(query: Tensor, key: Tensor, value: Tensor, bias: BlockDiagonal, p: float, scale: float | None) -> Tensor:
@@ -67,9 +65,7 @@ def memory_efficient_attention(
     elif isinstance(attn_bias, BlockDiagonal):
         found = _blocks(q, k, v, attn_bias, p, scale)
     elif type(attn_bias) is LowerTriangularMask:
-        q2, k2, v2 = (item.transpose(1, 2) for item in (q, k, v))
-        causal = torch.nn.functional.scaled_dot_product_attention(q2, k2, v2, None, p, True, scale, enable_gqa=q2.shape[1] != k2.shape[1])
-        found = causal.transpose(1, 2)
+        found = fused(q, k, v, None, p, True, scale)
     elif isinstance(attn_bias, AttentionBias):
         bias = attn_bias.materialize((q.shape[0], q.shape[2], q.shape[1], k.shape[1]), q.dtype, q.device)
         found = _with_bias(q, k, v, bias, p, scale)

@@ -11,7 +11,7 @@ from typing import Any
 import mstorch as torch
 
 from .... import absent
-from ....flash_attn.attending import Setting, attend
+from ....flash_attn.attending import Setting, attend, fused
 
 Tensor = torch.Tensor
 Span = tuple[int, int]
@@ -174,9 +174,7 @@ class BlockDiagonal(AttentionBias):
     ) -> Tensor:  # fmt: skip
         """Return the attention of one sequence."""
         if causal == "first" and query.shape[1] != key.shape[1]:
-            q, k, v = (item.transpose(1, 2) for item in (query, key, value))
-            found = torch.nn.functional.scaled_dot_product_attention(q, k, v, None, p, True, scale, enable_gqa=q.shape[1] != k.shape[1])
-            return found.transpose(1, 2)
+            return fused(query, key, value, None, p, True, scale)
         return attend(query, key, value, Setting(p, scale, bool(causal), (window - 1 if window > 0 else -1, -1)))
 
     def materialize(self, shape: Sequence[int], dtype: torch.dtype = torch.float32, device: Any = "cpu") -> Tensor:
