@@ -536,7 +536,7 @@ def without_keywords(function: Function) -> Function:
 
 
 _HOME = __name__.partition(".")[0]
-_entries: list[Function] = []
+_entries: list[Function] = [disabled]
 _package = [_HOME]
 
 
