@@ -95,6 +95,63 @@ def test_archive_computes_the_same(name: str) -> None:
     same(theirs(*args), own(*ours(args)), rtol=1e-4, atol=1e-5, strides=False)
 
 
+def _added(self: Any, input: tuple[torch.Tensor]) -> torch.Tensor:
+    return input[0] + 1
+
+
+def _seen(self: Any, input: tuple[torch.Tensor]) -> None:
+    print(input[0].sum())
+
+
+def _subtracted(self: Any, input: tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
+    return output - input[0] * 100
+
+
+def _moved(self: Any, input: tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
+    return output + 7
+
+
+class _Tripled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+
+class _Hooked(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = _Tripled()
+        self.inner.register_forward_pre_hook(_added)
+        self.inner.register_forward_hook(_moved)
+        self.register_forward_pre_hook(_added)
+        self.register_forward_pre_hook(_seen)
+        self.register_forward_hook(_subtracted)
+        self.register_forward_hook(_moved)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)
+
+    @torch.jit.export
+    def other(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) + 1
+
+
+def test_hooks_run_where_torch_runs_them() -> None:
+    file = written(torch.jit.script(_Hooked()))
+    theirs, own = torch.jit.load(io.BytesIO(file.getvalue())), mstorch.jit.load(file)
+    for module in (own, copy.deepcopy(own)):
+        x, y = torch.ones(2, requires_grad=True), mstorch.ones(2, requires_grad=True)
+        for call in (
+            lambda module: module, lambda module: module.forward, lambda module: module.inner, lambda module: module.inner.forward,
+            lambda module: module.other,
+        ):  # fmt: skip
+            same(call(theirs)(x), call(module)(y), strides=False)
+        theirs(x).sum().backward()
+        module(y).sum().backward()
+        same(x.grad, y.grad)
+        for kind in ("_forward_hooks", "_forward_pre_hooks"):
+            assert len(getattr(theirs, kind)) == len(getattr(module, kind)) == 2
+
+
 def archive(name: str) -> io.BytesIO:
     """Return the archive of a sample."""
     torch.manual_seed(0)

@@ -135,12 +135,7 @@ class Compiler:
             raise _unknown("An assignment to several targets", node)
         target, value = node.targets[0], self.expression(node.value)
         if isinstance(target, ast.Name):
-            name = target.id
-
-            def one(frame: Frame) -> None:
-                frame[name] = value(frame)
-
-            return one
+            return _stored(target.id, value)
         if isinstance(target, ast.Tuple):
             return self._several(target, value)
         if isinstance(target, ast.Attribute):
@@ -164,12 +159,7 @@ class Compiler:
     def _do_AnnAssign(self, node: ast.AnnAssign) -> Statement:
         if not isinstance(node.target, ast.Name) or node.value is None:
             raise _unknown("An annotation", node)
-        name, value = node.target.id, self.expression(node.value)
-
-        def one(frame: Frame) -> None:
-            frame[name] = value(frame)
-
-        return one
+        return _stored(node.target.id, self.expression(node.value))
 
     def _do_Expr(self, node: ast.Expr) -> Statement:
         value = self.expression(node.value)
@@ -178,9 +168,6 @@ class Compiler:
             value(frame)
 
         return evaluate
-
-    def _do_Pass(self, node: ast.Pass) -> Statement:
-        return lambda frame: None
 
     def _do_Return(self, node: ast.Return) -> Statement:
         if node.value is None:
@@ -520,6 +507,13 @@ class Compiler:
             return function.call(*[arg(frame) for arg in args], **{key: value(frame) for key, value in kwargs.items()})
 
         return call
+
+
+def _stored(name: str, value: Expression) -> Statement:
+    def store(frame: Frame) -> None:
+        frame[name] = value(frame)
+
+    return store
 
 
 def _root(node: ast.expr) -> str:

@@ -41,10 +41,6 @@ class ScriptMethod:
         return declared(self._function)
 
 
-class ScriptFunctionOfArchive(ScriptMethod):
-    """A function of an archive."""
-
-
 class Instance:
     """An object of a class of an archive."""
 
@@ -72,6 +68,11 @@ class ArchivedModule(RecursiveScriptModule):
     def __init__(self, definition: Definition, program: Program) -> None:
         Module.__init__(self)
         self.__dict__.update(_ms_definition=definition, _ms_program=program, _ms_values={})
+        # The text calls the hooks of submodules; those of a module that Python calls are called as any module's.
+        for name in definition.forward_pre_hooks:
+            Module.register_forward_pre_hook(self, program.hook(definition, name))
+        for name in definition.forward_hooks:
+            Module.register_forward_hook(self, program.hook(definition, name))
 
     @property
     def original_name(self) -> str:
@@ -130,15 +131,14 @@ class ArchivedModule(RecursiveScriptModule):
         return Module._apply(self, fn, recurse)
 
     def _ms_children(self) -> Any:
-        names = list(self._modules)
-        return self._modules if self.original_name == "ModuleDict" else [self._modules[name] for name in names]
+        return self._modules if self.original_name == "ModuleDict" else list(self._modules.values())
 
     def __len__(self) -> int:
         method = self._ms_method("__len__")
         return len(self._modules) if method is None else method()
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules if self.original_name == "ModuleDict" else self._modules.values())
+        return iter(self._ms_children())
 
     def __getitem__(self, index: Any) -> Any:
         return self._ms_children()[index]
@@ -232,6 +232,13 @@ class Program(compiling.Program):
     def run(self, function: Function) -> Any:
         """Return a function, compiled."""
         return function.run or self._compiler.run(function)
+
+    def hook(self, definition: Definition, name: str) -> Any:
+        """Return a hook of a class: a function of the module and what its call has. Raise Damaged if the class has no such method."""
+        function = definition.methods.get(name)
+        if function is None:
+            raise Damaged(f"{definition.name} has no hook {name}")
+        return lambda module, *call: self.run(function)([module, *call], {})
 
     def compile_class(self, definition: Definition) -> None:
         """Compile the methods of a class, so that what the archive needs and mstorch lacks is told when it is loaded."""

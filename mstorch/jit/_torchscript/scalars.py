@@ -367,33 +367,17 @@ PLAIN: dict[str, Operator] = {
 }
 # Operators on containers, whose elements may be tensors.
 OF_CONTAINERS: dict[str, Operator] = {
-    "append": PLAIN["append"],
-    "extend": PLAIN["extend"],
-    "insert": PLAIN["insert"],
-    "clear": PLAIN["clear"],
-    "reverse": PLAIN["reverse"],
-    "list": PLAIN["list"],
-    "copy": PLAIN["copy"],
-    "dict": PLAIN["dict"],
-    "keys": PLAIN["keys"],
-    "values": PLAIN["values"],
-    "items": PLAIN["items"],
-    "get": PLAIN["get"],
-    "update": PLAIN["update"],
-    "setdefault": PLAIN["setdefault"],
-    "popitem": PLAIN["popitem"],
-    "select": PLAIN["select"],
-    "add": PLAIN["add"],
-    "add_": PLAIN["add_"],
-    "mul": PLAIN["mul"],
-    "slice": PLAIN["slice"],
+    **{name: PLAIN[name] for name in (
+        "append", "extend", "insert", "clear", "reverse", "list", "copy", "dict", "keys", "values", "items", "get", "update",
+        "setdefault", "popitem", "select", "add", "add_", "mul", "slice",
+    )},
     "__getitem__": lambda a, i: a[i],
     "_set_item": _set_item,
     "__delitem__": _delete,
     "Delete": _delete,
     "pop": _pop,
     "__contains__": _contains,
-}
+}  # fmt: skip
 # Operators on values of any kind.
 OF_ALL: dict[str, Operator] = {
     "len": lambda a: a.size(0) if isinstance(a, Tensor) else len(a),
