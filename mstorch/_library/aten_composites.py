@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import functional, nn
 from .._src.core.dtype import by_name
-from .._src.core.size import Size
+from .._src.core.strides import broadcast_shape
 from .._src.ops.layers import native
 from .._tensor import Tensor
 from ..nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
@@ -96,7 +96,7 @@ def pad_sequence(
 
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """Return ``v`` with the norms ``g`` along a dimension."""
-    return v * (g / v.norm(2, [one for one in range(v.dim()) if one != dim % v.dim()], keepdim=True))
+    return _weight_norm_interface(v, g, dim)[0]
 
 
 def _weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
@@ -179,15 +179,7 @@ def _reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> 
 
 def _infer_size(size: Sequence[int], other: Sequence[int]) -> list[int]:
     """Return the shape to which two shapes broadcast."""
-    sizes: list[int] = []
-    for place in range(1, max(len(size), len(other)) + 1):
-        one, two = (list(each)[-place] if place <= len(each) else 1 for each in (size, other))
-        if one != two and 1 not in (one, two):
-            raise RuntimeError(
-                f"The size of tensor a ({one}) must match the size of tensor b ({two}) at non-singleton dimension {-place}"
-            )
-        sizes.insert(0, two if one == 1 else one)
-    return list(Size(sizes))
+    return list(broadcast_shape(size, other))
 
 
 def _cast_to(name: str) -> Callable[..., Tensor]:

@@ -246,14 +246,21 @@ class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
         return getattr(self.finder, name)
 
 
-class _LoadsNoLibraries(importlib.abc.Loader):
-    """Loader of the torchaudio module that searches a folder for libraries: it hides those linked against torch's."""
+class _Wrapped(importlib.abc.Loader):
+    """A module's own loader, after which a subclass changes the module."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+class _LoadsNoLibraries(_Wrapped):
+    """Loader of the torchaudio module that searches a folder for libraries: it hides those linked against torch's."""
 
     def exec_module(self, module: Any) -> None:
         self.loader.exec_module(module)
@@ -266,28 +273,16 @@ class _LoadsNoLibraries(importlib.abc.Loader):
 
         module._load_lib = _load_lib
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.loader, name)
 
-
-class _HasOperators(importlib.abc.Loader):
+class _HasOperators(_Wrapped):
     """Loader of the torchvision module that loads its compiled library: without one, as built without a compiler, it has mstorch's
     operators as well."""
-
-    def __init__(self, loader: Any) -> None:
-        self.loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
 
     def exec_module(self, module: Any) -> None:
         self.loader.exec_module(module)
         if hasattr(module, "_has_ops") and not module._has_ops():
             importlib.import_module(f"{_OURS}._companions.torchvision")
             module._has_ops = lambda: True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.loader, name)
 
 
 def is_linked_to_torch(path: str) -> bool:

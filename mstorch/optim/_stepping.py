@@ -280,6 +280,11 @@ def decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
     return grad if weight_decay == 0 else grad.add(param, alpha=_get_value(weight_decay))
 
 
+def with_eps(root: Tensor, eps: float, differentiable: bool) -> Tensor:
+    """Return a square root plus ``eps``, in its own memory unless autograd saves it."""
+    return root.add(eps) if differentiable else root.add_(eps)
+
+
 def prepared(
     params: list[Tensor], grads: list[Tensor], *states: Sequence[Tensor | None], steps: list[Tensor], maximize: bool = False,
     weight_decay: float = 0, decoupled_lr: Any = None, real_first: bool = False,

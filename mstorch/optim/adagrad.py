@@ -6,7 +6,7 @@ from .._src.core.above import above
 from .._src.sparse.base import like
 from .._tensor import Tensor
 from ._options import check_fused, check_options
-from ._stepping import Counter, Start, Stepping, begin, check_counters, check_no_grad_scale, prepared
+from ._stepping import Counter, Start, Stepping, begin, check_counters, check_no_grad_scale, prepared, with_eps
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Adagrad", "adagrad"]
@@ -48,8 +48,7 @@ def adagrad(
             _update_rows(param, grad.coalesce(), total, rate, eps)
             continue
         total.addcmul_(grad, grad, value=1)
-        root = total.sqrt()
-        param.addcdiv_(grad, root.add(eps) if differentiable else root.add_(eps), value=-rate)
+        param.addcdiv_(grad, with_eps(total.sqrt(), eps, differentiable), value=-rate)
 
 
 def _update_rows(param, grad, total, rate, eps) -> None:

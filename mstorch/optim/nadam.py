@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._tensor import Tensor
 from ._options import check_options
-from ._stepping import Counter, Stepping, check_captured, check_counters, prepared, zeros
+from ._stepping import Counter, Stepping, check_captured, check_counters, prepared, with_eps, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["NAdam", "nadam"]
@@ -57,8 +57,7 @@ def nadam(
         product.mul_(momentum)
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        root = square.div(correction2).sqrt()
-        denominator = root.add(eps) if differentiable else root.add_(eps)
+        denominator = with_eps(square.div(correction2).sqrt(), eps, differentiable)
         if capturable or differentiable:
             next_product = product * next_momentum
             param.addcdiv_(grad * (-lr * (1.0 - momentum) / (1.0 - product)), denominator)

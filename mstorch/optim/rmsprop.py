@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._tensor import Tensor
 from ._options import check_options
-from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
+from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, with_eps, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["RMSprop", "rmsprop"]
@@ -47,7 +47,7 @@ def rmsprop(
         else:
             mean.lerp_(grad, 1 - alpha)
             root = square.addcmul(mean, mean, value=-1).sqrt_()
-        root = root.add(eps) if differentiable else root.add_(eps)  # autograd saves the result of the square root
+        root = with_eps(root, eps, differentiable)
         if buffer is None:
             param.addcdiv_(grad, root, value=-_get_value(lr))
         else:

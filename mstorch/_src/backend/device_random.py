@@ -112,51 +112,20 @@ class DeviceStream:
 
 
 class GpuStream(DeviceStream):
-    """Random stream of a GPU: numbers of StandardNormal and UniformReal, each draw of which is seeded by the stream's seed and offset.
+    """Random stream of a GPU: numbers of StandardNormal and UniformReal, each draw of which is seeded by the stream's seed and offset, the
+    number of draws since. No generator of MindSpore is made, so that the state is always the bytes that a stream begins with.
 
     The plugin has none of mint's kernels of random numbers. Its primitives draw in single precision; double precision joins two draws.
     """
 
-    __slots__ = ("_seed", "_offset")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seed, self._offset = 0, 0
-
-    def manual_seed(self, seed: int) -> None:
-        """Seed the stream; raise ValueError outside [-2^63, 2^64 - 1]."""
-        if not -(1 << 63) <= seed < 1 << 64:
-            raise ValueError("Overflow when unpacking long long")
-        self._seed, self._offset = seed % (1 << 64), 0
-
-    def initial_seed(self) -> int:
-        """Return the seed with which the stream was last started."""
-        return self._seed
-
-    def get_state(self) -> bytes:
-        """Return the state as 16 bytes: the seed and the offset."""
-        return self._seed.to_bytes(8, sys.byteorder) + self._offset.to_bytes(8, sys.byteorder)
-
-    def set_state(self, state: Any) -> None:
-        """Restore a state; raise RuntimeError if its size is wrong."""
-        raw = bytes(state)
-        if len(raw) != STATE_SIZE:
-            raise RuntimeError("RNG state is wrong size")
-        self._seed, self._offset = (int.from_bytes(raw[at : at + 8], sys.byteorder) for at in (0, 8))
-
-    def offset(self) -> int:
-        """Return the number of draws since the stream was seeded."""
-        return self._offset
-
-    def set_offset(self, offset: int) -> None:
-        """Continue behind so many draws."""
-        self._offset = offset % (1 << 63)
+    __slots__ = ()
 
     def _draw(self, name: str, shape: tuple[int, ...]) -> Raw:
         """Draw in float32. Two seeds of 0 would mean others at each call, so that the second one is not 0."""
-        self._offset += 1
-        first = (self._seed ^ self._seed >> 32) & 0x7FFFFFFF
-        raw = run(name, shape or (1,), at=(first, (self._offset + (self._seed >> 31 & 0xFFFF)) % 0x7FFFFFFE + 1))
+        seed, offset = self.initial_seed(), self.offset() + 1
+        self.set_offset(offset)
+        first = (seed ^ seed >> 32) & 0x7FFFFFFF
+        raw = run(name, shape or (1,), at=(first, (offset + (seed >> 31 & 0xFFFF)) % 0x7FFFFFFE + 1))
         return raw if shape else run("Reshape", raw, ())
 
     def uniform(self, shape: tuple[int, ...], name: str) -> Raw:

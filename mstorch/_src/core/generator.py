@@ -66,8 +66,9 @@ class Generator:
         """Seed the stream with a number from -2**63 to 2**64 - 1; return the generator."""
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        with self._current().lock:
-            self._current().manual_seed(seed)
+        engine = self._current()
+        with engine.lock:
+            engine.manual_seed(seed)
             self._mark_seeded()
         return self
 
@@ -78,8 +79,9 @@ class Generator:
 
     def seed(self) -> int:
         """Seed the stream from the operating system; return the seed."""
-        with self._current().lock:
-            drawn = self._current().seed()
+        engine = self._current()
+        with engine.lock:
+            drawn = engine.seed()
             self._mark_seeded()
         return drawn
 
@@ -89,8 +91,9 @@ class Generator:
 
     def get_state(self) -> Any:
         """Return the state as a uint8 tensor: 5,056 bytes on the CPU, 16 on an accelerator."""
-        with self.engine.lock:
-            state = self._current().get_state()
+        engine = self.engine
+        with engine.lock:
+            state = engine.get_state()
         return tensor_of(np.frombuffer(state, np.uint8).copy())
 
     def set_state(self, new_state: TensorBase) -> Generator:
@@ -99,8 +102,9 @@ class Generator:
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state._ms_dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
-        with self._current().lock:
-            self._current().set_state(array_of(new_state).reshape(-1))
+        engine = self._current()
+        with engine.lock:
+            engine.set_state(array_of(new_state).reshape(-1))
             self._mark_seeded()
         return self
 
@@ -145,8 +149,9 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Return a new generator with the same state."""
-        with self.engine.lock:
-            return self._with_engine(self._current().clone())
+        engine = self.engine
+        with engine.lock:
+            return self._with_engine(engine.clone())
 
     def __repr__(self) -> str:
         return f"<torch._C.Generator object at {hex(id(self))}>"

@@ -30,9 +30,7 @@ from ..graph_signature import (
 )
 from .guards import Guards
 from .higher_order import CALLS
-from .values import DTYPES, Unreadable, entry, read_argument, target_of, variant
-
-MAJOR = 8  # of the schema
+from .values import DTYPES, MAJOR, Unreadable, entry, read_argument, target_of, variant
 
 
 def is_pt2(reader: ZipReader) -> bool:
@@ -143,22 +141,17 @@ def _add(graph: Graph, nodes: dict[str, Node], inner: dict[str, Any], item: Any)
             args.append(read)
     target = within or target_of(text, lambda name: operator_of(name, kwargs))
     outputs = item["outputs"]
-    single = (
-        len(outputs) == 1
-        and variant(outputs[0])[0] not in ("as_tensors", "as_optional_tensors")
-        and not (within is not None and not item.get("is_hop_single_tensor_return", True))
-    )
-    if single and variant(outputs[0])[0] != "as_none":
+    kind, value = variant(outputs[0]) if len(outputs) == 1 else ("", None)
+    listed = kind in ("as_tensors", "as_optional_tensors")
+    single = len(outputs) == 1 and not listed and (within is None or item.get("is_hop_single_tensor_return", True))
+    if single and kind != "as_none":
         name = _name_of(outputs[0])
         nodes[name] = graph.create_node("call_function", target, tuple(args), kwargs, name=name)
         return
     title = item.get("name")
     node = graph.create_node("call_function", target, tuple(args), kwargs, name=None if title is None else _identifier(title))
     if not single:
-        parts = (
-            variant(outputs[0])[1] if len(outputs) == 1 and variant(outputs[0])[0] in ("as_tensors", "as_optional_tensors") else outputs
-        )
-        for place, part in enumerate(parts):
+        for place, part in enumerate(value if listed else outputs):
             if "name" not in part and variant(part)[0] == "as_none":
                 continue
             own = _identifier(part["name"]) if "name" in part else _name_of(part)

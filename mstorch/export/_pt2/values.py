@@ -12,6 +12,7 @@ from ..._src.core.dtype import by_name as dtype_named
 from ..._src.core.formats import by_name as format_named
 from ...fx.node import Node
 
+MAJOR = 8  # version of the schema
 DTYPES = {
     1: "uint8",
     2: "int8",
@@ -62,19 +63,14 @@ def device_of(data: Any) -> Any:
     return device(data["type"], data["index"]) if data.get("index") is not None else device(data["type"])
 
 
-def _floating(value: Any) -> float:
-    # Infinities and NaN are texts in the file.
-    return float(value)
-
-
 _PLAIN: dict[str, Callable[[Any], Any]] = {
     "as_none": lambda value: None,
     "as_int": int,
-    "as_float": _floating,
+    "as_float": float,  # infinities and NaN are texts in the file
     "as_string": str,
     "as_bool": bool,
     "as_ints": lambda value: list(map(int, value)),
-    "as_floats": lambda value: list(map(_floating, value)),
+    "as_floats": lambda value: list(map(float, value)),
     "as_strings": lambda value: list(map(str, value)),
     "as_bools": lambda value: list(map(bool, value)),
     "as_scalar_type": lambda value: dtype_named(entry(DTYPES, value, "dtype")),
@@ -83,7 +79,7 @@ _PLAIN: dict[str, Callable[[Any], Any]] = {
     "as_device": device_of,
     "as_complex": lambda value: complex(value["real"], value["imag"]),
     "as_int_lists": lambda value: [list(map(int, one)) for one in value],
-    "as_float_lists": lambda value: [list(map(_floating, one)) for one in value],
+    "as_float_lists": lambda value: [list(map(float, one)) for one in value],
 }
 
 
@@ -95,12 +91,10 @@ def read_argument(union: Any, nodes: dict[str, Node]) -> Any:
         return plain(value)
     if kind == "as_tensor":
         return entry(nodes, value["name"], "value")
-    if kind in ("as_tensors", "as_nested_tensors"):
-        return (
-            [entry(nodes, one["name"], "value") for one in value]
-            if kind == "as_tensors"
-            else [read_argument({"as_tensors": one}, nodes) for one in value]
-        )
+    if kind == "as_tensors":
+        return [entry(nodes, one["name"], "value") for one in value]
+    if kind == "as_nested_tensors":
+        return [read_argument({"as_tensors": one}, nodes) for one in value]
     if kind in ("as_sym_int", "as_sym_bool", "as_sym_float"):
         name, number = variant(value)
         return entry(nodes, number, "value") if name == "as_name" else number

@@ -18,13 +18,14 @@ from ..._src.core.formats import layout, memory_format
 from ..._src.core.tensor_base import array_of
 from ..._src.serialization import adapter
 from ..._src.serialization.zipfile_format import ZipWriter
+from ..._src.version import TORCH_API
 from ..._tensor import Tensor
 from ...fx.interpreter import Interpreter
 from ...fx.node import Node
 from ...ops import OpOverload
 from ...utils._pytree import tree_flatten
 from ..graph_signature import InputKind, OutputKind
-from .values import DTYPES, FORMATS, LAYOUTS
+from .values import DTYPES, FORMATS, LAYOUTS, MAJOR
 
 _NUMBERS = {name: number for table in (DTYPES, LAYOUTS, FORMATS) for number, name in table.items()}
 
@@ -254,9 +255,9 @@ def _program(program: Any, structure: str, form: str, names: list[str]) -> tuple
         },
         "opset_version": {"aten": 10},
         "range_constraints": {},
-        "schema_version": {"major": 8, "minor": 1},
+        "schema_version": {"major": MAJOR, "minor": 1},
         "verifiers": ["TRAINING"],
-        "torch_version": "2.13.0",
+        "torch_version": TORCH_API,
         "guards_code": [],
     }, constants
 

@@ -199,14 +199,14 @@ def _extreme(
     shape = input._ms_shape
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
-    if math.prod(input._ms_shape) == 0 and name != "aminmax":
-        return _empty_result(input, shape, dims, keepdim)  # of any dtype
-    if input._ms_dtype.is_complex:
-        word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
-        raise not_for(word, input._ms_dtype.name)
-    if name == "aminmax":
-        refuse_codes("aminmax_cpu", input)
-    if math.prod(input._ms_shape) == 0:
+    empty = 0 in shape
+    if not empty or name == "aminmax":  # the others take empty tensors of any dtype
+        if input._ms_dtype.is_complex:
+            word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
+            raise not_for(word, input._ms_dtype.name)
+        if name == "aminmax":
+            refuse_codes("aminmax_cpu", input)
+    if empty:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim, label=label)
 
