@@ -212,9 +212,9 @@ if "TORCH_LOGS" in _environ:
 _found_later = _missing(
     "mstorch",
     tuple((
-        "_C _VF __future__ _custom_ops _dynamo _export _functorch _guards _jit_internal _logging _prims_common _utils _utils_internal "
-        "_vendor _vmap_internals ao companions distributed distributions export futures fx hub jit classes library monitor onnx profiler "
-        "quantization quasirandom types"
+        "_C _VF __future__ _compile _custom_ops _dynamo _export _functorch _guards _jit_internal _logging _ops _prims_common _utils "
+        "_utils_internal _vendor _vmap_internals ao companions distributed distributions export futures fx hub jit classes library "
+        "monitor onnx profiler quantization quasirandom types"
     ).split()),
 )
 # Private names that programs call as operators; torch's other private names have a function here, or are absent.

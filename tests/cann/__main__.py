@@ -6,10 +6,11 @@
 """
 from __future__ import annotations
 
-import os
 import sys
 
-from .build import environment, missing
+from tests import emulated
+
+from . import build
 
 
 def main(arguments: list[str]) -> None:
@@ -18,15 +19,7 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--devices"]:
         changes |= {"EMULATED_CANN_DEVICES": arguments[1], "EMULATED_CANN_MEMORY_MB": 2048, "HCCL_EXEC_TIMEOUT": 60}
         arguments = arguments[2:]
-    while arguments and "=" in arguments[0]:
-        name, _, value = arguments.pop(0).partition("=")
-        changes[name] = value
-    if not arguments:
-        sys.exit(__doc__)
-    if missing():
-        sys.exit(missing())
-    new = environment(**changes)
-    os.execvpe(arguments[0], arguments, new)
+    emulated.run(arguments, changes, build, __doc__)
 
 
 if __name__ == "__main__":

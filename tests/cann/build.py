@@ -3,16 +3,12 @@ with which a program finds it. Needs gcc, g++, nm and strings.
 """
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import importlib.util
-import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from tests import emulated
 
 from .wants import wants
 
@@ -28,36 +24,12 @@ OTHERS = (
 
 def missing() -> str:
     """Return why the emulation can't be built here, or "" if it can."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        return "the emulated CANN is x86-64 Linux's"
-    lacking = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if lacking:
-        return f"the emulated CANN is built with {', '.join(lacking)}"
-    if not (_mindspore() / "lib/plugin/libmindspore_ascend.so.2").exists():
-        return "this MindSpore has no Ascend plugin"
-    return ""
-
-
-def _mindspore() -> Path:
-    spec = importlib.util.find_spec("mindspore")
-    assert spec is not None and spec.origin is not None, "MindSpore is not installed"
-    return Path(spec.origin).parent
+    return emulated.missing("CANN", TOOLS, "lib/plugin/libmindspore_ascend.so.2", "Ascend")
 
 
 def folder() -> Path:
-    """Return CANN's folder; build it if this MindSpore has none yet. Processes wait for the one that builds."""
-    mindspore = _mindspore()
-    sources = [HERE / "build.py", HERE / "wants.py", *sorted((HERE / "native").iterdir())]
-    identity = hashlib.sha256(str(mindspore).encode() + (mindspore / "version.py").read_bytes() + b"".join(path.read_bytes() for path in sources))
-    place = Path(tempfile.gettempdir()) / f"mstorch-cann-{os.getuid()}" / identity.hexdigest()[:16]
-    place.mkdir(parents=True, exist_ok=True)
-    with open(place / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "done").exists():
-            shutil.rmtree(place / "latest", ignore_errors=True)
-            build(mindspore, place / "latest")
-            (place / "done").touch()
-    return place / "latest"
+    """Return CANN's folder; build it if this MindSpore has none yet."""
+    return emulated.built("cann", [HERE / "build.py", HERE / "wants.py", *sorted((HERE / "native").iterdir())], build)
 
 
 def build(mindspore: Path, out: Path) -> None:
@@ -112,17 +84,8 @@ def _link(lib: Path, name: str, *parts: str | Path) -> None:
 def environment(**changes: object) -> dict[str, str]:
     """Return this process's environment with CANN's variables, the repository's root on PYTHONPATH, and ``changes`` (None removes one)."""
     cann = folder()
-    lib, root = cann / "x86_64-linux/lib64", HERE.parent.parent
-    new = dict(os.environ)
-    paths = [str(root), str(cann / "python/site-packages"), *filter(None, new.get("PYTHONPATH", "").split(":"))]
-    new |= {
-        "ASCEND_HOME_PATH": str(cann), "ASCEND_OPP_PATH": str(cann / "opp"), "ASCEND_CUSTOM_PATH": str(cann), "GLOG_v": "4",
-        "LD_LIBRARY_PATH": ":".join(filter(None, [str(lib), new.get("LD_LIBRARY_PATH")])), "PYTHONPATH": ":".join(dict.fromkeys(paths)),
+    variables = {
+        "ASCEND_HOME_PATH": str(cann), "ASCEND_OPP_PATH": str(cann / "opp"), "ASCEND_CUSTOM_PATH": str(cann),
         "EMULATED_CANN_PYTHON": sys.executable, "EMULATED_CANN_DEVICE": str(HERE / "device"),
     }  # fmt: skip
-    new.pop("MSTORCH_FAKE_DEVICE", None)
-    for name, value in changes.items():
-        new.pop(name, None)
-        if value is not None:
-            new[name] = str(value)
-    return new
+    return emulated.environment(cann / "python/site-packages", cann / "x86_64-linux/lib64", variables, changes)

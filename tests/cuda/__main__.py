@@ -4,24 +4,11 @@
 """
 from __future__ import annotations
 
-import os
 import sys
 
-from .build import environment, missing
+from tests import emulated
 
-
-def main(arguments: list[str]) -> None:
-    """Replace this process by the command."""
-    changes: dict[str, object] = {}
-    while arguments and "=" in arguments[0]:
-        name, _, value = arguments.pop(0).partition("=")
-        changes[name] = value
-    if not arguments:
-        sys.exit(__doc__)
-    if missing():
-        sys.exit(missing())
-    os.execvpe(arguments[0], arguments, environment(**changes))
-
+from . import build
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    emulated.run(sys.argv[1:], {}, build, __doc__)

@@ -4,16 +4,12 @@ MindSpore's package is seen through links, with one plugin, whose library of ker
 """
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-from tests.cann.build import _mindspore
+from tests import emulated
 
 HERE = Path(__file__).parent.absolute()
 PLUGIN, KERNELS = "lib/plugin/libmindspore_gpu.so.11.6", "lib/plugin/gpu/libcuda_ops.so.11"
@@ -26,29 +22,12 @@ LIBRARIES = {
 
 def missing() -> str:
     """Return why the emulation can't be built here, or "" if it can."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        return "the emulated CUDA runtime is x86-64 Linux's"
-    lacking = [tool for tool in ("gcc", "nm") if shutil.which(tool) is None]
-    if lacking:
-        return f"the emulated CUDA runtime is built with {', '.join(lacking)}"
-    return "" if (_mindspore() / PLUGIN).exists() else "this MindSpore has no CUDA plugin"
+    return emulated.missing("CUDA runtime", ("gcc", "nm"), PLUGIN, "CUDA")
 
 
 def folder() -> Path:
-    """Return the folder of libraries and of MindSpore; build it if there is none yet. Processes wait for the one that builds."""
-    mindspore = _mindspore()
-    sources = [HERE / "build.py", *sorted((HERE / "native").iterdir())]
-    identity = hashlib.sha256(str(mindspore).encode() + (mindspore / "version.py").read_bytes() + b"".join(path.read_bytes() for path in sources))
-    place = Path(tempfile.gettempdir()) / f"mstorch-cuda-{os.getuid()}" / identity.hexdigest()[:16]
-    place.mkdir(parents=True, exist_ok=True)
-    with open(place / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "done").exists():
-            for name in ("lib", "work", "site"):
-                shutil.rmtree(place / name, ignore_errors=True)
-            _build(mindspore, place)
-            (place / "done").touch()
-    return place
+    """Return the folder of libraries and of MindSpore; build it if there is none yet."""
+    return emulated.built("cuda", [HERE / "build.py", *sorted((HERE / "native").iterdir())], _build)
 
 
 def _left_out(folder: Path, names: list[str]) -> list[str]:
@@ -65,7 +44,7 @@ def _symbols(path: Path, which: str) -> list[tuple[str, str]]:
 
 def _build(mindspore: Path, place: Path) -> None:
     lib, work, site = place / "lib", place / "work", place / "site/mindspore"
-    lib.mkdir()
+    lib.mkdir(parents=True)
     work.mkdir()
     shutil.copytree(mindspore, site, ignore=lambda folder, names: _left_out(Path(folder).relative_to(mindspore), names), copy_function=os.symlink)
     wanted = {name for path in (PLUGIN, KERNELS) for name, kind in _symbols(mindspore / path, "--undefined-only") if kind == "U"}
@@ -98,15 +77,5 @@ def _link(lib: Path, work: Path, name: str, *parts: Path, versioned: bool = True
 
 def environment(**changes: object) -> dict[str, str]:
     """Return this process's environment, in which MindSpore finds a GPU, with ``changes`` (None removes a variable)."""
-    place, new = folder(), dict(os.environ)
-    paths = [str(HERE.parent.parent), str(place / "site"), *filter(None, new.get("PYTHONPATH", "").split(":"))]
-    new |= {
-        "CUDA_HOME": str(place), "LD_LIBRARY_PATH": ":".join(filter(None, [str(place / "lib"), new.get("LD_LIBRARY_PATH")])),
-        "PYTHONPATH": ":".join(dict.fromkeys(paths)), "GLOG_v": "4",
-    }  # fmt: skip
-    new.pop("MSTORCH_FAKE_DEVICE", None)
-    for name, value in changes.items():
-        new.pop(name, None)
-        if value is not None:
-            new[name] = str(value)
-    return new
+    place = folder()
+    return emulated.environment(place / "site", place / "lib", {"CUDA_HOME": str(place)}, changes)

@@ -217,12 +217,33 @@ def _grown(value: Any, more: Any) -> Any:
     return value
 
 
-# Operators that take no tensor; the same names with a tensor among the arguments are ATen's.
-PLAIN: dict[str, Operator] = {
+# Operators on values without tensors and on containers, whose elements may be tensors.
+_OF_BOTH: dict[str, Operator] = {
+    "append": lambda a, b: a.append(b) or a,
+    "extend": lambda a, b: a.extend(b),
+    "insert": lambda a, i, b: a.insert(i, b),
+    "clear": lambda a: a.clear(),
+    "reverse": lambda a: a.reverse(),
+    "list": _listed,
+    "copy": _copied,
+    "dict": _dict_of,
+    "keys": lambda a: list(a),
+    "values": lambda a: list(a.values()),
+    "items": lambda a: list(a.items()),
+    "get": lambda a, key, default=None: a.get(key, default),
+    "update": lambda a, b: a.update(b),
+    "setdefault": lambda a, key, item: a.setdefault(key, item),
+    "popitem": _popped_item,
+    "select": lambda a, i: a[i],
     "add": lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b,
-    "sub": lambda a, b, alpha=1: a - b if alpha == 1 else a - alpha * b,
     "add_": _grown,
     "mul": _times,
+    "slice": _slice,
+}
+# Operators that take no tensor; the same names with a tensor among the arguments are ATen's.
+PLAIN: dict[str, Operator] = {
+    **_OF_BOTH,
+    "sub": lambda a, b, alpha=1: a - b if alpha == 1 else a - alpha * b,
     "div": _divide,
     "floordiv": _zero_checked(lambda a, b: a // b),
     "floor_divide": _zero_checked(lambda a, b: a // b),
@@ -288,29 +309,14 @@ PLAIN: dict[str, Operator] = {
     "fabs": math.fabs,
     "angle": lambda a: cmath.phase(a),
     "polar": cmath.rect,
-    "append": lambda a, b: a.append(b) or a,
-    "extend": lambda a, b: a.extend(b),
-    "insert": lambda a, i, b: a.insert(i, b),
-    "clear": lambda a: a.clear(),
     "remove": lambda a, b: a.remove(b),
-    "reverse": lambda a: a.reverse(),
     "sort": _sort,
     "sorted": lambda a, reverse=False: sorted(a, reverse=reverse),
-    "list": _listed,
-    "copy": _copied,
     "index": lambda a, b, *where: a.index(b, *where),
     "count": lambda a, b, *where: a.count(b, *where),
     "sum": sum,
     "any": any,
     "all": all,
-    "dict": _dict_of,
-    "keys": lambda a: list(a),
-    "values": lambda a: list(a.values()),
-    "items": lambda a: list(a.items()),
-    "get": lambda a, key, default=None: a.get(key, default),
-    "update": lambda a, b: a.update(b),
-    "setdefault": lambda a, key, item: a.setdefault(key, item),
-    "popitem": _popped_item,
     "ord": ord,
     "chr": chr,
     "hex": hex,
@@ -352,7 +358,6 @@ PLAIN: dict[str, Operator] = {
     "center": lambda a, b, *c: a.center(min(b, 1 << 20), *c),
     "ljust": lambda a, b, *c: a.ljust(min(b, 1 << 20), *c),
     "rjust": lambda a, b, *c: a.rjust(min(b, 1 << 20), *c),
-    "select": lambda a, i: a[i],
     "__range_length": lambda start, end, step: len(range(start, end, step)),
     "__derive_index": _derived,
     "real": lambda a: complex(a).real,
@@ -363,21 +368,17 @@ PLAIN: dict[str, Operator] = {
     "Bool": bool,
     "Complex": complex,
     "item": lambda a: a,
-    "slice": _slice,
 }
 # Operators on containers, whose elements may be tensors.
 OF_CONTAINERS: dict[str, Operator] = {
-    **{name: PLAIN[name] for name in (
-        "append", "extend", "insert", "clear", "reverse", "list", "copy", "dict", "keys", "values", "items", "get", "update",
-        "setdefault", "popitem", "select", "add", "add_", "mul", "slice",
-    )},
+    **_OF_BOTH,
     "__getitem__": lambda a, i: a[i],
     "_set_item": _set_item,
     "__delitem__": _delete,
     "Delete": _delete,
     "pop": _pop,
     "__contains__": _contains,
-}  # fmt: skip
+}
 # Operators on values of any kind.
 OF_ALL: dict[str, Operator] = {
     "len": lambda a: a.size(0) if isinstance(a, Tensor) else len(a),
