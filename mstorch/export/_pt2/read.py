@@ -141,7 +141,7 @@ def _add(graph: Graph, nodes: dict[str, Node], inner: dict[str, Any], item: Any)
             args.append(read)
     target = within or target_of(text, lambda name: operator_of(name, kwargs))
     outputs = item["outputs"]
-    kind, value = variant(outputs[0]) if len(outputs) == 1 else ("", None)
+    kind, value = variant(outputs[0]) if len(outputs) == 1 else ("", outputs)
     listed = kind in ("as_tensors", "as_optional_tensors")
     single = len(outputs) == 1 and not listed and (within is None or item.get("is_hop_single_tensor_return", True))
     if single and kind != "as_none":
