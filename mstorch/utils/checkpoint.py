@@ -175,6 +175,18 @@ class _Stop(BaseException):
     """Raised to stop the recomputation early."""
 
 
+class _Ticket:
+    """Stands for a saved tensor in its node; when the node is done and drops it, the tensor that was recomputed goes too."""
+
+    __slots__ = ("frame", "number")
+
+    def __init__(self, frame: _Frame, number: int) -> None:
+        self.frame, self.number = frame, number
+
+    def __del__(self) -> None:
+        self.frame.forget(self.number)
+
+
 class _Frame:
     """One checkpointed call: the tensors saved for backward are numbered, and all recomputed at once."""
 
@@ -182,20 +194,32 @@ class _Frame:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
         self.found: dict[Any, list[Any]] = {}  # by backward pass: a nested pass does not get tensors that the outer one recomputed
+        self.unneeded: list[int] = []  # numbers of tensors whose nodes are done
         self.complete = False  # whether the function has returned: it may itself run backward through a part of the saved tensors
 
-    def pack(self, tensor: Tensor) -> int:
-        """Return the number that is saved in place of a tensor."""
+    def pack(self, tensor: Tensor) -> _Ticket:
+        """Return what is saved in place of a tensor."""
         self.expected.append(self.check(tensor))
-        return len(self.expected) - 1
+        return _Ticket(self, len(self.expected) - 1)
 
-    def unpack(self, number: int) -> Tensor:
+    def forget(self, number: int) -> None:
+        """Free a tensor whose node is done: a gradient may not have needed it."""
+        self.unneeded.append(number)
+        for kept in self.found.values():
+            if number < len(kept):
+                kept[number] = None
+
+    def unpack(self, ticket: _Ticket) -> Tensor:
         """Return the tensor, recomputing if this backward pass has not done so yet."""
+        number = ticket.number
         if not engine.running.passes:  # requested outside of backward: the result is not kept
             return self._recomputed()[number]
         key = engine.running.passes[-1]
         if key not in self.found:
-            self.found[key] = self._recomputed()
+            self.found[key] = kept = self._recomputed()
+            for gone in self.unneeded:
+                if gone < len(kept):
+                    kept[gone] = None
             engine.next_callback(self.found.clear)
         # Each is handed out once, so that its memory is free as soon as its node is done.
         tensor, self.found[key][number] = self.found[key][number], None

@@ -18,21 +18,6 @@ from . import meter, networks
 pytestmark = [pytest.mark.sweep, pytest.mark.skipif(meter.ON_DEVICE, reason="measures NumPy's memory")]
 
 
-def kept_by_kernels(request, name, options):
-    """Expect those networks to fail whose operations hold more than torch's. (NumPy's meter also sees what a kernel needs for itself.)"""
-    reason = ""
-    if name == "group norm":
-        reason = "the host composes group normalization of two operations, which save and make tensors in between"
-    elif name == "pooled" and options.get("autocast"):
-        reason = "pooling of bfloat16 works on a copy in single precision"
-    elif name == "pooled" and options.get("checkpointed"):
-        reason = "kernels of pooling and convolution hold memory of their own (1.06 of torch's peak)"
-    elif name == "encoder" and not options.get("checkpointed"):
-        reason = "attention on the host keeps its weights, which torch's fused kernel computes again"
-    if reason:
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True, raises=AssertionError))
-
-
 @pytest.fixture(autouse=True)
 def _one_thread():
     """Compute in one thread: waiting threads would hold what they computed."""
@@ -49,8 +34,7 @@ def _one_thread():
 @pytest.mark.parametrize("options", [{}, {"checkpointed": True}, {"autocast": True}, {"set_to_none": False}, {"optimizer": "AdamW"}],
                          ids=["plain", "checkpointed", "autocast", "gradients set to zero", "AdamW"])  # fmt: skip
 @pytest.mark.parametrize("name", networks.NAMES)
-def test_networks(request, name, options):
-    kept_by_kernels(request, name, options)
+def test_networks(name, options):
     want, got = (meter.peak(library, networks.make(name, **options)) for library in (real_torch, mstorch))
     bar = 1.05 if options.get("checkpointed") else 1.1
     assert got <= bar * want, f"{got / 1e6:.2f} MB, torch {want / 1e6:.2f} MB"

@@ -164,12 +164,12 @@ def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: 
 _CACHED = 1 << 18  # elements that fit a core's larger cache
 
 
-def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float) -> None:
+def by_blocks(work: Callable[[int, int], None], x: Array, nanoseconds: float, size: int = _CACHED) -> None:
     """Call ``work(start, end)`` for blocks of an array's first dimension, on several threads if it takes long enough; ``nanoseconds`` is
-    the cost of an element.
+    the cost of an element, ``size`` the number of elements of a block.
     """
     each = x.size // len(x)
-    some = max(1, _CACHED // each)
+    some = max(1, size // each)
 
     def part(start: int, end: int) -> None:
         for first in range(start, end, some):

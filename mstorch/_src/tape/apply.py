@@ -421,7 +421,8 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
         saved.append(Saved(results[number], True))
     if derivative.watch:
         node = next(item._ms_node for item in results if item._ms_node is not None)
-        node.watched = [Watched(inputs[place]) for place in derivative.watch if isinstance(inputs[place], TensorBase)]
+        if not modes.saved_hooks:  # see ``watch``
+            node.watched = [Watched(inputs[place]) for place in derivative.watch if isinstance(inputs[place], TensorBase)]
         if not saved:
             saved.append(None)
     return saved

@@ -336,11 +336,15 @@ class Watched:
 
 def watch(result: TensorBase, *tensors: TensorBase | float | None) -> TensorBase:
     """Return the result. From now on, backward through its node raises if one of ``tensors`` was modified in place; these may include the
-    result."""
+    result.
+
+    Under hooks of saved tensors nothing is watched: torch compares no versions there, and memory that a checkpoint wants to be free would
+    be kept."""
     node = result._ms_node
     if node is not None and modes.grad:  # otherwise the node is the old one of ``out``
-        found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
-        node.watched = [*(node.watched or ()), *found]
+        if not modes.saved_hooks:
+            watched = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
+            node.watched = [*(node.watched or ()), *watched]
         if node.saved == ():
             node.saved = USED_UP
     return result

@@ -1,7 +1,7 @@
 """Attention on the host: (batch, head) pairs in groups whose scores fit a core's cache, on several threads.
 
-Large score matrices are recomputed for the gradient, and never materialized (as https://arxiv.org/abs/2205.14135 does, with blocks of keys
-as well).
+Weights that are more than the queries are recomputed for the gradient, and never materialized (as https://arxiv.org/abs/2205.14135 does,
+with blocks of keys as well): torch's kernel keeps none, and a step would need a multiple of its memory.
 """
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from ..onednn.library import FOUND
 from .matmul import numpy_bmm
 
 _GROUP = 1 << 17  # number of scores that a thread processes at a time
-KEPT = 1 << 22
-"""Maximum number of attention weights that are saved for the gradient."""
 _NS = 1.5  # nanoseconds per score, without the products
 _FEW = 1 << 12  # number of scores of single rows below which a kernel does not pay
 _RATE = 40.0  # multiplications per nanosecond
@@ -124,7 +122,7 @@ def attention(
     """
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     out = np.empty_like(q)
-    whole = np.empty((batch, heads, length, keys), q.dtype) if keep and batch * heads * length * keys <= KEPT else None
+    whole = np.empty((batch, heads, length, keys), q.dtype) if keep and keys <= width else None
     scores = _Scores(q, k, bias, q.dtype.type(scale))
 
     def work(group: Group) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ...quiet import quiet
 from ..arrays import Array
 from ..blocks import by_blocks, by_rows
-from ..halves import BFLOAT16, narrowed, widened
+from ..halves import BFLOAT16, widened
 from ..onednn import channels
 from ..onednn.channels import scaled, scales
 from ..onednn.library import FOUND, FOUND_HALVES
@@ -109,7 +109,7 @@ def numpy_batch_norm_grad(
 
 
 _FAR = {"f": 4.0, "H": 16.0}  # squared mean in units of the variance, above which sums of squares would lose too many digits
-_WHOLE = 1 << 18  # number of bfloat16 elements that are cast at once
+_WHOLE = 1 << 17  # number of bfloat16 elements that are cast at once: more would be as much memory as a small network's layers
 _LANES = 64  # number of elements of an image that BLAS adds in parallel
 _FEW = 1 << 15  # number of elements up to which oneDNN's own batch norm is faster; its gradients of images have four times the error
 _FEW_HALVES = 1 << 12
@@ -169,7 +169,7 @@ class _Images:
             long = x.shape[2] >= 2 * _LANES
             sums[start:end] = np.matmul(x[:, :, None], y[..., None])[..., 0, 0] if long else np.einsum("ncl,ncl->nc", x, y)
 
-        by_blocks(add, self.elements, 0.3 if self.half else 0.12)
+        by_blocks(add, self.elements, 0.3 if self.half else 0.12, _WHOLE)
         return np.asarray(np.add.reduce(sums, axis=0))
 
     def scaled(self, scale: Array, shift: Array) -> Array:
@@ -221,7 +221,7 @@ def _batch_norm_eval(
 
 
 def _batch_norm_grad(g: Array, x: Array, weight: Array, mean: Array, var: Array, eps: float) -> Arrays | None:
-    """Return the gradients as a linear combination of ``g``, ``x`` and a constant per channel."""
+    """Return the gradients as a linear combination of ``g``, ``x`` and a constant per channel; the parameters' are float32."""
     if not _usable(g, x):
         return None
     if _in_library(x, 0, weight, mean, var):
@@ -249,15 +249,13 @@ def _batch_norm_grad(g: Array, x: Array, weight: Array, mean: Array, var: Array,
         scaled(own, of_x, rest, moved)
         scaled(slopes.elements[start:end], of_g, moved, out[start:end])
 
-    by_blocks(apply, out, 0.5)
+    by_blocks(apply, out, 0.5, _WHOLE)
     by_weight, by_bias = by_weight.astype(np.float32), total.astype(np.float32)
     out = out.reshape(x.shape)
     if far.size:
         statistics = single[0][far], single[1][far]
         out[:, far], by_weight[far], by_bias[far] = numpy_batch_norm_grad(g[:, far], x[:, far], weight[far], *statistics, eps)
-    if slopes.half:
-        return out.view(BFLOAT16), narrowed(by_weight, BFLOAT16), narrowed(by_bias, BFLOAT16)
-    return out, by_weight, by_bias
+    return out.view(BFLOAT16) if slopes.half else out, by_weight, by_bias
 
 
 def numpy_running_average(running: Array, batch: Array, factor: float, scale: float) -> Array:
@@ -267,7 +265,7 @@ def numpy_running_average(running: Array, batch: Array, factor: float, scale: fl
 
 define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be float32
 define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
-define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF)
+define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF, wide=(1, 2))  # and so may be weight and bias
 define_host("running_average", numpy_running_average, FLOATS, HALF)
 for _kind in ("float32", "bfloat16"):
     define_direct("batch_norm_train", _kind, _batch_norm_train)

@@ -146,26 +146,6 @@ def numpy_layer_norm_grad(
         return tuple(np.asarray(item, x.dtype) for item in (by_x, (g * normal).sum(rows), g.sum(rows)))
 
 
-def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tuple[Array, ...]:
-    """Return group norm of (N, C, *), the means, and the inverse standard deviations (N, groups)."""
-    rows, wide = x.reshape(len(x), groups, -1), (-1, *(1,) * (x.ndim - 2))
-    normal, mean, _, inverse = standardised(rows, (2,), eps)
-    with quiet():
-        y = normal.reshape(x.shape) * weight.reshape(wide) + bias.reshape(wide)
-        return tuple(np.asarray(item, x.dtype) for item in (y, mean.reshape(len(x), groups), inverse.reshape(len(x), groups)))
-
-
-def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, inverse: Array, groups: int) -> tuple[Array, ...]:
-    """Return the gradients for input, weight and bias."""
-    rows, axes = (len(x), groups, -1), (0, *range(2, x.ndim))
-    with quiet():
-        normal = (x.reshape(rows) - mean[..., None]) * inverse[..., None]
-        scaled = (g * weight.reshape(-1, *(1,) * (x.ndim - 2))).reshape(rows)
-        inner_ = scaled - scaled.mean(2, keepdims=True) - normal * (scaled * normal).mean(2, keepdims=True)
-        found = ((inverse[..., None] * inner_).reshape(x.shape), (g * normal.reshape(x.shape)).sum(axes), g.sum(axes))
-        return tuple(np.asarray(item, x.dtype) for item in found)
-
-
 def numpy_batch_norm_parts(
     x: Array, weight: Array, bias: Array, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float,
 ) -> tuple[Array, ...]:  # fmt: skip
@@ -273,7 +253,6 @@ _ROWS: dict[str, Any] = {
     "mish_grad": numpy_mish_grad, "hardsigmoid_grad": numpy_hardsigmoid_grad, "softshrink_grad": numpy_shrink_grad,
     "hardshrink_grad": numpy_shrink_grad, "threshold_grad": numpy_threshold_grad, "tanh_grad": numpy_tanh_grad,
     "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
-    "group_norm_parts": numpy_group_norm_parts, "group_norm_grad": numpy_group_norm_grad,
     "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
     "max_pool_grad": numpy_max_pool_grad, "conv_grad": numpy_conv_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
     "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -154,5 +155,109 @@ def _half_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: floa
     return out.reshape(x.shape).view(BFLOAT16)
 
 
+_BLOCK = 1 << 15  # number of elements of samples that are normalized at a time, so that what is computed of them stays in the cache
+
+
+def _samples(count: int, size: int) -> Iterator[slice]:
+    """Split ``count`` samples of ``size`` elements into blocks."""
+    step = max(1, _BLOCK // size)
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tuple[Array, Array, Array]:
+    """Return group norm of (N, C, *), the means, and the inverse standard deviations (N, groups).
+
+    Half precision is computed in float32, a few samples at a time, and rounded once; its statistics are float32."""
+    samples, channels = x.shape[:2]
+    half = x.dtype.itemsize == 2
+    kind = np.dtype(np.float32) if half else x.dtype
+    flat, out = np.ascontiguousarray(x).reshape(samples, groups, -1), np.empty(x.shape, x.dtype)
+    mean, inverse = np.empty((samples, groups), kind), np.empty((samples, groups), kind)
+    weight, bias = (widened(part) if part.dtype.itemsize == 2 else part for part in (weight, bias))
+    target, size, length = out.reshape(flat.shape), flat[0].size, flat.shape[2]
+    by_library = FOUND and kind == np.float32 and length < _LONG
+    one, zero = (np.full(length if by_library else 0, number, np.float32) for number in (1, 0))
+
+    def work(start: int, end: int) -> None:
+        for block in _samples(end - start, size):
+            own = slice(start + block.start, start + block.stop)
+            values = widened(flat[own]) if half else flat[own]
+            normal = np.empty_like(values) if half else target[own]
+            with quiet():
+                if by_library:
+                    means, variances = rows.layer_norm(values.reshape(-1, length), one, zero, eps, normal.reshape(-1, length))
+                    mean[own] = means.reshape(-1, groups)
+                    np.divide(np.float32(1), np.sqrt(variances + np.float32(eps)).reshape(-1, groups), out=inverse[own])
+                else:
+                    normal[:], means, _, inverses = standardised(values, (2,), eps)
+                    mean[own], inverse[own] = means[..., 0], inverses[..., 0]
+                scaled = normal.reshape(len(normal), channels, -1)
+                scaled *= weight[:, None]
+                scaled += bias[:, None]
+                if half:
+                    target[own] = narrowed(normal, x.dtype)
+
+    share(work, samples, size * 3 * _COST)
+    return out, mean, inverse
+
+
+def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, inverse: Array, groups: int) -> tuple[Array, Array, Array]:
+    """Return the gradients for input, weight and bias; the parameters' have the statistics' dtype.
+
+    The input's is ``g`` times a factor per channel, plus the input times a factor and a constant per group: two passes over each array,
+    and the form whose rounding errors torch has where the exact gradient is zero."""
+    samples, channels = x.shape[:2]
+    half, kind = x.dtype.itemsize == 2, mean.dtype
+    out = np.empty(x.shape, x.dtype)
+    values, slopes, target = (np.ascontiguousarray(part).reshape(samples, channels, -1) for part in (x, g, out))
+    weight = widened(weight) if weight.dtype.itemsize == 2 else weight
+    size, in_group = values[0].size, (samples, groups, channels // groups)
+    products, totals = np.empty((2, samples, channels), kind)
+
+    def blocks(start: int, end: int) -> Iterator[tuple[slice, Array, Array]]:
+        for block in _samples(end - start, size):
+            own = slice(start + block.start, start + block.stop)
+            yield own, *((widened(part[own]) if half else part[own]) for part in (values, slopes))
+
+    def add(start: int, end: int) -> None:
+        for own, value, slope in blocks(start, end):
+            with quiet():
+                np.einsum("ncl,ncl->nc", value, slope, out=products[own])
+                np.add.reduce(slope, axis=2, out=totals[own])
+
+    share(add, samples, size * 2 * _COST)
+    count, one = kind.type(size // groups), kind.type(1)
+    with quiet():
+        by_group = [np.add.reduce((part * weight).reshape(in_group), axis=2) for part in (products, totals)]
+        factor = (by_group[1] * mean - by_group[0]) * inverse * inverse * inverse * (one / count)
+        shift = -factor * mean - by_group[1] * inverse * (one / count)
+        by_weight = np.add.reduce(((products - totals * _over(mean, in_group)) * _over(inverse, in_group)), axis=0)
+        scales = _over(inverse, in_group) * weight
+    factors, shifts = _over(factor, in_group), _over(shift, in_group)
+
+    def spread(start: int, end: int) -> None:
+        for own, value, slope in blocks(start, end):
+            with quiet():
+                moved = value * factors[own, :, None]
+                moved += shifts[own, :, None]
+                if half:
+                    slope *= scales[own, :, None]
+                    slope += moved
+                    target[own] = narrowed(slope, x.dtype)
+                else:
+                    np.multiply(slope, scales[own, :, None], out=target[own])
+                    target[own] += moved
+
+    share(spread, samples, size * 4 * _COST)
+    return out, by_weight, np.add.reduce(totals, axis=0)
+
+
+def _over(groups: Array, shape: tuple[int, int, int]) -> Array:
+    """Return the values (N, groups) for each channel, (N, channels)."""
+    return np.broadcast_to(groups[..., None], shape).reshape(shape[0], -1)
+
+
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
+define_host("group_norm_parts", numpy_group_norm_parts, (*FLOATS, *HALF))
+define_host("group_norm_grad", numpy_group_norm_grad, (*FLOATS, *HALF))
 define_direct("layer_norm", "bfloat16", _half_layer_norm)

@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
 from ..blocks import share
 from ..geometry import rough_sum
+from ..halves import narrowed, widened
 from ..kernels.sliding_windows import adaptive_table, outside_windows, strided_table
 from ..onednn import pooling
 from ..onednn.library import FOUND
-from ..table import define_host
+from ..table import Function, define_direct, define_host
 from ._slices import padded, slices
 from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, INTS
@@ -212,8 +214,36 @@ def numpy_adaptive_avg_pool(x: Array, out: Sizes) -> Array:
     return np.asarray(total / (table >= 0).sum(0).astype(x.dtype)).reshape(*x.shape[:2], *out)
 
 
+def in_samples(function: Function) -> Function:
+    """Return a kernel of half-precision images that computes in float32, a few samples at a time: a whole copy would need twice the memory
+    of the images. Arrays among the function's arguments are (N, …), its result is one array (N, …), or None."""
+
+    def call(*args: Any) -> Array | None:
+        first = args[0]
+        step = max(1, _BLOCK * len(first) // max(first.size, 1))
+        if step >= len(first):
+            return None
+        out: Array | None = None
+        for start in range(0, len(first), step):
+            own = slice(start, start + step)
+            part = function(*(widened(arg[own]) if arg.__class__ is np.ndarray else arg for arg in args))
+            if part is None:
+                return None
+            if out is None:
+                out = np.empty((len(first), *part.shape[1:]), first.dtype)
+            out[own] = narrowed(part, first.dtype)
+        return out
+
+    return call
+
+
+_BLOCK = 1 << 16  # number of elements that are computed in float32 at a time
+
 define_host("max_pool", numpy_max_pool, (*FLOATS, *INTS), HALF)
 define_host("max_pool_indices", numpy_max_pool_indices, (*FLOATS, *INTS), HALF)
 define_host("adaptive_max_pool", numpy_adaptive_max_pool, (*FLOATS, *INTS), HALF)
 define_host("avg_pool", numpy_avg_pool, FLOATS, HALF)
 define_host("adaptive_avg_pool", numpy_adaptive_avg_pool, FLOATS, HALF)
+for _op, _function in (("max_pool", numpy_max_pool), ("avg_pool", numpy_avg_pool), ("adaptive_avg_pool", numpy_adaptive_avg_pool)):
+    for _name in HALF:
+        define_direct(_op, _name, in_samples(_function))

@@ -11,8 +11,10 @@ from ...backend.host.norm import half_rms_norm
 from ...backend.table import kernel
 from ...core.dtype import finfo, float32
 from ...core.modes import modes
+from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of, touch, value_of
-from ...tape.ways import fused
+from ...tape.apply import apply
+from ...tape.ways import fused, in_arrays
 from ...tape.whole import followed, in_one_piece
 from ...tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_DEVICES
@@ -66,6 +68,13 @@ def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._ms_dtype is float32 for item in parameters)
 
 
+def _keeps_half(input: TensorBase, *parameters: TensorBase | None) -> bool:
+    """Return whether the host normalizes half precision beside float32 parameters as it is. A copy of the input in float32, kept for the
+    gradient, would be twice what torch keeps.
+    """
+    return not LEVELS and 0 not in input._ms_shape and in_arrays(*(item for item in (input, *parameters) if item is not None))
+
+
 def _moves_running(input: TensorBase, *statistics: TensorBase | None) -> bool:
     """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
     track.
@@ -101,7 +110,8 @@ def batch_norm(
     kind = input._ms_dtype
     refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
-    if _beside_singles(input, weight, bias, running_mean, running_var):
+    beside_singles = _beside_singles(input, weight, bias, running_mean, running_var)
+    if beside_singles and not (training and _keeps_half(input, weight, bias)):
         return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     weight, bias = _weight_or_ones(input, (channels,), weight), _bias_or_zeros(input, (channels,), bias)
     if len(shape) < 2:
@@ -117,19 +127,24 @@ def batch_norm(
                 touch(item)
         return with_format(y, input)
     operands = (input, weight, bias)
+
+    def normalised() -> Any:
+        # ``apply`` casts nothing: the host's kernel takes float32 parameters beside an input in half precision.
+        return apply(_train, kind, operands, (eps,)) if beside_singles else call(_train, operands, eps)
+
     if modes.saved_hooks and running_mean is not None:
         # A pack hook may raise while tensors are saved, as checkpoint's does, after the running statistics have changed.
         with without_grad():
-            _, batch_mean, batch_var = call(_train, operands, eps)
+            batch_mean, batch_var = normalised()[1:]  # no name keeps the normalized input, which is computed again below
     else:
-        y, batch_mean, batch_var = call(_train, operands, eps)
+        y, batch_mean, batch_var = normalised()
     if running_mean is not None and 0 not in shape:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None and 0 not in shape:
         count = math.prod(input._ms_shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
     if modes.saved_hooks and running_mean is not None:
-        y = call(_train, operands, eps)[0]
+        y = normalised()[0]
     return with_format(y, input)
 
 
@@ -227,9 +242,7 @@ def group_norm(
             )
     expect_parameters("GroupNormKernelImpl", input, weight, bias)
     kind = input._ms_dtype
-    given = [item for item in (input, weight, bias) if item is not None]
-    precise = kind.itemsize > 2 or not recording(given)  # the gradient's kernel reads statistics in the input's dtype
-    if precise and _normalises_groups(input, weight, bias):
+    if _normalises_groups(input, weight, bias):
         return with_format(_in_groups(input, num_groups, weight, bias, eps), input)
     if kind.itemsize == 2 and kind.is_floating_point:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
@@ -244,16 +257,21 @@ def group_norm(
 
 
 def _normalises_groups(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> bool:
-    """Return whether the device has one kernel for norms of groups of channels, and it takes these tensors."""
+    """Return whether there is one kernel for norms of groups of channels, and it takes these tensors."""
     kind, given = input._ms_dtype, [item for item in (input, weight, bias) if item is not None]
-    return 0 not in input._ms_shape and all(item._ms_dtype is kind for item in given) and fused("group_norm_parts", kind, *given)
+    if _keeps_half(*given) and kind.is_floating_point:
+        return True
+    if 0 in input._ms_shape or any(item._ms_dtype is not kind for item in given):
+        return False
+    # A device's gradient kernel reads statistics in the input's dtype.
+    return (kind.itemsize > 2 or not recording(given)) and fused("group_norm_parts", kind, *given)
 
 
 def _in_groups(input: TensorBase, groups: int, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
     channels = input._ms_shape[1:2]
     operands = (input, _weight_or_ones(input, channels, weight), _bias_or_zeros(input, channels, bias))
-    found: TensorBase = call(_group_norm_parts, operands, groups, eps)[0]
-    return found
+    normalised: TensorBase = apply(_group_norm_parts, input._ms_dtype, operands, (groups, eps))[0]
+    return normalised
 
 
 def _scaled(y: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> TensorBase:

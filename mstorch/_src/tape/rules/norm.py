@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +109,18 @@ def layer_norm_parts(node: Any, gradients: Any) -> Any:
     return layer_norm(node, gradients[0])
 
 
-_group_norm_grad = v.Primitive("group_norm_grad")
+def _in_single(node: Applied, g: Any) -> tuple[Any, Any, Any, Callable[..., tuple[Any, ...]]]:
+    """Return the gradient, the input and the weight of a norm in one dtype, which is float32 if a weight in it stands beside an input in
+    half precision, and a function that casts the gradients of input, weight and bias to their own."""
+    x, weight = node.kept(g, 0), node.kept(g, 1)
+    kinds = [v.dtype_name(value) for value in (x, weight)]
+    if kinds[0] == kinds[1]:
+        return g, x, weight, lambda *gradients: gradients
+    single = [v.converted(value, kinds[1]) for value in (g, x)]
+    return *single, weight, lambda by_input, *others: (v.converted(by_input, kinds[0]), *others)
+
+
+_group_norm_grad, _group_norm_grad_on_host = v.Primitive("group_norm_grad"), kernel("group_norm_grad").host
 
 
 def _group_norm_by_kernel(node: Applied, gradients: Any) -> Any:
@@ -117,18 +128,24 @@ def _group_norm_by_kernel(node: Applied, gradients: Any) -> Any:
     return _group_norm_grad(g, x, weight, mean, inverse, node.args[0])
 
 
+def _group_norm_of_arrays(node: Applied, gradients: Any) -> Any:
+    g, (x, weight, mean, inverse) = gradients[0], (node.kept(gradients[0], place) for place in range(4))
+    return _as_parameters(weight, *_group_norm_grad_on_host[node.kind.name](g, x, weight, mean, inverse, node.args[0]))
+
+
 @rule("group_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeGroupNormBackward0")
-@v.by_gradient(raw=_group_norm_by_kernel)
+@v.by_gradient(array=_group_norm_of_arrays, raw=_group_norm_by_kernel)
 def group_norm_parts(node: Any, gradients: Any) -> Any:
-    """Return the gradient of group norm on a device from the statistics that forward saved."""
-    (groups, eps), (shape, channels, _), g = node.args, node.shapes, gradients[0]
+    """Return the gradient of group norm from the statistics that forward saved."""
+    (groups, eps), (shape, channels, _) = node.args, node.shapes
+    g, x, weight, restored = _in_single(node, gradients[0])
     rows, wide = (shape[0], groups, math.prod(shape[1:]) // groups), (1, *channels, *(1,) * (len(shape) - 2))
-    normal, inverse = standardised(v.reshape(node.kept(g, 0), rows), (2,), rows[2], eps)
-    scaled, number = v.reshape(v.mul(g, v.reshape(node.kept(g, 1), wide)), rows), v.constant(rows[2], g)
+    normal, inverse = standardised(v.reshape(x, rows), (2,), rows[2], eps)
+    scaled, number = v.reshape(v.mul(g, v.reshape(weight, wide)), rows), v.constant(rows[2], g)
     inner = v.sub(scaled, v.div(v.total(scaled, (2,)), number))
     inner = v.sub(inner, v.mul(normal, v.div(v.total(v.mul(scaled, normal), (2,)), number)))
     by_weight = v.reshape(v.fit(v.mul(g, v.reshape(normal, shape)), wide), channels)
-    return v.reshape(v.mul(inner, inverse), shape), by_weight, v.reshape(v.fit(g, wide), channels)
+    return restored(v.reshape(v.mul(inner, inverse), shape), by_weight, v.reshape(v.fit(g, wide), channels))
 
 
 _batch_norm_grad = kernel("batch_norm_grad")
@@ -146,10 +163,16 @@ def batch_norm_train(node: Any, gradients: Sequence[Array | None]) -> tuple[Any,
     return _batch_norm_slope(node, g, eps)
 
 
-def _batch_norm_of_arrays(node: Applied, g: Array, eps: float) -> tuple[Array, Array, Array] | None:
+def _as_parameters(weight: Array, by_input: Array, *others: Array) -> tuple[Array, ...]:
+    """Return the gradients of a norm with those of its parameters in the parameters' dtype: kernels of half precision return float32."""
+    return by_input, *(part if part.dtype == weight.dtype else narrowed(part, weight.dtype) for part in others)
+
+
+def _batch_norm_of_arrays(node: Applied, g: Array, eps: float) -> tuple[Array, ...] | None:
     if node.kind.name not in _SINGLE_OR_HALF or not 0 < eps <= 1:
         return None
-    return _batch_norm_grad.host[node.kind.name](g, *(node.kept(g, place) for place in range(4)), eps)
+    x, weight, mean, var = (node.kept(g, place) for place in range(4))
+    return _as_parameters(weight, *_batch_norm_grad.host[node.kind.name](g, x, weight, mean, var, eps))
 
 
 def _batch_norm_of_raws(node: Any, g: Any, eps: float) -> Any:
@@ -163,7 +186,8 @@ def _batch_norm_slope(node: Applied, g: TensorBase, eps: float) -> tuple[TensorB
 
 def _batch_norm_composed(node: Applied, g: TensorBase, eps: float) -> tuple[TensorBase, TensorBase, TensorBase]:
     """Return the gradients of batch norm, computed with operations that can be differentiated again."""
-    shape, x, weight = node.shapes[0], node.kept(g, 0), node.kept(g, 1)
+    shape = node.shapes[0]
+    g, x, weight, restored = _in_single(node, g)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
     count = 1
     for axis in axes:
@@ -173,7 +197,7 @@ def _batch_norm_composed(node: Applied, g: TensorBase, eps: float) -> tuple[Tens
     total, by_normal = v.total(g, axes), v.total(v.mul(g, normal), axes)
     inner = v.sub(v.sub(g, v.div(total, number)), v.mul(normal, v.div(by_normal, number)))
     flat = (shape[1],)
-    return v.mul(v.mul(v.reshape(weight, wide), inverse), inner), v.reshape(by_normal, flat), v.reshape(total, flat)
+    return restored(v.mul(v.mul(v.reshape(weight, wide), inverse), inner), v.reshape(by_normal, flat), v.reshape(total, flat))
 
 
 _batch_norm_parts_grad = v.Primitive("batch_norm_parts_grad")

@@ -12,6 +12,7 @@ from ...backend.constants import kept, table_of
 from ...backend.halves import narrowed
 from ...backend.host._slices import inner, padded, slices
 from ...backend.host.pool import (
+    in_samples,
     largest_places,
     max_pool_slope,
     numpy_max_pool,
@@ -72,6 +73,9 @@ def _max_pool_of_raws(node: Applied, g: Raw) -> Raw:
     return _max_pool_grad(g, node.kept(g, 0), *node.args) if by_kernel else _max_pool_on_device(node, g)
 
 
+_max_pool_slope_of_halves = in_samples(max_pool_slope)
+
+
 def _lie_apart(node: Applied) -> bool:
     """Return whether the pooling windows do not overlap."""
     kernel, stride, _, dilation, _ = node.args
@@ -81,8 +85,14 @@ def _lie_apart(node: Applied) -> bool:
 def _max_pool_of_arrays(node: Applied, g: Array) -> Array | None:
     if not g.size or (g.dtype.itemsize == 2 and not _lie_apart(node)):  # in half precision each sum would be rounded
         return None
-    found = max_pool_slope(v.comparable(node.kept(g, 0)), v.comparable(g), *node.args)
-    return found if found is None or found.dtype == g.dtype else narrowed(found, g.dtype)
+    x = node.kept(g, 0)
+    if g.dtype.itemsize > 2:
+        return max_pool_slope(x, g, *node.args)
+    slope = _max_pool_slope_of_halves(x, g, *node.args)
+    if slope is not None:
+        return slope
+    slope = max_pool_slope(v.comparable(x), v.comparable(g), *node.args)
+    return None if slope is None else narrowed(slope, g.dtype)
 
 
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
