@@ -76,3 +76,48 @@ def test_models_amp_level(level: str) -> None:
     other = cnn()
     want = torch_losses(other, torch.optim.SGD(other.parameters(), 0.05), 8)
     np.testing.assert_allclose(losses.values, want, rtol=1e-4 if level == "O0" else 1e-2)
+
+
+class Tower(nn.Module):
+    """Layers of torch within a Cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(torch.relu(self.norm(self.first(x))))
+
+
+class Mixed(msnn.Cell):
+    """Cells and Modules side by side, called in one statement or in several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.tower = msnn.Dense(4, 4), Tower()
+        self.after, self.head = nn.Sequential(nn.Linear(8, 8), nn.ReLU()), msnn.Dense(8, 3, has_bias=False)
+
+    def construct(self, x: Any) -> Any:
+        x = self.before(x)
+        x = self.tower(x)
+        return self.head(self.after(x))
+
+
+@pytest.mark.parametrize("level", ["O0", "O1", "O3", "auto"])
+def test_levels_keep_the_parameters_of_modules_in_cells(level: str, tmp_path: Any) -> None:
+    """MindSpore writes the sources of Cells anew for O1, and lost those of Modules."""
+    nets = [Mixed().set_train() for _ in range(2)]
+    names = [parameter.name for parameter in nets[0].trainable_params()]
+    assert len(names) == 11
+    for mine, theirs in zip(nets[0].get_parameters(), nets[1].get_parameters(), strict=True):
+        mine.set_data(theirs.copy())
+    x, y = mindspore.Tensor(np.random.RandomState(0).rand(6, 4).astype(np.float32)), mindspore.Tensor(np.ones((6, 3), np.float32))
+    losses = []
+    for net, own in zip(nets, (level, "O0")):
+        model = Model(net, msnn.MSELoss(), msnn.SGD(net.trainable_params(), 0.1), amp_level=own)
+        losses.append([float(model.train_network(x, y).asnumpy()) for _ in range(3)])
+        assert [parameter.name for parameter in net.trainable_params()] == names
+    np.testing.assert_allclose(losses[0], losses[1], rtol=2e-2)
+    assert losses[0][2] < losses[0][0]
+    mindspore.save_checkpoint(nets[0], str(tmp_path / "net.ckpt"))
+    assert set(names) < set(mindspore.load_checkpoint(str(tmp_path / "net.ckpt")))

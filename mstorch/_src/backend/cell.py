@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mindspore import Parameter, context, nn
+from mindspore.rewrite.common.namespace import _subtree_black_list as _called_whole
 
 from ..leaving import END, Block, Undo, item_again, undoing, values_again
 from . import device_memory, tape
@@ -41,6 +42,14 @@ def init_cell(cell: Any) -> None:
     kind = type(cell)
     _make(cell, f"{kind.__module__}.{kind.__qualname__}")
     Cell.total_instance_count += 1
+
+
+def keep_whole(kind: type) -> None:
+    """Tell MindSpore's rewriter, which inserts the casts of ``amp_level="O1"``, to call the Cells of a class as they are.
+
+    It would read the source of ``construct`` and of each child and write it anew, which drops the children of what it cannot read.
+    """
+    _called_whole.append(kind)
 
 
 class _Capturing(threading.local, Block):

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from ..._src.backend.cell import init_cell, is_raw
+from ..._src.backend.cell import init_cell, is_raw, keep_whole
 from ..._src.core.no_memory import limit_reached
 from ..._src.core.settings import typename
 from ..._src.core.tensor_base import TensorBase
@@ -495,6 +495,9 @@ def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:
         )
     else:
         module.register_buffer(name, buffer)
+
+
+keep_whole(Module)
 
 
 def _check_name(what: str, name: str) -> None:
