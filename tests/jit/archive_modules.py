@@ -69,7 +69,7 @@ class DeepSpeech(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.convolutions = nn.Sequential(
-            nn.Conv2d(1, 4, (11, 5), (2, 2), (5, 2)), nn.BatchNorm2d(4), nn.Hardtanh(0, 20), nn.Conv2d(4, 4, (5, 3), 1, (2, 1)), nn.BatchNorm2d(4), nn.Hardtanh(0, 20)
+            nn.Conv2d(1, 4, (11, 5), (2, 2), (5, 2)), nn.BatchNorm2d(4), nn.Hardtanh(0.0, 20.0), nn.Conv2d(4, 4, (5, 3), 1, (2, 1)), nn.BatchNorm2d(4), nn.Hardtanh(0.0, 20.0)
         )
         self.rnn = nn.GRU(4 * 10, 12, 2, bidirectional=True, batch_first=True)
         self.head = nn.Sequential(nn.LayerNorm(24), nn.Linear(24, 9), nn.LogSoftmax(-1))
@@ -97,7 +97,7 @@ class WaveNet(nn.Module):
         x = self.first(codes).transpose(1, 2)
         total = torch.zeros_like(x)
         for number, (gated, skip) in enumerate(zip(self.gated, self.skips)):
-            a, b = gated(functional.pad(x, [2**number, 0])).chunk(2, 1)
+            a, b = gated(functional.pad(x, [1 << number, 0])).chunk(2, 1)
             x = x + torch.tanh(a) * torch.sigmoid(b)
             total = total + skip(x)
         return self.last(total)

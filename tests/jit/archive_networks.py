@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from tests.export.networks import _SMALL, Call, Made, _hugging, _images, _padded, _timm, _vision
+from tests.export.networks import _SMALL, Call, Made, _hugging, _images, _padded, _timm
 from tests.onnx.models import GROUPS as OF_ONNX
 
 
@@ -22,8 +22,8 @@ def _detector(kind: str) -> Callable[[], Made]:
         from torchvision.ops import MultiScaleRoIAlign
 
         net = importlib.import_module(f"torchvision.models.detection.{kind.lower() if kind != 'FasterRCNN' else 'faster_rcnn'}")
-        backbone: Any = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 16, 3, 4, 1), nn.ReLU())
-        backbone.out_channels = 16
+        backbone: Any = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 32, 3, 4, 1), nn.ReLU())
+        backbone.out_channels = 32
         options: dict[str, Any] = {"num_classes": 4, "min_size": 64, "max_size": 96, "box_score_thresh": 0.0, "box_detections_per_img": 10}
         anchors = AnchorGenerator(((16, 32),), ((0.5, 1.0),))
         if kind == "FasterRCNN":
@@ -50,8 +50,8 @@ def _Levels(first: Any) -> Any:
     class Levels(torch.nn.Module):
         def __init__(self, first: Any) -> None:
             super().__init__()
-            self.first, self.second = first, torch.nn.Conv2d(16, 24, 3, 2, 1)
-            self.out_channels = [16, 24]
+            self.first, self.second = first, torch.nn.Conv2d(32, 24, 3, 2, 1)
+            self.out_channels = [32, 24]
 
         def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
             x = self.first(x)
@@ -83,6 +83,12 @@ def _convnext() -> Made:
     return ConvNeXt([CNBlockConfig(8, 16, 1), CNBlockConfig(16, None, 1)], num_classes=5), _images(64)
 
 
+def _deeplab() -> Made:
+    from torchvision.models.segmentation import deeplabv3_mobilenet_v3_large
+
+    return deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=4), _images(64)
+
+
 def _maxvit() -> Made:
     from torchvision.models.maxvit import MaxVit
 
@@ -112,11 +118,14 @@ _TOWER = {key: value for key, value in _SMALL.items() if key != "vocab_size"}
 MORE: dict[str, dict[str, Callable[[], Made]]] = {
     "torchvision": {
         "VideoResNet": _video, "RAFT": _flow, "ConvNeXt of torchvision": _convnext, "MaxViT": _maxvit,
-        "DeepLab": _vision("segmentation.deeplabv3_mobilenet_v3_large", 64, weights=None, weights_backbone=None, num_classes=4),
+        "DeepLab": _deeplab,
     },
     "detection": {kind: _detector(kind) for kind in ("FasterRCNN", "RetinaNet", "FCOS", "SSD")},
     "sound": {name: _own(name) for name in ("voice_activity", "separator", "deep_speech", "wavenet", "tacotron_decoder", "conformer", "spectrogram")},
-    "timm": {name: _timm(name) for name in ("test_vit2", "test_vit3", "test_efficientnet_evos", "test_convnext2", "crossvit_9_240", "levit_128s")},
+    "timm": {
+        "test_vit3": _timm("test_vit3", img_size=64), "test_vit4": _timm("test_vit4", img_size=64),
+        **{name: _timm(name) for name in ("test_vit2", "test_efficientnet_evos", "test_convnext2", "test_convnext3", "test_nfnet", "test_resnet")},
+    },
     "transformers": {
         "Wav2Vec2": _hugging("Wav2Vec2", "ForCTC", _wave(400), **_TOWER, **_CONV), "HuBERT": _hugging("Hubert", "ForCTC", _wave(400), **_TOWER, **_CONV),
         "RoBERTa": _hugging("Roberta", "ForMaskedLM", _padded, **_SMALL, max_position_embeddings=32),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import json
 import keyword
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ...._jit_internal import mode
+from ...._src.core.generator import streams_aside
+from ...._src.core.modes import grad_set_to
+from ...._src.ops.elementwise.compare import equal
 from ...._src.serialization.zipfile_format import ZipWriter
 from ...._tensor import Tensor
 from ....nn.modules.module import Module
@@ -182,6 +187,25 @@ class _Program:
         return f"  def forward({given}) -> {kind}:\n{''.join(head)}{checks}{body}    return {returned}\n"
 
 
+@contextlib.contextmanager
+def _kept_state(module: Module) -> Iterator[None]:
+    """Context manager after which a module's buffers are as before: the run to record writes them. (A copy of the module would need the
+    memory of its weights.)"""
+    tables = [owner._buffers for owner in module.modules()]
+    buffers = [dict(table) for table in tables]
+    values = [(buffer, buffer.detach().clone()) for table in buffers for buffer in table.values() if buffer is not None]
+    try:
+        yield
+    finally:
+        for table, before in zip(tables, buffers):
+            table.clear()
+            table.update(before)
+        with grad_set_to(False):
+            for buffer, value in values:
+                if not equal(buffer, value):
+                    buffer.copy_(value)
+
+
 def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     try:
         known = [name for name, one in inspect.signature(function).parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
@@ -198,11 +222,13 @@ def write(module: Module | None, function: Any, example: tuple[tuple[Any, ...], 
     args, kwargs = copy.deepcopy(example)
     program, classes = _Program(), Classes()
     if module is not None:
-        own = copy.deepcopy(module)
-        text = program.run(own, own, _names_of(getattr(own, "_python", own).forward, args, kwargs), args, kwargs)
+        names = _names_of(getattr(module, "_python", module).forward, args, kwargs)
+        with _kept_state(module), streams_aside():
+            text = program.run(module, module, names, args, kwargs)
         top = classes.add(module, root=True)
     else:
-        text = program.run(function, None, _names_of(function, args, kwargs), args, kwargs)
+        with streams_aside():
+            text = program.run(function, None, _names_of(function, args, kwargs), args, kwargs)
         top = classes.add(Module(), root=True)
     holder = classes.classes[-1]
     if module is None:

@@ -30,6 +30,8 @@ def _interpolated(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Form | None:  # fmt: skip
+    if mode == "area" and scale_factor is None:
+        return f"adaptive_avg_pool{input.dim() - 2}d", (input, size)
     name = _MODES.get((mode, input.dim()))
     if name is None or recompute_scale_factor or antialias and name not in ("upsample_bilinear2d", "upsample_bicubic2d"):
         return None
@@ -82,6 +84,10 @@ def _sampled(
     return "grid_sampler", (input, grid, modes.index(mode), paddings.index(padding_mode), bool(align_corners))
 
 
+def _grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Form:
+    return "affine_grid_generator", (theta, list(size), bool(align_corners))
+
+
 FORMS: dict[str, Callable[..., Any]] = {
     **_FORMS,
     "interpolate": _interpolated,
@@ -91,6 +97,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "einsum": _summed,
     "embedding": _embedded,
     "grid_sample": _sampled,
+    "affine_grid": _grid,
 }
 
 

@@ -268,7 +268,7 @@ class Functions(TorchFunctionMode):
         if name == "numel":
             return recorder.length(sizes, f"torch.numel({own})")
         if isinstance(sizes, int):
-            dim = args[1] if len(args) > 1 else kwargs.get("dim")
+            dim: Any = args[1] if len(args) > 1 else kwargs["dim"]
             return recorder.length(sizes, f"torch.size({own}, {int(dim)})")
         return tuple.__new__(Size, [recorder.length(size, f"torch.size({own}, {dim})") for dim, size in enumerate(sizes)])
 
@@ -295,7 +295,7 @@ class Functions(TorchFunctionMode):
         except (TypeError, ValueError):
             return None
         given = {key: value for key, value in signature.arguments.items() if key not in ("_stacklevel", "out", "return_indices") or value}
-        given.pop("_stacklevel", None)
+        given = {key: value for key, value in given.items() if value is not None and key != "_stacklevel"}
         if given.pop("inplace", False):
             name += "_"
         return bind(name, (), given)
