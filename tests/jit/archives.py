@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import copy
+import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -194,6 +196,21 @@ def _moved(value: Any, device: str) -> Any:
     return {key: _moved(item, device) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def _exported(path: Path) -> Any:
+    """Load a program; import the module of the class that its result is made of first, without which torch does not load it either."""
+    import mstorch as torch
+
+    try:
+        return torch.export.load(path)
+    except ValueError as error:
+        unknown = re.search(r"Deserializing (\S+)\.\w+ in pytree", str(error))
+        if unknown is None:
+            raise
+        torch.install()
+        importlib.import_module(unknown[1])
+        return torch.export.load(path)
+
+
 def _read(path: Path, device: str) -> tuple[str, int]:
     """Load and compute a program with mstorch; return what differs, and how many gradients were compared."""
     import mstorch as torch
@@ -202,7 +219,7 @@ def _read(path: Path, device: str) -> tuple[str, int]:
         kept = torch.load(f"{path}.numbers", weights_only=False, map_location="cpu")
         args, kwargs = kept["call"]
         if path.suffix == ".exported":
-            program = torch.export.load(path).module()
+            program = _exported(path).module()
             if device != "cpu":
                 program = program.to(device)
         else:
@@ -231,10 +248,7 @@ def read(folder: Path, words: list[str], device: str, most: int) -> int:
     """Read the folder's programs; print a line for each and the counts. ``most`` is how many of each kind are read."""
     import mstorch as torch
 
-    try:
-        torch.companions.install()
-    except (AttributeError, ImportError):
-        pass
+    _ = torch.companions.torchvision  # declares the operators that detectors call
     warnings.simplefilter("ignore")
     bad = 0
     for title, suffixes in (("TorchScript", (".scripted", ".traced")), (".pt2", (".exported",))):
@@ -279,6 +293,7 @@ def main() -> int:
         print(f"torch wrote {sum(not one[-1] for one in told)} files", flush=True)
         if run.returncode:
             return 1
+    sys.path.extend(given.path)
     return 0 if given.write else bool(read(folder, given.words, given.device, given.read or 0))
 
 

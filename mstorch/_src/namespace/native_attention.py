@@ -57,7 +57,10 @@ def _native_multi_head_attention(
     q, k, v = (_heads(part, num_head) for part in _projected(query, key, value, qkv_weight, qkv_bias))
     scores = matmul(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
     if mask is not None and mask.dtype is not above.torch.bool:
-        warn("Converting mask without torch.bool dtype to bool; this will negatively affect performance. Prefer to use a boolean mask directly.")
+        warn(
+            "Converting mask without torch.bool dtype to bool; this will negatively affect performance. Prefer to use a boolean mask "
+            "directly."
+        )
         mask = mask.to(above.torch.bool)
     weights = scores.softmax(-1) if mask is None else _masked_softmax(scores, mask, 3, mask_type)
     joined = matmul(weights, v).transpose(1, 2).reshape(query.shape[0], -1, embed_dim)

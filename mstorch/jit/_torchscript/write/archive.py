@@ -177,7 +177,9 @@ class _Program:
         given = ",\n    ".join(["self", *(f"{name}: {kind}" for name, kind in self.parameters)])
         checks = ""
         for name, tensor in self._checks if recorder.fixed else ():
-            message = json.dumps(f"the program takes {name} of size {list(tensor.shape)} alone: it was traced with it, and {recorder.fixed} holds sizes")
+            message = json.dumps(
+                f"the program takes {name} of size {list(tensor.shape)} alone: it was traced with it, and {recorder.fixed} holds sizes"
+            )
             sizes = ", ".join(map(str, tensor.shape)) if tensor.dim() else ""
             listed = f"[{sizes}]" if sizes else "annotate(List[int], [])"
             checks += f"    if torch.ne(torch.size({name}), {listed}):\n      ops.prim.RaiseException({message})\n    else:\n      pass\n"
@@ -214,7 +216,9 @@ def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> l
     return [*(known[place] if place < len(known) else f"argument_{place}" for place in range(len(args))), *kwargs]
 
 
-def write(module: Module | None, function: Any, example: tuple[tuple[Any, ...], dict[str, Any]], file: Any, extra_files: dict[str, Any]) -> None:
+def write(
+    module: Module | None, function: Any, example: tuple[tuple[Any, ...], dict[str, Any]], file: Any, extra_files: dict[str, Any]
+) -> None:  # fmt: skip
     """Write the archive of a module, or of a function, as one run with the example inputs computes it.
 
     Raise Unwritable, before anything is written, for what an archive cannot hold; it names the line.

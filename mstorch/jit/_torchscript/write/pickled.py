@@ -12,8 +12,6 @@ from ...._tensor import Tensor
 from .values import Unwritable, type_text
 
 
-
-
 class Object:
     """A module of the archive: its class's full name, and its attributes."""
 

@@ -1,7 +1,7 @@
 """One run of a module as lines of TorchScript: public calls that are operators of torch, and the operators below other calls.
 
-Sizes that the run reads of tensors stay computed (``torch.size(x, 0)``), so that the program takes other batches. Where a call below autograd
-holds sizes as numbers, the program checks that its inputs are of the sizes of the run.
+Sizes that the run reads of tensors stay computed (``torch.size(x, 0)``), so that the program takes other batches. Where a call below
+autograd holds sizes as numbers, the program checks that its inputs are of the sizes of the run.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def _bind(schema: Schema, args: Sequence[Any], kwargs: dict[str, Any]) -> list[t
         return None
     values = list(args)
     last = _LISTED.fullmatch(free[-1].type) if free else None
-    if last is not None and len(values) >= len(free) and isinstance(values[len(free) - 1], int) and (len(values) > len(free) or not last[2]):
+    told = last is not None and len(values) >= len(free) and isinstance(values[len(free) - 1], int)
+    if told and (len(values) > len(free) or last is not None and not last[2]):
         values = [*values[: len(free) - 1], values[len(free) - 1 :]]  # sizes that are told one by one
     if len(values) > len(free):
         return None
@@ -181,7 +182,7 @@ class Recorder:
         if value == [] if isinstance(value, list) else value == () if isinstance(value, tuple) else False:
             inner = "Tensor" if "Tensor" in kind else "float" if "float" in kind else "int"
             return f"annotate(List[{inner}], [])"
-        if kind.startswith("Tensor?[") or kind.startswith("Tensor?["):
+        if kind.startswith("Tensor?["):
             return f"annotate(List[Optional[Tensor]], {self.show(value)})"
         if "Device" in kind and isinstance(value, str):
             return f'torch.device("{value}")'
@@ -209,7 +210,9 @@ class Functions(TorchFunctionMode):
         super().__init__()
         self._recorder = recorder
 
-    def __torch_function__(self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":
@@ -306,7 +309,8 @@ class Functions(TorchFunctionMode):
         items = list(where) if isinstance(where, tuple) else [where]
         if not all(item is None or item is Ellipsis or isinstance(item, (int, slice, Tensor)) and type(item) is not bool for item in items):
             return False
-        taken = sum(item.dim() if isinstance(item, Tensor) and item.dtype is above.torch.bool else item is not None and item is not Ellipsis for item in items)
+        masks = [item for item in items if isinstance(item, Tensor) and item.dtype is above.torch.bool]
+        taken = sum(item is not None and item is not Ellipsis for item in items) + sum(mask.dim() - 1 for mask in masks)
         text, dim, tensors = recorder.name_of(args[0]), 0, dict[int, Any]()
         for item in items:
             if item is Ellipsis:
@@ -328,7 +332,7 @@ class Functions(TorchFunctionMode):
                 dim += 1
         indices = ""
         if tensors:
-            if any(item.dtype is above.torch.bool for item in tensors.values()) and len(tensors) > 1:
+            if masks and len(tensors) > 1:
                 return False
             listed = [recorder.name_of(tensors[place]) if place in tensors else "None" for place in range(max(tensors) + 1)]
             indices = f"annotate(List[Optional[Tensor]], [{', '.join(listed)}])"
