@@ -29,3 +29,25 @@ def test_to() -> None:
         )  # fmt: skip
 
     both(body)
+
+
+def test_batch_norm_under_both_names_below_autograd() -> None:
+    """``torch.batch_norm`` and ``functional.batch_norm`` have one name, and their arguments in another order."""
+
+    def body(torch: Any) -> Any:
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Seen(TorchDispatchMode):
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                return func(*args, **(kwargs or {}))
+
+        x = torch.arange(12.0).reshape(2, 2, 3)
+        weight, bias, mean, variance = (torch.tensor([float(n), n + 0.5]) for n in (1, 2, 3, 4))
+        with Seen():
+            return (
+                torch.batch_norm(x, weight, bias, mean, variance, False, 0.1, 1e-5, True),
+                torch.ops.aten.batch_norm(x, weight, bias, mean, variance, False, 0.1, 1e-5, True),
+                torch.nn.functional.batch_norm(x, mean, variance, weight, bias, False, 0.1, 1e-5),
+            )
+
+    both(body)
