@@ -58,6 +58,7 @@ class Run:
     def __init__(self, names: dict[int, str]) -> None:
         self.steps: list[Step] = []
         self.inputs: list[Value] = []
+        self.within = False  # an operator runs, which is recorded itself
         self._names = names  # names of parameters and buffers, by id
         self._held: dict[int, _Held] = {}
 
@@ -183,7 +184,12 @@ class _Operators(TorchDispatchMode):
                 self._run.value_of(leaf)  # the value before the operation writes
         if func._opname.endswith("_") and isinstance(given["self"], Tensor):
             self._run.keep(given["self"])
-        result = func(*args, **kwargs)
+        # The function behind an operator may be one that the other mode records: the operator is one step.
+        self._run.within = True
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            self._run.within = False
         self._run.record(func._opname, "" if func._overloadname == "default" else func._overloadname, given, result)
         return result
 
@@ -199,7 +205,7 @@ class _Functions(TorchFunctionMode):
         self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        name = whole_name(func)
+        name = None if self._run.within else whole_name(func)
         if name is None:
             return func(*args, **kwargs)
         given = bound(name, func, args, kwargs)
