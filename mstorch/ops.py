@@ -275,7 +275,7 @@ class _Namespace:
             listed = module["OPERATORS"]
             function = (listed if isinstance(listed, dict) else module)[name] if name in listed else None
         else:
-            function = None if self._name != "aten" or name.startswith("__") else _find(name)
+            function = None if self._name != "aten" or name.startswith("__") and name not in _OPERATORS_OF_PYTHON else _find(name)
         if function is None:
             function = unbuilt.operator(self._name, name, known=self._name == "aten" and _is_operator(name))
         if function is None:
@@ -285,6 +285,9 @@ class _Namespace:
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
+
+
+_OPERATORS_OF_PYTHON = frozenset(f"__{turned}{name}__" for name in ("and", "or", "xor", "lshift", "rshift") for turned in ("", "i"))
 
 
 def _is_operator(name: str) -> bool:

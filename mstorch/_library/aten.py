@@ -27,6 +27,13 @@ def _to_copy(
     return self.to(device=device or self.device, dtype=dtype or self.dtype, non_blocking=non_blocking, copy=True)
 
 
+def to(self: Tensor, *args: Any, layout: layout | None = None, pin_memory: Any = None, **options: Any) -> Tensor:
+    """Return the tensor in another dtype, on another device, or like another tensor; its layout stays."""
+    if layout is not None and layout is not self.layout:
+        raise RuntimeError(f"to(options) doesn't support converting to a different layout, but got self.layout being {self.layout}")
+    return self.to(*args, **{name: value for name, value in options.items() if value is not None})
+
+
 def alias(self: Tensor) -> Tensor:
     """Return a view of the whole tensor."""
     return self.view(self.shape)

@@ -9,6 +9,9 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from .. import serialization
+from .._src.serialization.zipfile_format import write_all
+from ..nn.modules.module import Module
+from ._torchscript.write.archive import write as write_program
 
 if TYPE_CHECKING:
     from ._script import _Callable
@@ -24,21 +27,31 @@ def wrote(content: bytes) -> bool:
 
 
 def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
-    """Write the object, with extra files by name, to a path or a file. Raise RuntimeError if it cannot be pickled."""
+    """Write the object, with extra files by name, to a path or a file: a traced one as TorchScript, which torch loads too.
+
+    Raise RuntimeError, before anything is written, if it cannot be written.
+    """
+    content = io.BytesIO()
+    example = m.__dict__.get("_ms_example")
+    if example is None:
+        _write_object(m, content, extra_files)
+    else:
+        module = m if isinstance(m, Module) else None
+        write_program(module, getattr(m, "__wrapped__", None), example, content, extra_files or {})
+    if isinstance(f, (str, os.PathLike)):
+        serialization.write_whole(os.path.abspath(os.fspath(f)), lambda file: write_all(file, content.getbuffer()))
+    else:
+        write_all(f, content.getbuffer())
+
+
+def _write_object(m: _Callable, file: Any, extra_files: dict[str, Any] | None) -> None:
     content = io.BytesIO()
     try:
         serialization.save(m, content)
     except (AttributeError, pickle.PicklingError, TypeError) as error:
         raise RuntimeError(f"mstorch: torch.jit.save writes the Python object, and that cannot be pickled: {error}") from error
     _written.add(hashlib.sha256(content.getbuffer()).digest())
-
-    def write_members(file: Any) -> None:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(OBJECT, content.getvalue())
-            for name, text in (extra_files or {}).items():
-                archive.writestr(EXTRA + name, text)
-
-    if isinstance(f, (str, os.PathLike)):
-        serialization.write_whole(os.path.abspath(os.fspath(f)), write_members)
-    else:
-        write_members(f)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(OBJECT, content.getvalue())
+        for name, text in (extra_files or {}).items():
+            archive.writestr(EXTRA + name, text)

@@ -1,4 +1,4 @@
-"""Files of scripted and traced modules: an archive with the pickled Python object."""
+"""Files of scripted and traced modules."""
 from __future__ import annotations
 
 import copy
@@ -19,7 +19,9 @@ from ._torchscript.reader import load as load_program
 def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """Save a scripted or traced module or function, with extra files by name, to a path or a file.
 
-    Differs from torch: the file holds the Python object, whose classes are imported when it is loaded; torch cannot load it.
+    A traced module or function is run once more with its example inputs, and written as TorchScript, which torch loads. Raise RuntimeError,
+    before anything is written, for what an archive cannot hold. Differs from torch: the file of a scripted one holds the Python object,
+    whose classes are imported when it is loaded; torch cannot load it.
     """
     deprecated("save", "switch to `torch.export`")
     if not isinstance(m, (ScriptModule, ScriptFunction)):

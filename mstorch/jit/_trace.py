@@ -90,6 +90,12 @@ def _arguments(example: Tensor) -> tuple[Any, ...]:
     return tuple(example) if isinstance(example, (tuple, list)) else (example,)
 
 
+def _with_example(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return a traced module or function, which keeps its example inputs: ``save`` runs it once more."""
+    traced.__dict__["_ms_example"] = args, kwargs
+    return traced
+
+
 def trace(
     func: Any, example_inputs: Tensor | None = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
     check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
@@ -112,12 +118,12 @@ def trace(
     if isinstance(func, Module):
         deprecated("trace_method")
         _run(func, args, kwargs, strict)
-        return wrapped(func, TracedModule, TopLevelTracedModule)
+        return _with_example(wrapped(func, TracedModule, TopLevelTracedModule), args, kwargs)
     owner = getattr(func, "__self__", None)
     if isinstance(owner, Module) and func.__name__ == "forward":
         return trace(owner, example_inputs, strict=strict, example_kwarg_inputs=example_kwarg_inputs)
     _run(func, args, kwargs, strict)
-    return ScriptFunction(func, scripted=False)
+    return _with_example(ScriptFunction(func, scripted=False), args, kwargs)
 
 
 def trace_module(
@@ -139,7 +145,11 @@ def trace_module(
             _run(function, (), example, strict)
         else:
             _run(function, _arguments(example), {}, strict)
-    return wrapped(mod, TracedModule, TopLevelTracedModule)
+    made = wrapped(mod, TracedModule, TopLevelTracedModule)
+    if inputs.keys() == {"forward"}:
+        example = inputs["forward"]
+        _with_example(made, *(((), example) if example_inputs_is_kwarg else (_arguments(example), {})))
+    return made
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:

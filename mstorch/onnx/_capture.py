@@ -1,7 +1,7 @@
 """The operations that one run of a model executes, in order and in functional form, without in-place writes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from .._src.aten.calling import unseen
@@ -11,7 +11,7 @@ from .._tensor import Tensor
 from ..overrides import TorchFunctionMode
 from ..utils._python_dispatch import TorchDispatchMode
 from ._errors import OnnxExporterError
-from ._whole import bound, whole_name
+from ._whole import bound, public_of, whole_name
 
 # Views of all elements: a write to one writes all of the memory, in another shape.
 _REVERSED = frozenset("alias detach lift_fresh permute squeeze t transpose unsqueeze view".split())
@@ -58,6 +58,7 @@ class Run:
     def __init__(self, names: dict[int, str]) -> None:
         self.steps: list[Step] = []
         self.inputs: list[Value] = []
+        self.within = False  # an operator runs, which is recorded itself
         self._names = names  # names of parameters and buffers, by id
         self._held: dict[int, _Held] = {}
 
@@ -154,16 +155,25 @@ class Run:
 
 
 class _Operators(TorchDispatchMode):
-    """Mode that records each operator."""
+    """Mode that records each operator; one that is not ``known`` runs as the public function of its name, whose operators are recorded."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, known: Collection[str]) -> None:
         super().__init__()
-        self._run = run
+        self._run, self._known = run, known
+        self._opened: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if func.namespace != "aten":
             raise OnnxExporterError(f"mstorch: torch.onnx.export has no translation of {func} to ONNX")
+        public = None if func._opname.removesuffix("_") in self._known or func._opname in self._opened else public_of(func._opname)
+        if public is not None:
+            self._opened.append(func._opname)
+            try:
+                with self:
+                    return public(*args, **kwargs)
+            finally:
+                self._opened.pop()
         schema = func._known
         names = [argument.name for argument in schema.arguments]
         given = {argument.name: argument.default for argument in schema.arguments if argument.has_default}
@@ -174,7 +184,12 @@ class _Operators(TorchDispatchMode):
                 self._run.value_of(leaf)  # the value before the operation writes
         if func._opname.endswith("_") and isinstance(given["self"], Tensor):
             self._run.keep(given["self"])
-        result = func(*args, **kwargs)
+        # The function behind an operator may be one that the other mode records: the operator is one step.
+        self._run.within = True
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            self._run.within = False
         self._run.record(func._opname, "" if func._overloadname == "default" else func._overloadname, given, result)
         return result
 
@@ -190,7 +205,7 @@ class _Functions(TorchFunctionMode):
         self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        name = whole_name(func)
+        name = None if self._run.within else whole_name(func)
         if name is None:
             return func(*args, **kwargs)
         given = bound(name, func, args, kwargs)
@@ -203,12 +218,14 @@ class _Functions(TorchFunctionMode):
         return result
 
 
-def captured(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], names: dict[int, str]) -> tuple[Run, Any]:
-    """Run a model on its arguments, whose tensors are its inputs; return the Run and the result."""
+def captured(
+    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], names: dict[int, str], known: Collection[str]
+) -> tuple[Run, Any]:
+    """Run a model on its arguments, whose tensors are its inputs; return the Run, of ``known`` operators, and the result."""
     run = Run(names)
     for leaf in tree_flatten((args, kwargs))[0]:
         if isinstance(leaf, Tensor):
             run.enter(leaf)
-    with _Functions(run), _Operators(run):
+    with _Functions(run), _Operators(run, known):
         result = model(*args, **kwargs)
     return run, result

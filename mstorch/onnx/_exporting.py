@@ -70,7 +70,7 @@ def _runs(
         copied = [leaf.clone() if isinstance(leaf, Tensor) else leaf for leaf in given]
         now = tree_unflatten(copied, form)
         try:
-            run, result = captured(model, now[0], now[1], names)
+            run, result = captured(model, now[0], now[1], names, CONVERTERS)
         except OnnxExporterError:
             raise
         except NotImplementedError as error:  # a call that is not visible as an operator
@@ -159,7 +159,11 @@ def _in_evaluation(undo: Undo, model: Any) -> None:
     training = [part for part in model.modules() if part.training] if isinstance(model, Module) else []
     undo[END:] = [partial(setattr, part, "training", True) for part in training]
     if training:
-        model.eval()
+        try:
+            model.eval()
+        except NotImplementedError:  # an exported program, whose mode is that of its export
+            for part in training:
+                part.training = False
 
 
 def _end_shape(name: str, shape: Sequence[Any], words: Sequence[str]) -> list[Any]:

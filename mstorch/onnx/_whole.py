@@ -37,3 +37,51 @@ def bound(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     found.apply_defaults()
     first = next(iter(found.arguments))
     return {("self" if key == first else key): value for key, value in found.arguments.items()}
+
+
+def _resized(mode: str, corners: bool) -> Any:
+    def resize(input: Any, output_size: Any, *rest: Any, **options: Any) -> Any:
+        align = (rest[0] if rest else options.get("align_corners")) if corners else None
+        factors = options.get("scale_factors", rest[corners] if len(rest) > corners else None)
+        factors = factors if isinstance(factors, (list, tuple)) else None
+        size = None if output_size is None else list(output_size)
+        return above.torch.nn.functional.interpolate(input, size, None if size is not None else factors, mode, align)
+
+    return resize
+
+
+def _sampled(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    return above.torch.nn.functional.grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+
+
+def _convolved(*args: Any) -> Any:
+    return above.torch.ops.aten.convolution.default(*args[:9])
+
+
+_UNDER_OTHER_NAMES = {
+    "unsafe_chunk": lambda input, chunks, dim=0: input.chunk(chunks, dim),
+    "unsafe_split": lambda input, size, dim=0: input.split(size, dim),
+    "_convolution": _convolved,
+    "grid_sampler": _sampled,
+    "grid_sampler_2d": _sampled,
+    **{f"upsample_nearest{rank}d": _resized("nearest", False) for rank in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{rank}d": _resized("nearest-exact", False) for rank in (1, 2, 3)},
+    "upsample_linear1d": _resized("linear", True),
+    "upsample_bilinear2d": _resized("bilinear", True),
+    "upsample_bicubic2d": _resized("bicubic", True),
+    "upsample_trilinear3d": _resized("trilinear", True),
+}
+
+
+def public_of(name: str) -> Any:
+    """Return the public function that computes an operator, with the operator's arguments; None if there is none."""
+    torch = above.torch
+    other = _UNDER_OTHER_NAMES.get(name)
+    if other is not None:
+        return other
+    for place in (torch, torch.nn.functional, torch.Tensor):
+        function = vars(place).get(name)
+        if callable(function):
+            return function
+    return None

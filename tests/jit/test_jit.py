@@ -225,13 +225,10 @@ def tripled(x: mstorch.Tensor) -> mstorch.Tensor:
     return x * 3
 
 
-@pytest.mark.parametrize("make", ["script", "trace"])
-def test_files(make, tmp_path):
+def test_files(tmp_path):
     net = Gate()
     x = mstorch.ones(1, 3)
-    made = mstorch.jit.script(net) if make == "script" else mstorch.jit.trace(net, x)
-    if make == "script":
-        made.eval()
+    made = mstorch.jit.script(net).eval()
     for target in (tmp_path / "net.pt", io.BytesIO()):
         mstorch.jit.save(made, target, _extra_files={"note": "text"})
         if isinstance(target, io.BytesIO):
@@ -239,13 +236,11 @@ def test_files(make, tmp_path):
         extra = {"note": ""}
         back = mstorch.jit.load(target, _extra_files=extra, weights_only=False)
         assert extra == {"note": b"text"} and type(back) is type(made) and back.power == 3
-        if make == "script":
-            assert mstorch.equal(back(x), made(x)) and not back.training
+        assert mstorch.equal(back(x), made(x)) and not back.training
         assert list(back.state_dict()) == list(net.state_dict())
         back.train()
         assert back._python.training
-    if make == "script":
-        assert mstorch.equal(copy.deepcopy(made)(x), made(x))
+    assert mstorch.equal(copy.deepcopy(made)(x), made(x))
 
 
 def test_files_of_functions_and_what_cannot_be_saved(tmp_path, monkeypatch):

@@ -145,10 +145,10 @@ def _group_norm(
 @composite("batch_norm")
 def _batch_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    if isinstance(weight, bool) or not isinstance(training, bool):
-        return NotImplemented  # torch.batch_norm, which takes the weight first
+    if cudnn_enabled is not None:  # torch.batch_norm, which takes the weight first
+        running_mean, running_var, weight, bias = weight, bias, running_mean, running_var
     aten("empty.memory_format", [0], dtype=uint8, device=input.device)
     return aten("native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 import math
 
 from ..._tensor import Tensor
+from ..core.above import above
+from ..core.warned import warn
+from ..ops.elementwise.activation import gelu
+from ..ops.layers.norm import layer_norm
 from ..ops.linalg.matmul import linear, matmul
 from .inner import _masked_softmax
 
@@ -52,6 +56,12 @@ def _native_multi_head_attention(
         raise RuntimeError(f"D must divide evenly by num_head, got {embed_dim} and {num_head}")
     q, k, v = (_heads(part, num_head) for part in _projected(query, key, value, qkv_weight, qkv_bias))
     scores = matmul(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
+    if mask is not None and mask.dtype is not above.torch.bool:
+        warn(
+            "Converting mask without torch.bool dtype to bool; this will negatively affect performance. Prefer to use a boolean mask "
+            "directly."
+        )
+        mask = mask.to(above.torch.bool)
     weights = scores.softmax(-1) if mask is None else _masked_softmax(scores, mask, 3, mask_type)
     joined = matmul(weights, v).transpose(1, 2).reshape(query.shape[0], -1, embed_dim)
     found = linear(joined, proj_weight, proj_bias)
@@ -60,4 +70,39 @@ def _native_multi_head_attention(
     return found, weights.mean(1) if average_attn_weights else weights
 
 
-FUNCTIONS = {function.__name__: function for function in (_transform_bias_rescale_qkv, _native_multi_head_attention)}
+def _transformer_encoder_layer_fwd(
+    src: Tensor, embed_dim: int, num_heads: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor,
+    use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Tensor, norm_bias_1: Tensor, norm_weight_2: Tensor, norm_bias_2: Tensor,
+    ffn_weight_1: Tensor, ffn_bias_1: Tensor, ffn_weight_2: Tensor, ffn_bias_2: Tensor, mask: Tensor | None = None,
+    mask_type: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the result of an ``nn.TransformerEncoderLayer`` at rest, for (N, L, E) or a nested tensor of rows (L, E)."""
+    if getattr(src, "_ms_nested", False):
+        sizes = src._nested_tensor_size()
+        dense = src.to_padded_tensor(0.0)
+        places = above.torch.arange(dense.shape[1], device=dense.device)
+        mask, mask_type = places.unsqueeze(0) >= sizes[:, :1].to(dense.device), 1
+    else:
+        sizes, dense = None, src
+
+    def first(x: Tensor) -> Tensor:
+        return layer_norm(x, [embed_dim], norm_weight_1, norm_bias_1, eps)
+
+    def second(x: Tensor) -> Tensor:
+        return layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
+
+    x = first(dense) if norm_first else dense
+    x = dense + _native_multi_head_attention(
+        x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
+    )[0]  # fmt: skip
+    x = x if norm_first else first(x)
+    hidden = linear(second(x) if norm_first else x, ffn_weight_1, ffn_bias_1)
+    x = x + linear(gelu(hidden) if use_gelu else hidden.relu(), ffn_weight_2, ffn_bias_2)
+    x = x if norm_first else second(x)
+    return x if sizes is None else above.torch._nested_from_padded(x, sizes)
+
+
+FUNCTIONS = {
+    function.__name__: function
+    for function in (_transform_bias_rescale_qkv, _native_multi_head_attention, _transformer_encoder_layer_fwd)
+}

@@ -92,9 +92,9 @@ class ZipWriter:
         self._names.append(name)
         self._checks = zlib.crc32(struct.pack("<I", crc), self._checks)
 
-    def close(self) -> None:
+    def close(self, version: bytes = _WRITTEN_VERSION) -> None:
         """Write the version, the file's serialization id and the central directory."""
-        self.record("version", _WRITTEN_VERSION)
+        self.record("version", version)
         names = hashlib.blake2b("\n".join(self._names).encode(), digest_size=8).digest()
         self.record(".data/serialization_id", b"%020d%020d" % (int.from_bytes(names, "little"), self._checks))
         begin, count = self._ms_at, len(self._central)

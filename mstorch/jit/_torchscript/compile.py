@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import raised
-from .former import FORMER
+from .former import former
 from .operators import operator
 from .source import Definition, Function
 from .types import Damaged, Type, cast, dotted, is_of, read_type
@@ -424,7 +424,7 @@ class Compiler:
             raise _unknown("A call", node)
         root = _root(function)
         if root == "torch" and isinstance(function.value, ast.Name):
-            old = FORMER.get(function.attr) if self._program.version < 4 else None
+            old = former(function.attr, self._program.version)
             return self._call_of(old or operator("aten", function.attr), node)
         if root == "ops":
             parts = dotted(function).split(".")

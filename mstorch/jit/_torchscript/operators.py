@@ -22,7 +22,12 @@ from .scalars import OF_ALL, OF_CONTAINERS, PLAIN, Operator, greatest, least
 from .types import Damaged, described
 
 _NUMBERS = (int, float, complex, bool)
-_READ: dict[str, Callable[[int], Any]] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of}
+def _number(value: Any) -> Any:
+    """Return a bool as an int: TorchScript's operators take no bool for a number, and promote as with an int."""
+    return int(value) if type(value) is bool else value
+
+
+_READ: dict[str, Callable[[Any], Any]] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of, "Scalar": _number}
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda value: isinstance(value, Tensor),
     "int": lambda value: type(value) is int,
@@ -108,7 +113,7 @@ def _implied(value: Any, kind: str) -> Any:
     return value
 
 
-def _reader(argument: Argument) -> Callable[[int], Any] | None:
+def _reader(argument: Argument) -> Callable[[Any], Any] | None:
     return _READ.get(argument.type.rstrip("?"))
 
 

@@ -8,7 +8,7 @@ from ..._src.core.dtype import bool_, float32
 from .._capture import Step, Value
 from .._errors import OnnxExporterError
 from .._writer import NUMBERS, Writer
-from .table import CONVERTERS, common, converter
+from .table import CONVERTERS, common, converter, fixed, wrapped
 
 
 def _unary(kind: str, *names: str) -> None:
@@ -230,6 +230,19 @@ def _hard(w: Writer, step: Step, self: Value, **_: Any) -> str:
 @converter("leaky_relu")
 def _leaky_relu(w: Writer, step: Step, self: Value, negative_slope: float = 0.01) -> str:
     return w.op("LeakyRelu", w.t(self), alpha=float(negative_slope))
+
+
+@converter("_prelu_kernel")
+def _prelu(w: Writer, step: Step, self: Value, weight: Value) -> str:
+    return w.op("PRelu", w.t(self), w.t(weight))
+
+
+@converter("glu")
+def _glu(w: Writer, step: Step, self: Value, dim: int = -1) -> str:
+    axis = wrapped(dim, len(self.shape))
+    half = fixed(self.shape[axis], "glu") // 2
+    first, second = w.op("Split", w.t(self), w.sizes([half, half]), results=2, axis=axis)
+    return w.op("Mul", first, w.op("Sigmoid", second))
 
 
 @converter("elu")

@@ -143,6 +143,12 @@ def _pad(w: Writer, step: Step, self: Value, pad: Sequence[Any], value: Any = 0)
     return w.op("Pad", w.t(self), w.sizes(_pairs(pad, len(self.shape))), w.number(value, self.dtype), mode="constant")
 
 
+@converter("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d", "replication_pad2d", "replication_pad3d")
+def _mirrored(w: Writer, step: Step, self: Value, padding: Sequence[Any]) -> str:
+    mode = "reflect" if step.name.startswith("reflection") else "edge"
+    return w.op("Pad", w.t(self), w.sizes(_pairs(padding, len(self.shape))), mode=mode)
+
+
 def _pairs(pad: Sequence[Any], rank: int) -> list[Any]:
     """Convert torch's padding pairs, which start at the last dimension, to ONNX's order: all begins, then all ends."""
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
