@@ -36,4 +36,14 @@ def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum")
     return src.from_storage(storage)
 
 
-__all__ = ["matmul"]
+def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum") -> Tensor:
+    """Return the product with a dense matrix."""
+    return matmul(src, other, reduce)
+
+
+def spspmm(src: SparseTensor, other: SparseTensor, reduce: str = "sum") -> SparseTensor:
+    """Return the product of two sparse matrices."""
+    return matmul(src, other, reduce)
+
+
+__all__ = ["matmul", "spmm", "spspmm"]
