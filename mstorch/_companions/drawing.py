@@ -5,6 +5,8 @@ import numpy as np
 
 import mstorch as torch
 
+from .._src.backend.arrays import Array
+
 Tensor = torch.Tensor
 
 
@@ -13,12 +15,12 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(int(torch.randint(1 << 62, (1,))))
 
 
-def array(tensor: Tensor) -> np.ndarray:
+def array(tensor: Tensor) -> Array:
     """Return a tensor's values in host memory."""
     return tensor.detach().cpu().contiguous().numpy()
 
 
-def tensor(values: np.ndarray, like: Tensor) -> Tensor:
+def tensor(values: Array, like: Tensor) -> Tensor:
     """Return values as a tensor on the device of another one."""
     return torch.from_numpy(np.ascontiguousarray(values)).to(like.device)
 

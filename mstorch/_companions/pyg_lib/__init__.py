@@ -30,18 +30,23 @@ def set_home_dir(path: str) -> None:
     _home[0] = path
 
 
-def _knn(x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None, k: int = 1, cosine: bool = False, num_workers: int = 1) -> Tensor:
+def _knn(
+    x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None, k: int = 1, cosine: bool = False, num_workers: int = 1
+) -> Tensor:
     return ops.knn(x, y, k, ptr_x, ptr_y, cosine, num_workers)
 
 
-def _radius(x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None, r: float = 1.0, *rest: Any, **named: Any) -> Tensor:
+def _radius(
+    x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None, r: float = 1.0, *rest: Any, **named: Any
+) -> Tensor:
     return ops.radius(x, y, r, ptr_x, ptr_y, *rest, **named)
 
 
 _SAME = (
-    "edge_sample", "fps", "gather_coo", "gather_csr", "graclus_cluster", "grid_cluster", "grouped_matmul", "index_sort", "nearest", "scatter_max",
-    "scatter_mean", "scatter_min", "scatter_mul", "scatter_sum", "segment_matmul", "segment_max_coo", "segment_max_csr", "segment_mean_coo",
-    "segment_mean_csr", "segment_min_coo", "segment_min_csr", "segment_sum_coo", "segment_sum_csr", "softmax_csr", "spline_basis", "spline_weighting",
+    "edge_sample", "fps", "gather_coo", "gather_csr", "graclus_cluster", "grid_cluster", "grouped_matmul", "index_sort", "nearest",
+    "scatter_max", "scatter_mean", "scatter_min", "scatter_mul", "scatter_sum", "segment_matmul", "segment_max_coo", "segment_max_csr",
+    "segment_mean_coo", "segment_mean_csr", "segment_min_coo", "segment_min_csr", "segment_sum_coo", "segment_sum_csr", "softmax_csr",
+    "spline_basis", "spline_weighting",
 )  # fmt: skip
 _operators = {
     **{name: getattr(ops, name) for name in _SAME}, "knn": _knn, "radius": _radius, "metis": partition.metis, "subgraph": sampler.subgraph,

@@ -17,14 +17,16 @@ from ..torch_scatter import (
     gather_coo,
     gather_csr,
     scatter,
+    scatter_add,
     scatter_logsumexp,
     scatter_max,
     scatter_mean,
     scatter_min,
     scatter_mul,
     scatter_softmax,
-    scatter_std,
     scatter_sum,
+    segment_add_coo,
+    segment_add_csr,
     segment_coo,
     segment_csr,
     segment_max_coo,
@@ -37,6 +39,7 @@ from ..torch_scatter import (
     segment_sum_csr,
 )
 from ..torch_scatter import scatter_log_softmax as _log_softmax
+from ..torch_scatter import scatter_std as _std
 from ..torch_spline_conv import spline_basis, spline_weighting
 
 Tensor = torch.Tensor
@@ -81,7 +84,7 @@ sampled_div = _sampled("sampled_div", torch.div)
 def index_sort(inputs: Tensor, max_value: int | None = None) -> tuple[Tensor, Tensor]:
     """Return an index sorted, and the places of its elements, equal ones in their order."""
     if inputs.dim() != 1:
-        raise ValueError(f"'index_sort' needs a tensor of one dimension, got {inputs.dim()}")
+        raise RuntimeError(f"'index_sort' needs a tensor of one dimension, got {inputs.dim()}")
     values, places = inputs.sort(stable=True)
     return values, places
 
@@ -96,6 +99,15 @@ def softmax_csr(src: Tensor, ptr: Tensor, dim: int = 0) -> Tensor:
 def scatter_log_softmax(src: Tensor, index: Tensor, dim: int = -1, dim_size: int | None = None, eps: float = 1e-12) -> Tensor:
     """Return the logarithm of the softmax of the elements of each index, in their places; ``eps`` is added to sums."""
     return _log_softmax(src, index, dim, eps, dim_size)
+
+
+def scatter_std(
+    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None, unbiased: bool = True
+) -> Tensor:
+    """Return the standard deviation of the elements of each index. Raise ValueError for integers."""
+    if not src.is_floating_point():
+        raise ValueError("scatter_std can be computed only over tensors with floating point data types.")
+    return _std(src, index, dim, out, dim_size, unbiased)
 
 
 def _batch(ptr: Tensor | None, device: torch.device) -> Tensor | None:
@@ -154,9 +166,10 @@ def _single(start: Tensor, rowptr: Tensor) -> Tensor:
 
 
 __all__ = [
-    "edge_sample", "fps", "gather_coo", "gather_csr", "graclus_cluster", "grid_cluster", "grouped_matmul", "index_sort", "knn", "nearest",
-    "radius", "sampled_add", "sampled_div", "sampled_mul", "sampled_sub", "scatter", "scatter_log_softmax", "scatter_logsumexp", "scatter_max",
-    "scatter_mean", "scatter_min", "scatter_mul", "scatter_softmax", "scatter_std", "scatter_sum", "segment_coo", "segment_csr",
-    "segment_matmul", "segment_max_coo", "segment_max_csr", "segment_mean_coo", "segment_mean_csr", "segment_min_coo", "segment_min_csr",
-    "segment_sum_coo", "segment_sum_csr", "softmax_csr", "spline_basis", "spline_weighting",
+    "edge_sample", "fps", "gather_coo", "gather_csr", "graclus_cluster", "grid_cluster", "grouped_matmul", "index_sort", "knn",
+    "nearest", "radius", "sampled_add", "sampled_div", "sampled_mul", "sampled_sub", "scatter", "scatter_add", "scatter_log_softmax",
+    "scatter_logsumexp", "scatter_max", "scatter_mean", "scatter_min", "scatter_mul", "scatter_softmax", "scatter_std", "scatter_sum",
+    "segment_add_coo", "segment_add_csr", "segment_coo", "segment_csr", "segment_matmul", "segment_max_coo", "segment_max_csr",
+    "segment_mean_coo", "segment_mean_csr", "segment_min_coo", "segment_min_csr", "segment_sum_coo", "segment_sum_csr", "softmax_csr",
+    "spline_basis", "spline_weighting",
 ]  # fmt: skip

@@ -5,13 +5,14 @@ import numpy as np
 
 import mstorch as torch
 
+from ..._src.backend.arrays import Array
 from ..drawing import array, generator, tensor
 from .rw import compressed
 
 Tensor = torch.Tensor
 
 
-def matched(bounds: np.ndarray, columns: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+def matched(bounds: Array, columns: Array, weight: Array | None) -> Array:
     """Return the smaller node of each node's pair: in random order, a node is paired with the free neighbour of the largest weight, or
     with a free neighbour that is drawn; a node without one stays alone."""
     draw, size = generator(), len(bounds) - 1

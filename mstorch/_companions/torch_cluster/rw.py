@@ -5,12 +5,13 @@ import numpy as np
 
 import mstorch as torch
 
+from ..._src.backend.arrays import Array
 from ..drawing import array, generator, tensor
 
 Tensor = torch.Tensor
 
 
-def _next_of(bounds: np.ndarray, columns: np.ndarray, node: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+def _next_of(bounds: Array, columns: Array, node: Array, draw: np.random.Generator) -> Array:
     """Return an edge of each node; -1 for a node without edges."""
     degree = bounds[node + 1] - bounds[node]
     edge = bounds[node] + (draw.random(len(node)) * degree).astype(np.int64)
@@ -18,11 +19,12 @@ def _next_of(bounds: np.ndarray, columns: np.ndarray, node: np.ndarray, draw: np
 
 
 def walks(
-    bounds: np.ndarray, columns: np.ndarray, start: np.ndarray, length: int, p: float, q: float
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    bounds: Array, columns: Array, start: Array, length: int, p: float, q: float
+) -> tuple[Array, Array]:  # fmt: skip
     """Return nodes (walks, length and one) and edges (walks, length) of walks. A walk stays at a node without edges, by the edge -1.
 
-    With ``p`` or ``q`` a drawn node is kept by the chance that node2vec gives it, relative to the greatest of the three, and drawn again if not.
+    With ``p`` or ``q`` a drawn node is kept by the chance that node2vec gives it, relative to the greatest of the three, and drawn again
+    if not.
     """
     draw, size = generator(), len(bounds) - 1
     node = np.empty((len(start), length + 1), np.int64)
@@ -50,7 +52,7 @@ def walks(
     return node, edge
 
 
-def compressed(row: Tensor, col: Tensor, num_nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def compressed(row: Tensor, col: Tensor, num_nodes: int) -> tuple[Array, Array, Array]:
     """Return bounds of rows, columns, and the order of the edges, by row."""
     rows, columns = array(row), array(col)
     order = np.argsort(rows, kind="stable")

@@ -1,4 +1,4 @@
-"""torch_sparse (0.6): SparseTensor, and functions of indices and values; samples and parts of graphs, also as ``torch.ops.torch_sparse``."""
+"""torch_sparse (0.6): SparseTensor, functions of indices and values, samples and parts of graphs; also ``torch.ops.torch_sparse``."""
 from __future__ import annotations
 
 # ruff: noqa: F401  (the imports are the package's names)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import mstorch as torch
 
@@ -48,7 +49,7 @@ def cat(tensors: Sequence[SparseTensor], dim: int | tuple[int, int]) -> SparseTe
     filled = [storage.value() for storage in storages]
     value = None if any(item is None for item in filled) else torch.cat(filled)  # type: ignore[arg-type]
     sizes = (sum(heights) if down else max(heights), sum(widths) if aside else max(widths))
-    kept: dict[str, Tensor | None] = {}
+    kept: dict[str, Any] = {}
     if down:
         kept |= {"rowptr": _joined(storages, "rowptr", before, bounds=True), "rowcount": _joined(storages, "rowcount")}
     if aside:
@@ -58,6 +59,10 @@ def cat(tensors: Sequence[SparseTensor], dim: int | tuple[int, int]) -> SparseTe
     return SparseTensor.from_storage(SparseStorage(row, kept.pop("rowptr", None), col, value, sizes, is_sorted=down, **kept))
 
 
-_MEASURES: tuple[Callable[[SparseTensor], int], ...] = (lambda one: one.sparse_size(0), lambda one: one.sparse_size(1), lambda one: one.nnz())
+_MEASURES: tuple[Callable[[SparseTensor], int], ...] = (
+    lambda one: one.sparse_size(0),
+    lambda one: one.sparse_size(1),
+    lambda one: one.nnz(),
+)
 
 __all__ = ["cat"]

@@ -53,7 +53,7 @@ class Elementwise(Stored):
         value = self.storage.value()
         if value is None:
             return self.set_value(other if isinstance(other, Tensor) else self._values() * other, layout)
-        factor = self.storage.set_value(other, layout).value() if isinstance(other, Tensor) else other
+        factor: Any = self.storage.set_value(other, layout).value() if isinstance(other, Tensor) else other
         return self.set_value(value * factor)
 
     def mul_nnz_(self, other: Any, layout: str | None = None) -> Any:
@@ -96,8 +96,10 @@ class Elementwise(Stored):
     def add_nnz(self, other: Any, layout: str | None = None) -> Any:
         """Return the matrix with numbers added to its elements."""
         value = self.storage.value()
-        term = self.storage.set_value(other, layout).value() if isinstance(other, Tensor) else other
-        return self.set_value((1 if value is None else value) + term if isinstance(term, Tensor) or value is not None else self._values() + term)
+        term: Any = self.storage.set_value(other, layout).value() if isinstance(other, Tensor) else other
+        if value is None:
+            return self.set_value(1 + term if isinstance(term, Tensor) else self._values() + term)
+        return self.set_value(value + term)
 
     def add_nnz_(self, other: Any, layout: str | None = None) -> Any:
         """Add numbers to the elements."""

@@ -38,12 +38,16 @@ def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum")
 
 def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum") -> Tensor:
     """Return the product with a dense matrix."""
-    return matmul(src, other, reduce)
+    found = matmul(src, other, reduce)
+    assert isinstance(found, Tensor)
+    return found
 
 
 def spspmm(src: SparseTensor, other: SparseTensor, reduce: str = "sum") -> SparseTensor:
     """Return the product of two sparse matrices."""
-    return matmul(src, other, reduce)
+    found = matmul(src, other, reduce)
+    assert not isinstance(found, Tensor)
+    return found
 
 
 __all__ = ["matmul", "spmm", "spspmm"]

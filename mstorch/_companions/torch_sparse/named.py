@@ -156,8 +156,9 @@ def random_walk(src: SparseTensor, start: Tensor, walk_length: int) -> Tensor:
 
 
 def partition(
-    src: SparseTensor, num_parts: int, recursive: bool = False, weighted: bool = False, node_weight: Tensor | None = None, balance_edge: bool = False
-) -> tuple[SparseTensor, Tensor, Tensor]:
+    src: SparseTensor, num_parts: int, recursive: bool = False, weighted: bool = False, node_weight: Tensor | None = None,
+    balance_edge: bool = False,
+) -> tuple[SparseTensor, Tensor, Tensor]:  # fmt: skip
     """Return the matrix by parts, the parts' bounds, and the order of nodes."""
     return src.partition(num_parts, recursive, weighted, node_weight, balance_edge)
 

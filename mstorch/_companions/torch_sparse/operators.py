@@ -7,6 +7,7 @@ import numpy as np
 
 import mstorch as torch
 
+from ..._src.backend.arrays import Array
 from ..drawing import array, generator, tensor
 from ..pyg_lib.partition import metis
 from ..pyg_lib.sampler.choosing import chosen, edges_of, numbered
@@ -52,14 +53,16 @@ def hetero_neighbor_sample(
     nodes = {name: Nodes(array(input_node_dict[name]) if name in input_node_dict else none, 0) for name in node_types}
     counts = {kind: num_neighbors_dict[name] for kind, name in names.items()}
     found = sample(graphs, nodes, counts, num_hops, Way(replace, False, generator()), True)  # type: ignore[arg-type]
-    parts = {names[kind]: one.arrays() if directed else _between(graphs[kind], nodes[kind[2]], nodes[kind[0]]) for kind, one in found.items()}
+    parts = {
+        names[kind]: one.arrays() if directed else _between(graphs[kind], nodes[kind[2]], nodes[kind[0]]) for kind, one in found.items()
+    }
     return (
         {name: tensor(one.node, some) for name, one in nodes.items()},
         *({name: tensor(own[place], some) for name, own in parts.items()} for place in (1, 0, 2)),
     )  # type: ignore[return-value]
 
 
-def _between(graph: Graph, expanded: Nodes, other: Nodes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _between(graph: Graph, expanded: Nodes, other: Nodes) -> tuple[Array, Array, Array]:
     """Return all edges between sampled nodes of two kinds."""
     group, edge = edges_of(graph.bounds, expanded.node)
     place, fresh = numbered(other.node, graph.other[edge])
@@ -167,7 +170,9 @@ def _multiplied(reduce: str) -> Callable[..., object]:
     return call
 
 
-def _sum(row: Tensor | None, rowptr: Tensor, col: Tensor, value: Tensor | None, colptr: Tensor | None, csr2csc: Tensor | None, mat: Tensor) -> object:
+def _sum(
+    row: Tensor | None, rowptr: Tensor, col: Tensor, value: Tensor | None, colptr: Tensor | None, csr2csc: Tensor | None, mat: Tensor
+) -> object:
     return _multiplied("sum")(rowptr, col, value, mat)
 
 

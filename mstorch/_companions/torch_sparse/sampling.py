@@ -7,6 +7,7 @@ import numpy as np
 
 import mstorch as torch
 
+from ..._src.backend.arrays import Array
 from ..drawing import array, generator, tensor
 from ..pyg_lib.partition.growing import parts
 from ..pyg_lib.sampler.choosing import chosen, edges_of, numbered
@@ -17,7 +18,7 @@ from .base import Stored
 Tensor = torch.Tensor
 
 
-def ordered(bounds: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def ordered(bounds: Array, columns: Array) -> Array:
     """Return nodes by reverse Cuthill and McKee's order: breadth first from nodes of few edges, those of few edges first, turned around."""
     size = len(bounds) - 1
     degree, seen, order = np.diff(bounds), np.zeros(size, bool), np.empty(size, np.int64)
@@ -42,8 +43,8 @@ def ordered(bounds: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def adjacent(
     rowptr: Tensor, col: Tensor, subset: Tensor, num_neighbors: int, replace: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return bounds of rows and columns of a sample of the neighbours of some nodes, the nodes (those first), and the edges. In a row columns
-    ascend."""
+    """Return bounds of rows and columns of a sample of the neighbours of some nodes, the nodes (those first), and the edges. In a row
+    columns ascend."""
     bounds, columns, nodes = array(rowptr), array(col), array(subset)
     group, edge = edges_of(bounds, nodes)
     kept = chosen(group, num_neighbors, generator(), replace)
@@ -57,7 +58,7 @@ def adjacent(
 class Sampled(Stored):
     """A matrix as a graph: rows are nodes, and elements edges to columns."""
 
-    def _graph(self) -> tuple[np.ndarray, np.ndarray]:
+    def _graph(self) -> tuple[Array, Array]:
         return array(self.storage.rowptr()), array(self.storage.col())
 
     def sample(self, num_neighbors: int, subset: Tensor | None = None) -> Tensor:

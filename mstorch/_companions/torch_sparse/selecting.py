@@ -69,10 +69,11 @@ class Selecting(Stored):
         return self.index_select(0, perm).index_select(1, perm)
 
     def __getitem__(self, index: Any) -> Any:
-        found, items = self, list(index) if isinstance(index, tuple) else [index]
+        found: Any = self
+        items = list(index) if isinstance(index, tuple) else [index]
         if Ellipsis in [item for item in items if item is Ellipsis]:
-            place = next(number for number, item in enumerate(items) if item is Ellipsis)
-            items[place : place + 1] = [slice(None)] * (self.dim() - len(items) + 1)
+            gap = next(number for number, item in enumerate(items) if item is Ellipsis)
+            items[gap : gap + 1] = [slice(None)] * (self.dim() - len(items) + 1)
         for dim, item in enumerate(items):
             if isinstance(item, slice):
                 if item == slice(None):
@@ -80,7 +81,8 @@ class Selecting(Stored):
                 start, stop, step = item.indices(found.size(dim))
                 places = range(start, stop, step)
                 whole = step == 1
-                found = found.narrow(dim, start, len(places)) if whole else found.index_select(dim, torch.tensor(list(places), dtype=torch.int64))
+                listed = torch.arange(start, stop, step) if step > 0 else torch.tensor(list(places), dtype=torch.int64)
+                found = found.narrow(dim, start, len(places)) if whole else found.index_select(dim, listed.to(found.device()))
             elif isinstance(item, int):
                 found = found.select(dim, item)
             else:
@@ -94,7 +96,7 @@ class Selecting(Stored):
         """Return the matrix without the elements of a diagonal."""
         row, col, value = self.coo()
         off, storage = col - row != k, self.storage
-        counts: dict[str, Tensor | None] = {"rowcount": None, "colcount": None}
+        counts: dict[str, Any] = {"rowcount": None, "colcount": None}
         for name, places, kept in (("rowcount", row, storage._rowcount), ("colcount", col, storage._colcount)):
             if kept is not None:
                 gone = places[~off]

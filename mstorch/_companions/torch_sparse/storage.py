@@ -229,7 +229,8 @@ class SparseStorage:
 
     def sparse_resize(self, sparse_sizes: tuple[int, int]) -> SparseStorage:
         """Return a storage with more rows and columns, or with fewer that are not empty."""
-        return type(self)(self._row, None, self._col, self._value, sparse_sizes, csr2csc=self._csr2csc, csc2csr=self._csc2csr, is_sorted=True)
+        orders: dict[str, Any] = {"csr2csc": self._csr2csc, "csc2csr": self._csc2csr}
+        return type(self)(self._row, None, self._col, self._value, sparse_sizes, is_sorted=True, **orders)
 
     def sparse_reshape(self, num_rows: int, num_cols: int) -> SparseStorage:
         """Return a storage with the same elements, row by row, in another shape; one number may be -1."""

@@ -14,6 +14,7 @@ from .selecting import Selecting
 from .storage import SparseStorage, by_column
 
 Tensor = torch.Tensor
+Sizes = tuple[builtins.int | None, builtins.int | None]
 
 
 class SparseTensor(Elementwise, Selecting, Sampled):
@@ -21,13 +22,13 @@ class SparseTensor(Elementwise, Selecting, Sampled):
 
     def __init__(
         self, row: Tensor | None = None, rowptr: Tensor | None = None, col: Tensor | None = None, value: Tensor | None = None,
-        sparse_sizes: tuple[builtins.int | None, builtins.int | None] | None = None, is_sorted: builtins.bool = False, trust_data: builtins.bool = False,
+        sparse_sizes: Sizes | None = None, is_sorted: builtins.bool = False, trust_data: builtins.bool = False,
     ) -> None:  # fmt: skip
         self.storage = SparseStorage(row, rowptr, col, value, sparse_sizes, is_sorted=is_sorted)
 
     @classmethod
     def from_edge_index(
-        cls, edge_index: Tensor, edge_attr: Tensor | None = None, sparse_sizes: tuple[builtins.int | None, builtins.int | None] | None = None,
+        cls, edge_index: Tensor, edge_attr: Tensor | None = None, sparse_sizes: Sizes | None = None,
         is_sorted: builtins.bool = False, trust_data: builtins.bool = False,
     ) -> SparseTensor:  # fmt: skip
         """Return a matrix of places (2, elements) and values."""
@@ -310,7 +311,8 @@ class SparseTensor(Elementwise, Selecting, Sampled):
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, SparseTensor) or self.sizes() != other.sizes():
             return False
-        return all(one is two is None or one is not None and two is not None and torch.equal(one, two) for one, two in zip(self.csr(), other.csr()))
+        pairs = zip(self.csr(), other.csr())
+        return all(one is two if one is None or two is None else torch.equal(one, two) for one, two in pairs)
 
     __hash__ = object.__hash__
 

@@ -5,12 +5,14 @@ import heapq
 
 import numpy as np
 
+from ...._src.backend.arrays import Array
+
 _SLACK, _ROUNDS = 1.03, 10
 
 
 def parts(
-    bounds: np.ndarray, columns: np.ndarray, count: int, node_weight: np.ndarray | None = None, edge_weight: np.ndarray | None = None
-) -> np.ndarray:
+    bounds: Array, columns: Array, count: int, node_weight: Array | None = None, edge_weight: Array | None = None
+) -> Array:
     """Return the part of each node. A part grows by the node with most edges into it, and is full at its share of the weight; then nodes on
     borders move to the part with most of their edges, while no part exceeds its share by 3 %."""
     size = len(bounds) - 1
@@ -38,7 +40,7 @@ def parts(
     return part
 
 
-def _grown(bounds: np.ndarray, columns: np.ndarray, count: int, weight: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _grown(bounds: Array, columns: Array, count: int, weight: Array, edges: Array) -> Array:
     size, left = len(bounds) - 1, float(weight.sum())
     part = np.full(size, -1, np.int64)
     starts = iter(np.argsort(np.diff(bounds), kind="stable"))  # from nodes with few edges: those of the rim

@@ -1,10 +1,13 @@
 """pyg_lib.sampler: neighbours, subgraphs and walks of graphs in compressed rows. Samples are drawn on the host."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import mstorch as torch
 
+from ...._src.backend.arrays import Array
 from ...drawing import array, generator, tensor
 from ...torch_cluster.rw import walks
 from .neighbours import Graph, Kind, Nodes, Way, induced, sample
@@ -13,7 +16,7 @@ Tensor = torch.Tensor
 _ONE: Kind = ("", "", "")
 
 
-def _optional(item: Tensor | None) -> np.ndarray | None:
+def _optional(item: Tensor | None) -> Array | None:
     return None if item is None else array(item)
 
 
@@ -28,7 +31,7 @@ def _checked(temporal: bool, directed: bool, disjoint: bool, strategy: str, weig
         raise RuntimeError(f"temporal_strategy must be 'uniform' or 'last', got {strategy!r}")
 
 
-def _seed_times(seed: Tensor, given: Tensor | None, node_time: Tensor | None, temporal: bool) -> np.ndarray | None:
+def _seed_times(seed: Tensor, given: Tensor | None, node_time: Tensor | None, temporal: bool) -> Array | None:
     if given is not None:
         return array(given)
     if node_time is not None:
@@ -70,17 +73,19 @@ def _name(kind: Kind) -> str:
 
 
 def sample_kinds(
-    node_types: list[str], edge_types: list[Kind], rowptr_dict: dict[str, Tensor], col_dict: dict[str, Tensor], seed_dict: dict[str, Tensor],
-    num_neighbors_dict: dict[str, list[int]], node_time_dict: dict[str, Tensor] | None = None, edge_time_dict: dict[str, Tensor] | None = None,
+    node_types: list[str], edge_types: list[Kind], rowptr_dict: dict[str, Tensor], col_dict: dict[str, Tensor],
+    seed_dict: dict[str, Tensor], num_neighbors_dict: dict[str, list[int]], node_time_dict: dict[str, Tensor] | None = None,
+    edge_time_dict: dict[str, Tensor] | None = None,
     seed_time_dict: dict[str, Tensor] | None = None, edge_weight_dict: dict[str, Tensor] | None = None, csc: bool = False,
     replace: bool = False, directed: bool = True, disjoint: bool = False, temporal_strategy: str = "uniform", return_edge_id: bool = True,
-) -> tuple:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """``torch.ops.pyg.hetero_neighbor_sample``: ``hetero_neighbor_sample`` with kinds of edges as "source__relation__target"."""
     temporal = node_time_dict is not None or edge_time_dict is not None
     _checked(temporal, directed, disjoint, temporal_strategy, edge_weight_dict is not None)
     some, graphs = next(iter(col_dict.values())), {}
     node_times, edge_times = ({name: array(item) for name, item in (given or {}).items()} for given in (node_time_dict, edge_time_dict))
-    for kind in map(tuple, edge_types):
+    for kind in edge_types:
+        kind = (kind[0], kind[1], kind[2])  # a list, from TorchScript
         name, end = _name(kind), kind[0] if csc else kind[2]
         weight = (edge_weight_dict or {}).get(name)
         graphs[kind] = Graph(array(rowptr_dict[name]), array(col_dict[name]), _optional(weight), node_times.get(end), edge_times.get(name))
@@ -115,12 +120,12 @@ def hetero_neighbor_sample(
     node_time_dict: dict[str, Tensor] | None = None, edge_time_dict: dict[Kind, Tensor] | None = None,
     seed_time_dict: dict[str, Tensor] | None = None, edge_weight_dict: dict[Kind, Tensor] | None = None, csc: bool = False,
     replace: bool = False, directed: bool = True, disjoint: bool = False, temporal_strategy: str = "uniform", return_edge_id: bool = True,
-) -> tuple:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Return what ``neighbor_sample`` returns for graphs of several kinds of nodes and edges, each a dictionary by kind."""
     kinds = list(rowptr_dict)
     ends = [end for kind in kinds for end in (kind[0], kind[2])]
 
-    def named(given: dict | None) -> dict | None:
+    def named(given: dict[Kind, Any] | None) -> dict[str, Any] | None:
         return None if given is None else {_name(kind): item for kind, item in given.items()}
 
     found = sample_kinds(
@@ -142,7 +147,7 @@ def subgraph(rowptr: Tensor, col: Tensor, nodes: Tensor, return_edge_id: bool = 
 
 
 def random_walk(rowptr: Tensor, col: Tensor, seed: Tensor, walk_length: int, p: float = 1.0, q: float = 1.0) -> Tensor:
-    """Return the nodes of walks from seeds, (seeds, length and one), as node2vec's: ``p`` and ``q`` divide the chances of going back and on."""
+    """Return the nodes of node2vec's walks from seeds, (seeds, length and one): ``p`` and ``q`` divide the chances of going back and on."""
     return tensor(walks(array(rowptr), array(col), array(seed), walk_length, p, q)[0], seed)
 
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...._src.backend.arrays import Array
 
-def edges_of(bounds: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+
+def edges_of(bounds: Array, nodes: Array) -> tuple[Array, Array]:
     """Return for each edge of some nodes, one node after the other, the number of the node among them and the edge's place."""
     counts = bounds[nodes + 1] - bounds[nodes]
     group = np.repeat(np.arange(len(nodes)), counts)
@@ -13,12 +15,12 @@ def edges_of(bounds: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def chosen(
-    group: np.ndarray, count: int, draw: np.random.Generator, replace: bool = False, weight: np.ndarray | None = None, last: bool = False
-) -> np.ndarray:
+    group: Array, count: int, draw: np.random.Generator, replace: bool = False, weight: Array | None = None, last: bool = False
+) -> Array:
     """Return the places of ``count`` elements of each group (all if it has no more, or ``count`` is negative), group by group.
 
-    With ``replace`` each that is not empty has ``count``, and an element may be there twice. ``weight`` are relative chances. ``last`` takes the
-    end of a group. ``group`` must be sorted.
+    With ``replace`` each that is not empty has ``count``, and an element may be there twice. ``weight`` are relative chances. ``last``
+    takes the end of a group. ``group`` must be sorted.
     """
     if count < 0 or not len(group):
         return np.arange(len(group))
@@ -45,7 +47,7 @@ def chosen(
     return np.sort(order[within < count])
 
 
-def numbered(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def numbered(known: Array, keys: Array) -> tuple[Array, Array]:
     """Return the number of each key: its first place among those known, or one after them in the order in which keys first appear; and the
     keys that were not known, in that order."""
     both = np.concatenate([known, keys])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...._src.backend.arrays import Array
 from .choosing import chosen, edges_of, numbered
 
 Kind = tuple[str, str, str]
@@ -15,10 +16,10 @@ Kind = tuple[str, str, str]
 class Nodes:
     """Sampled nodes of a kind: keys by which they are told apart, and for ``disjoint`` samples the number of each one's seed."""
 
-    seeds: np.ndarray
+    seeds: Array
     count: int  # nodes of the kind, or one more than the largest seen
-    trees: np.ndarray | None = None
-    node: np.ndarray = field(init=False)
+    trees: Array | None = None
+    node: Array = field(init=False)
     first: int = 0  # the first node of the last hop
     per_hop: list[int] = field(default_factory=list)
 
@@ -26,11 +27,11 @@ class Nodes:
         self.node = self.seeds
         self.per_hop = [len(self.seeds)]
 
-    def last(self) -> np.ndarray:
+    def last(self) -> Array:
         """Return the places of the nodes that the last hop brought."""
         return np.arange(self.first, len(self.node))
 
-    def added(self, node: np.ndarray, tree: np.ndarray | None) -> np.ndarray:
+    def added(self, node: Array, tree: Array | None) -> Array:
         """Return the places of nodes, those that are new at the end."""
         if self.trees is None or tree is None:
             place, fresh = numbered(self.node, node)
@@ -47,23 +48,23 @@ class Nodes:
 class Graph:
     """Edges of a kind by the node that is expanded, with what decides which are chosen."""
 
-    bounds: np.ndarray
-    other: np.ndarray
-    weight: np.ndarray | None = None
-    node_time: np.ndarray | None = None  # of the nodes at the other end
-    edge_time: np.ndarray | None = None
+    bounds: Array
+    other: Array
+    weight: Array | None = None
+    node_time: Array | None = None  # of the nodes at the other end
+    edge_time: Array | None = None
 
 
 @dataclass
 class Found:
     """Sampled edges of a kind: places of the expanded nodes and of those at the other end, and the edges."""
 
-    expanded: list[np.ndarray] = field(default_factory=list)
-    other: list[np.ndarray] = field(default_factory=list)
-    edge: list[np.ndarray] = field(default_factory=list)
+    expanded: list[Array] = field(default_factory=list)
+    other: list[Array] = field(default_factory=list)
+    edge: list[Array] = field(default_factory=list)
     per_hop: list[int] = field(default_factory=list)
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def arrays(self) -> tuple[Array, Array, Array]:
         """Return the three, hop after hop."""
         one, two, three = (np.concatenate([np.zeros(0, np.int64), *parts]) for parts in (self.expanded, self.other, self.edge))
         return one, two, three
@@ -79,8 +80,8 @@ class Way:
 
 
 def expand(
-    graph: Graph, expanded: Nodes, places: np.ndarray, count: int, way: Way, times: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    graph: Graph, expanded: Nodes, places: Array, count: int, way: Way, times: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Return places of the expanded nodes, their chosen neighbours and the edges. ``times`` are those of the seeds."""
     group, edge = edges_of(graph.bounds, expanded.node[places])
     if times is not None and (graph.node_time is not None or graph.edge_time is not None):
@@ -94,7 +95,7 @@ def expand(
 
 def sample(
     graphs: dict[Kind, Graph], nodes: dict[str, Nodes], counts: dict[Kind, Sequence[int]], hops: int, way: Way, csc: bool,
-    times: np.ndarray | None = None,
+    times: Array | None = None,
 ) -> dict[Kind, Found]:  # fmt: skip
     """Sample hop after hop from the nodes that the hop before brought, and return the edges of each kind. ``nodes`` grow."""
     found = {kind: Found() for kind in graphs}
@@ -120,7 +121,7 @@ def sample(
     return found
 
 
-def induced(graph: Graph, node: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def induced(graph: Graph, node: Array) -> tuple[Array, Array, Array]:
     """Return places of expanded nodes, of those at the other end, and edges: all edges between some nodes."""
     group, edge = edges_of(graph.bounds, node)
     order = np.argsort(node, kind="stable")
