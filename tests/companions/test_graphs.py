@@ -197,8 +197,6 @@ def test_forms_of_sparse_tensors() -> None:
         matrix.spspmm_rowwise()
     with pytest.raises(ValueError, match="row, col and value"):
         sparse.SparseTensor(row=row, col=col[1:])
-    with pytest.raises(NotImplementedError, match="NeighborLoader"):
-        sparse.sample_adj(matrix)
 
 
 def test_parts_of_sparse_tensors() -> None:
