@@ -104,7 +104,7 @@ def _taps(input: Tensor, kernel: tuple[int, int], offset: Tensor, s: _Settings) 
 def _pixels(input: Tensor, offset_groups: int) -> Tensor:
     """Return images (N, C, H, W) as rows (N * offset groups * H * W, C / offset groups)."""
     count, channels = input.shape[:2]
-    parted = input.reshape(count, offset_groups, channels // offset_groups, -1)
+    parted = input.reshape(count, offset_groups, channels // offset_groups, input.shape[2] * input.shape[3])
     return parted.transpose(2, 3).reshape(-1, channels // offset_groups).contiguous()
 
 
