@@ -14,7 +14,7 @@ from .sampler import neighbor_sampler
 
 __version__ = "1.6.3"
 
-torch.ops.torch_cluster.random_walk = walked  # torch_geometric 2.4 to 2.7 call it
+vars(torch.ops.torch_cluster)["random_walk"] = walked  # torch_geometric 2.4 to 2.7 call it
 
 __all__ = [
     "fps", "graclus_cluster", "grid_cluster", "knn", "knn_graph", "nearest", "neighbor_sampler", "radius", "radius_graph", "random_walk",

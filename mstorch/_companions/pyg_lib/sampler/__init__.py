@@ -1,6 +1,7 @@
 """pyg_lib.sampler: neighbours, subgraphs and walks of graphs in compressed rows. Samples are drawn on the host."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def sample_kinds(
             assert own is not None
             times.append(own)
     way = Way(replace, temporal and temporal_strategy == "last", generator())
-    counts = {kind: num_neighbors_dict[_name(kind)] for kind in graphs}
+    counts: dict[Kind, Sequence[int]] = {kind: num_neighbors_dict[_name(kind)] for kind in graphs}
     hops = max(map(len, counts.values()), default=0)
     found = sample(graphs, nodes, counts, hops, way, csc, np.concatenate(times) if times else None)
     parts = {_name(kind): [tensor(item, some) for item in one.arrays()] for kind, one in found.items()}
