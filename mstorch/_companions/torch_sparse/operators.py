@@ -77,7 +77,7 @@ def hgt_sample(
     """Return nodes by kind, and rows, columns and edges by kind of edge: in each hop as many nodes of each kind, drawn with chances by the
     square of what their sampled neighbours give them, each a share of one over its number of neighbours (Hu et al. 2020)."""
     some, draw = next(iter(row_dict.values())), generator()
-    kinds: dict[str, Kind] = {name: tuple(name.split("__")) for name in row_dict}  # type: ignore[misc]
+    kinds: dict[str, Kind] = {name: tuple(name.split("__")) for name in row_dict}
     graphs = {name: Graph(array(colptr_dict[name]), array(row_dict[name])) for name in row_dict}
     nodes = {name: Nodes(array(item), 0) for name, item in input_node_dict.items()}
     for kind in kinds.values():
