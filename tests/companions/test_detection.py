@@ -308,3 +308,12 @@ def test_packages_without_the_hook() -> None:
     assert companions.torch_scatter.__version__ == "2.1.2" and "torch_scatter" not in sys.modules
     with pytest.raises(AttributeError, match="it has flash_attn"):
         companions.nothing  # noqa: B018
+
+
+def test_deformed_taps_of_no_images() -> None:
+    images, filters = torch.zeros(0, 6, 5, 5, requires_grad=True), torch.ones(4, 3, 3, 3, requires_grad=True)
+    moves, factors, bias = torch.zeros(0, 36, 3, 3), torch.ones(0, 18, 3, 3), torch.zeros(4)
+    found = vision.deform_conv2d(images, filters, moves, factors, bias, 1, 1, 0, 0, 1, 1, 2, 2, True)
+    assert found.shape == (0, 4, 3, 3)
+    slopes = torch.autograd.grad(found.sum(), (images, filters))
+    assert slopes[0].shape == (0, 6, 5, 5) and not slopes[1].any()

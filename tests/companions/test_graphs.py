@@ -197,8 +197,6 @@ def test_forms_of_sparse_tensors() -> None:
         matrix.spspmm_rowwise()
     with pytest.raises(ValueError, match="row, col and value"):
         sparse.SparseTensor(row=row, col=col[1:])
-    with pytest.raises(NotImplementedError, match="NeighborLoader"):
-        sparse.sample_adj(matrix)
 
 
 def test_parts_of_sparse_tensors() -> None:
@@ -284,5 +282,3 @@ def test_samples_and_cells() -> None:
     places = torch.tensor([[0.0, 0.0], [11.0, 9.0], [2.0, 8.0], [2.0, 2.0], [8.0, 3.0]])
     assert cluster.grid_cluster(places, torch.tensor([5.0, 5.0])).tolist() == [0, 5, 3, 0, 1]
     assert cluster.grid_cluster(places, torch.tensor([5.0, 5.0]), start=torch.tensor([-5.0, -5.0])).tolist() == [5, 11, 9, 5, 6]
-    with pytest.raises(NotImplementedError, match="grid_cluster"):
-        cluster.graclus_cluster(torch.tensor([0]), torch.tensor([0]))

@@ -18,6 +18,8 @@ PACKAGES = {
     "torch_scatter": "torch_scatter's functions",
     "torch_sparse": "torch_sparse's SparseTensor and functions",
     "torch_cluster": "torch_cluster's functions",
+    "torch_spline_conv": "torch_spline_conv's functions",
+    "pyg_lib": "pyg_lib's functions",
     "apex": "torch.autocast and torch.amp.GradScaler for apex.amp, torch.optim for its fused optimizers, nn.LayerNorm and nn.SyncBatchNorm",
     "transformer_engine": "torch.autocast in bfloat16; layers of torch.nn",
     "cupy": "numpy, or torch's operations",

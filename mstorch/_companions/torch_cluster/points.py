@@ -17,7 +17,8 @@ def rows(points: Tensor) -> Tensor:
 def examples(points: Tensor, batch: Tensor | None, batch_size: int | None) -> list[tuple[int, int]]:
     """Return the first place and the one after the last of each example's points. Raise ValueError unless they are sorted by example."""
     if batch is None:
-        return [(0, points.shape[0])]
+        count = points.shape[0]
+        return [(0, count), *[(count, count)] * (max(batch_size or 1, 1) - 1)]
     if batch.shape != points.shape[:1]:
         raise ValueError(f"batch has the shape {list(batch.shape)}, and there are {points.shape[0]} points")
     if batch.numel() > 1 and bool((batch[1:] < batch[:-1]).any()):

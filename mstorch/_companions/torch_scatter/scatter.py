@@ -75,7 +75,8 @@ def _extreme(src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size:
         arg = torch.full(best.shape, count, dtype=torch.int64, device=src.device).scatter_reduce(dim, index, place, "amin")
         empty = arg == count
     if count == 0:
-        return (src.new_zeros(best.shape) if out is None else out), arg
+        # sums of no elements: zeros that autograd knows, as of the other reductions
+        return (src.sum(dim, keepdim=True).expand(best.shape).clone() if out is None else out), arg
     chosen = src.gather(dim, arg.clamp(max=count - 1))
     if out is None:
         return chosen.masked_fill(empty, 0), arg

@@ -20,7 +20,7 @@ def _index(src: Tensor, indptr: Tensor) -> tuple[Tensor, int, int]:
     """Return the index of each element of ``src``, the dimension, and the number of segments."""
     dim = indptr.dim() - 1
     found = _segments(indptr.expand(*src.shape[:dim], -1), src.shape[dim])
-    return found.view(*found.shape, *[1] * (src.dim() - dim - 1)).expand(src.shape), dim, indptr.shape[-1] - 1
+    return found.view(*found.shape, *[1] * (src.dim() - dim - 1)).expand(src.shape), dim, max(indptr.shape[-1] - 1, 0)
 
 
 def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum") -> Tensor:

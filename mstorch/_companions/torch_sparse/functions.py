@@ -47,6 +47,13 @@ def spspmm(
     return coalesce(torch.stack([row, col]), value, m, n)
 
 
+def spadd(
+    indexA: Tensor, valueA: Tensor, indexB: Tensor, valueB: Tensor, m: int, n: int
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Return the places and values of the sum of two (m, n) sparse matrices."""
+    return coalesce(torch.cat([indexA, indexB], 1), torch.cat([valueA, valueB]), m, n)
+
+
 def transpose(index: Tensor, value: Tensor | None, m: int, n: int, coalesced: bool = True) -> tuple[Tensor, Tensor | None]:
     """Return the places and values of the transpose of an (m, n) matrix, by row and column unless not ``coalesced``."""
     turned = index.flip(0)
@@ -59,4 +66,4 @@ def eye(m: int, dtype: torch.dtype | None = None, device: torch.device | None = 
     return torch.stack([places, places]), torch.ones(m, dtype=dtype, device=device)
 
 
-__all__ = ["eye", "product", "spmm", "spspmm", "transpose"]
+__all__ = ["eye", "product", "spadd", "spmm", "spspmm", "transpose"]

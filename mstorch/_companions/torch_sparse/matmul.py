@@ -36,4 +36,18 @@ def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum")
     return src.from_storage(storage)
 
 
-__all__ = ["matmul"]
+def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum") -> Tensor:
+    """Return the product with a dense matrix."""
+    found = matmul(src, other, reduce)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def spspmm(src: SparseTensor, other: SparseTensor, reduce: str = "sum") -> SparseTensor:
+    """Return the product of two sparse matrices."""
+    found = matmul(src, other, reduce)
+    assert not isinstance(found, Tensor)
+    return found
+
+
+__all__ = ["matmul", "spmm", "spspmm"]

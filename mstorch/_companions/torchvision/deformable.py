@@ -102,9 +102,9 @@ def _taps(input: Tensor, kernel: tuple[int, int], offset: Tensor, s: _Settings) 
 
 
 def _pixels(input: Tensor, offset_groups: int) -> Tensor:
-    """Return images (N, C, H, W) as rows (N * offset groups * H * W, C / offset groups)."""
+    """Return images (N, C, H, W), which may be none, as rows (N * offset groups * H * W, C / offset groups)."""
     count, channels = input.shape[:2]
-    parted = input.reshape(count, offset_groups, channels // offset_groups, -1)
+    parted = input.reshape(count, offset_groups, channels // offset_groups, input.shape[2] * input.shape[3])
     return parted.transpose(2, 3).reshape(-1, channels // offset_groups).contiguous()
 
 
@@ -149,7 +149,7 @@ def deform_conv2d_backward(
     masked = sampled * factors.reshape(-1, 1) if s.use_mask else sampled
     number = kernel[0] * kernel[1]
     columns = _columns(masked, images, number, high * broad, s)
-    by_group = slopes.reshape(count, s.groups, -1, high * broad)
+    by_group = slopes.reshape(count, s.groups, filters.shape[0] // s.groups, high * broad)
     of_filters = torch.matmul(by_group, columns.transpose(-1, -2)).sum(0).reshape(filters.shape)
     flat = filters.reshape(s.groups, filters.shape[0] // s.groups, -1)
     of_columns = torch.matmul(flat.transpose(-1, -2), by_group)
@@ -158,7 +158,7 @@ def deform_conv2d_backward(
     of_mask = (rows * sampled).sum(1).reshape(factors.shape) if s.use_mask else torch.zeros_like(factors)
     if s.use_mask:
         rows = rows * factors.reshape(-1, 1)
-    of_pixels = taps.corners.spread(rows).view(count, s.offset_groups, -1, channels // s.offset_groups)
+    of_pixels = taps.corners.spread(rows).view(count, s.offset_groups, images.shape[2] * images.shape[3], channels // s.offset_groups)
     of_images = of_pixels.transpose(2, 3).reshape(images.shape)
     by_corner = taps.corners.products(pixels, rows) * taps.near
     upper_left, upper_right, lower_left, lower_right = by_corner.unbind(1)

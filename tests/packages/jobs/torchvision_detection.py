@@ -79,3 +79,7 @@ def job_retinanet() -> object:
 
 def job_fcos() -> object:
     return _trained(detection.fcos_resnet50_fpn(**_NO_WEIGHTS, num_classes=3, score_thresh=0.001, **_SMALL))
+
+
+def job_ssd() -> object:
+    return _trained(detection.ssd300_vgg16(**_NO_WEIGHTS, num_classes=3, score_thresh=0.005), rate=0.0002)
