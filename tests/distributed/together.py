@@ -81,10 +81,11 @@ def work(library, module, folder, place="cpu", chosen=""):
         torch.npu.set_device(rank)
         torch.set_default_device(place)
         generators = importlib.import_module("mstorch._src.core.generator")
-        engine = generators.default_generator._engine
-        generators.device_generator()._engine = engine  # the CPU's numbers, in the CPU's order
+        engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
         if on_plugin:
             importlib.import_module("tests.cann.cpu_numbers").draw(engine)
+        else:
+            generators.device_generator()._engine = engine
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     if by_host:
         carry_by_the_host()
