@@ -143,7 +143,7 @@ def run(library, module, size, place="cpu", as_hccl=False, cases=(), **changes):
     with tempfile.TemporaryDirectory() as folder:
         errors = [f"{folder}/{rank}.txt" for rank in range(size)]
         processes = start(library, module, folder, errors, place, as_hccl, cases, **changes)
-        deadline = time.monotonic() + PATIENCE * max(1, size // 2)
+        deadline = time.monotonic() + PATIENCE * max(1, size // 2) * (3 if place == ON_PLUGIN else 1)
         try:
             while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
                 assert time.monotonic() < deadline, _tails(errors)
