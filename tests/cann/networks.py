@@ -148,7 +148,7 @@ MADE: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     ),
     "depthwise": lambda: (
         _sequence(
-            nn.Conv2d(4, 8, 1), nn.BatchNorm2d(8), nn.ReLU6(), nn.Conv2d(8, 8, 3, stride=2, padding=1, groups=8), nn.Hardswish(),
+            nn.Conv2d(4, 8, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU6(), nn.Conv2d(8, 8, 3, stride=2, padding=1, groups=8), nn.Hardswish(),
             nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3),
         ), (numbers(4, 4, 6, 6),),
     ),
@@ -178,7 +178,7 @@ MADE: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
         ), (numbers(2, 4, 6, 6), numbers(2, 6)),
     ),
     "of sounds": lambda: (
-        _sequence(nn.Conv1d(1, 4, 5, stride=2), nn.BatchNorm1d(4), nn.GELU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(28, 3)), (numbers(4, 1, 32),),
+        _sequence(nn.Conv1d(1, 4, 5, stride=2, bias=False), nn.BatchNorm1d(4), nn.GELU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(28, 3)), (numbers(4, 1, 32),),
     ),
     "of solids": lambda: (_sequence(nn.Conv3d(1, 4, 3), nn.ReLU(), nn.MaxPool3d(2), nn.Flatten(), nn.Linear(32, 3)), (numbers(2, 1, 6, 6, 6),)),
     "larger images": lambda: (_sequence(nn.Conv2d(1, 4, 3, padding=1), nn.PReLU(), nn.PixelShuffle(2)), (numbers(2, 1, 6, 6),)),
