@@ -192,7 +192,7 @@ MADE: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
         Of(_excited, conv=nn.Conv2d(2, 8, 3, padding=1), down=nn.Linear(8, 2), up=nn.Linear(2, 8), head=nn.Linear(8, 3)), (numbers(4, 2, 6, 6),),
     ),
     "styles": lambda: (
-        _sequence(nn.ReflectionPad2d(1), nn.Conv2d(2, 4, 3), nn.InstanceNorm2d(4, affine=True), nn.ReLU(), nn.Conv2d(4, 2, 1), nn.Tanh()),
+        _sequence(nn.ReflectionPad2d(1), nn.Conv2d(2, 4, 3, bias=False), nn.InstanceNorm2d(4, affine=True), nn.ReLU(), nn.Conv2d(4, 2, 1), nn.Tanh()),
         (numbers(2, 2, 6, 6),),
     ),
     "autoencoder": lambda: (_sequence(nn.Linear(8, 4), nn.Softplus(), nn.Linear(4, 8), nn.Sigmoid()), (numbers(6, 8),)),
