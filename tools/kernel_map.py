@@ -229,8 +229,8 @@ def page() -> str:
         "\"computed\": every primitive also has a CPU kernel, so that the row ran; \"by name\": only the names were checked.",
         "\"held\": the calls of torch's databases of operators and modules, in nine dtypes, on which the row ran on the CPU beside the",
         "host's row (`python -m tools.kernel_calls`), and how many differ: a fault of the CPU's kernel that says nothing of the device's.",
-        "\"on the plugin\": calls that MindSpore's own Ascend plugin made to ACLNN, in all dtypes, on contiguous, transposed, strided, 0-d and",
-        "empty tensors, with CANN emulated below it by torch (`tests/cann`): how many had the host's values, and how many ran with nothing",
+        "\"on the plugin\": calls of the row on MindSpore's own Ascend plugin, in all dtypes, on contiguous, transposed, strided, 0-d and empty",
+        "tensors, with CANN emulated below it by torch (`tests/cann`): how many had the host's values, and how many ran with nothing",
         "beside them (`python -m tools.kernel_map --checked FILE` counts them in a report of `mstorch check`).",
         "",
         f"MindSpore {mindspore.__version__}: {len(plugins.ascend())} names for Ascend, {len(plugins.aclnn())} functions of aclnn, "
@@ -264,7 +264,8 @@ def page() -> str:
             ]  # fmt: skip
             few = [f"{label} {by_row[op].kernels}" for label, op in FEW.items() if op in by_row]
             lines += ["Kernels per forward call: " + ", ".join(few) + "."]
-        lines += ["", "| row | primitives | kernels | proven | held | host reads | dtypes | on the plugin | note |", "|---|---|---|---|---|---|---|---|---|"]
+        titles = ("row", "primitives", "kernels", "proven", "held", "host reads", "dtypes", "on the plugin", "note")
+        lines += ["", f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
         lines += map(_line, listed)
     return "\n".join(lines) + "\n"
 
@@ -278,7 +279,7 @@ def main() -> int:
     """Write the page or, with ``--check``, print the faults."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print faults and fail if there are any; write nothing")
-    parser.add_argument("--checked", type=pathlib.Path, metavar="FILE", help="count the calls in a report of mstorch check on the plugin first")
+    parser.add_argument("--checked", type=pathlib.Path, metavar="FILE", help="count first the calls in a report of mstorch check")
     options = parser.parse_args()
     if options.checked and not os.environ.get("MSTORCH_FAKE_DEVICE"):
         write_checked(options.checked)

@@ -94,46 +94,6 @@ def test_failures_that_a_wait_finds_are_raised_by_it(name):
         raise AssertionError("nothing was raised")
 
 
-def _collectives():
-    dist = torch.distributed
-    if not dist.is_initialized():
-        dist.init_process_group("hccl", store=dist.HashStore(), rank=0, world_size=1)
-    x, out = torch.ones(4, device=D), torch.zeros(4, device=D)
-    layer = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to(D))
-    return {
-        "all_reduce": ("HcclAllReduce", lambda: dist.all_reduce(x)),
-        "all_reduce later": ("HcclAllReduce", lambda: dist.all_reduce(x, async_op=True).wait()),
-        "broadcast": ("HcclBroadcast", lambda: dist.broadcast(x, 0)),
-        "all_gather": ("HcclAllGather", lambda: dist.all_gather_into_tensor(out, x)),
-        "reduce_scatter": ("HcclReduceScatter", lambda: dist.reduce_scatter_tensor(out, x)),
-        "all_to_all": ("HcclAlltoAll", lambda: dist.all_to_all_single(out, x)),
-        "gradients of DDP": ("HcclAllReduce", lambda: layer(x[None]).sum().backward()),
-    }
-
-
-COLLECTIVES = ("all_reduce", "all_reduce later", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gradients of DDP")
-
-
-@pytest.mark.parametrize("how", ["prepare", "launch", "late"])
-@pytest.mark.parametrize("name", COLLECTIVES)
-@on_plugin(alone=True)
-def test_failed_collectives_are_raised_in_hccls_words(name, how):
-    operator, call = _collectives()[name]
-    torch.npu.synchronize()
-    plant(f"{how} {operator}")
-    try:
-        call()
-        torch.npu.synchronize()
-    except RuntimeError as error:
-        text = str(error)
-        assert type(error) is torch.AcceleratorError, repr(error)
-        assert ("EI0003" if how == "prepare" else "EI9999") in text and operator in text and "do not fit together" not in text, text
-    else:
-        raise AssertionError("nothing was raised")
-    finally:
-        assert not is_planted()
-
-
 def _captured():
     x = torch.ones(_rows(), 4, device=D, requires_grad=True)
     layer = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sigmoid()).to(D), fullgraph=True)

@@ -143,13 +143,45 @@ x = row(1.0)
 dist.all_reduce(x)
 told["after"] = x.tolist()
 """
+PLANTED = """
+from pathlib import Path
+out, x = torch.zeros(4, device="npu"), torch.ones(4, device="npu")
+layer = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to("npu"))
+fault = Path(os.environ["EMULATED_CANN_FAULT"] + str(rank))
+os.environ["EMULATED_CANN_FAULT"] = str(fault)
+calls = {
+    "all_reduce": ("HcclAllReduce", lambda: dist.all_reduce(x)),
+    "all_reduce later": ("HcclAllReduce", lambda: dist.all_reduce(x, async_op=True).wait()),
+    "broadcast": ("HcclBroadcast", lambda: dist.broadcast(x, 0)),
+    "all_gather": ("HcclAllGather", lambda: dist.all_gather_into_tensor(torch.zeros(8, device="npu"), x)),
+    "reduce_scatter": ("HcclReduceScatter", lambda: dist.reduce_scatter_tensor(out[:2], x)),
+    "all_to_all": ("HcclAlltoAll", lambda: dist.all_to_all_single(out, x)),
+    "gradients of DDP": ("HcclAllReduce", lambda: layer(x[None]).sum().backward()),
+}
+
+def planted(how, operator, call):
+    fault.write_text(f"{how} {operator}")
+    try:
+        call()
+        torch.npu.synchronize()
+    finally:
+        assert not fault.exists()
+    return "nothing was raised"
+
+kinds, names = json.loads(sys.argv[2])
+for how in kinds:
+    for name in names or calls:
+        torch.npu.synchronize()
+        tell(f"{how} {name}", lambda: planted(how, *calls[name]))
+"""
+NAMES = ("all_reduce", "all_reduce later", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gradients of DDP")
 
 
-def _run(folder: Path, text: str, ranks: int = 2, size: int = 2) -> list[dict[str, object]]:
+def _run(folder: Path, text: str, ranks: int = 2, size: int = 2, told: object = None) -> list[dict[str, object]]:
     script = folder / "script.py"
     script.write_text(BEGIN + text + END)
-    changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": 15, "HCCL_CONNECT_TIMEOUT": 60}
-    starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", str(size), str(script), str(folder)]
+    changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": 15, "HCCL_CONNECT_TIMEOUT": 60, "EMULATED_CANN_FAULT": folder / "fault"}
+    starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", str(size), str(script), str(folder), json.dumps(told)]
     with open(folder / "said", "w") as said:
         process = subprocess.Popen(starter, cwd=HERE.parent.parent, env=environment(**changes), stdout=said, stderr=said, start_new_session=True)
         try:
@@ -215,3 +247,21 @@ def test_products_that_hccl_refuses_late_are_refused_at_once(tmp_path, size):
                 assert isinstance(result, float) and result < 5
             else:
                 assert f"HCCL: Unsupported data type torch.{name.split()[1]}" in str(result)
+
+
+def _check_planted(told, count):
+    assert len(told) == count
+    for name, text in told.items():
+        assert text.startswith("AcceleratorError"), (name, text)
+        assert ("EI0003" if name.startswith("prepare") else "EI9999") in text and "Hccl" in text and "do not fit together" not in text, (name, text)
+
+
+def test_collectives_that_fail_at_the_call(tmp_path):
+    for told in _run(tmp_path, PLANTED, told=[["prepare", "launch"], []]):
+        _check_planted(told, 2 * len(NAMES))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_collectives_whose_failure_a_wait_finds(tmp_path, name):
+    for told in _run(tmp_path, PLANTED, told=[["late"], [name]]):
+        _check_planted(told, 1)

@@ -1,6 +1,7 @@
 """Processes of one library that run the same cases, and each case's result or error in every process."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import pathlib
@@ -89,20 +90,20 @@ def work(library, module, folder, place="cpu", chosen=""):
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     if by_host:
         carry_by_the_host()
-    results = {}
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
     cases = [(name, case) for name, case in named if name.startswith("case_")]
     assert len(dict(cases)) == len(cases), "two cases have one name"
-    for name, case in [pair for pair in cases if not chosen or pair[0] in chosen.split(",")]:
-        torch.manual_seed(0)
-        print(name, file=sys.stderr, flush=True)
-        try:
-            results[name] = plain(case(torch, dist, rank, size))
-        except Exception as error:  # noqa: BLE001 - compared with torch's
-            traceback.print_exc()
-            results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
     with open(f"{folder}/{rank}.pickle", "wb") as file:
-        pickle.dump(results, file)
+        for name, case in [pair for pair in cases if not chosen or pair[0] in chosen.split(",")]:
+            torch.manual_seed(0)
+            print(name, file=sys.stderr, flush=True)
+            try:
+                result = plain(case(torch, dist, rank, size))
+            except Exception as error:  # noqa: BLE001 - compared with torch's
+                traceback.print_exc()
+                result = ("error", type(error).__name__, str(error).split("\n")[0])
+            pickle.dump((name, result), file)
+            file.flush()  # a run that is stopped tells what it had
     if library == "mstorch":
         dist.barrier()
         dist.destroy_process_group()
@@ -138,6 +139,16 @@ def _tails(files):
     return "\n\n".join(pathlib.Path(file).read_text(errors="replace")[-20000:] for file in files)
 
 
+def results_of(path):
+    """Return the results of a process by case, as far as it has come."""
+    results = {}
+    with open(path, "rb") as file, contextlib.suppress(EOFError):
+        while True:
+            name, result = pickle.load(file)
+            results[name] = result
+    return results
+
+
 def run(library, module, size, place="cpu", as_hccl=False, cases=(), **changes):
     """Return the results of a module's cases, or of several modules' (comma-separated), or of some cases, in each process of a library."""
     with tempfile.TemporaryDirectory() as folder:
@@ -153,11 +164,7 @@ def run(library, module, size, place="cpu", as_hccl=False, cases=(), **changes):
                 process.kill()
                 process.wait()
         assert not any(process.returncode for process in processes), _tails(errors)
-        results = []
-        for rank in range(size):
-            with open(f"{folder}/{rank}.pickle", "rb") as file:
-                results.append(pickle.load(file))
-        return results
+        return [results_of(f"{folder}/{rank}.pickle") for rank in range(size)]
 
 
 def same(want, got, what, rtol=1e-6, atol=1e-6):
