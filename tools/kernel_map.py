@@ -229,8 +229,8 @@ def page() -> str:
         "\"computed\": every primitive also has a CPU kernel, so that the row ran; \"by name\": only the names were checked.",
         "\"held\": the calls of torch's databases of operators and modules, in nine dtypes, on which the row ran on the CPU beside the",
         "host's row (`python -m tools.kernel_calls`), and how many differ: a fault of the CPU's kernel that says nothing of the device's.",
-        "\"on the plugin\": calls of the row on MindSpore's own Ascend plugin, in all dtypes, on contiguous, transposed, strided, 0-d and empty",
-        "tensors, with CANN emulated below it by torch (`tests/cann`): how many had the host's values, and how many ran with nothing",
+        "\"on the plugin\": calls of the row on MindSpore's own Ascend plugin, in all dtypes, on contiguous, transposed, strided, 0-d and",
+        "empty tensors, with CANN emulated below it by torch (`tests/cann`): how many had the host's values, and how many ran with nothing",
         "beside them (`python -m tools.kernel_map --checked FILE` counts them in a report of `mstorch check`).",
         "",
         f"MindSpore {mindspore.__version__}: {len(plugins.ascend())} names for Ascend, {len(plugins.aclnn())} functions of aclnn, "
