@@ -16,9 +16,9 @@ import pytest
 os.environ.setdefault("GLOG_v", "3")  # errors alone: MindSpore logs a warning for each operation that a test lets fail
 
 import mstorch
-from mstorch._src import mt19937 as numbers
 from mstorch._src.backend import rehearsal, table
 from tests import against_torch
+from tests.cann import cpu_numbers
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -129,12 +129,7 @@ def _made_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
     generators = mstorch._src.core.generator
     engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
     if REHEARSED:
-        rehearsal.sources.update({
-            "rand": lambda shape, name: numbers.uniform(engine, shape, 0.0, 1.0, name),
-            "randn": lambda shape, name: numbers.normal(engine, shape, 0.0, 1.0, name, True),
-            "randint": lambda low, high, shape, name: numbers.random_between(engine, shape, low, high, name),
-            "randperm": lambda n, name: numbers.permutation(engine, n, name),
-        })  # fmt: skip
+        rehearsal.sources.update(cpu_numbers.sources(engine))
     else:
         generators.device_generator()._engine = engine
     if request.node.get_closest_marker("on_the_cpu") is None:

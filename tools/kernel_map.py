@@ -1,6 +1,7 @@
 """Writes docs/kernels.md: which primitives serve each row on Ascend and on GPUs, and whether MindSpore's plugins have them.
 
     python -m tools.kernel_map            # write the page
+    python -m tools.kernel_map --checked FILE    # the same with the results of a `mstorch check` on MindSpore's plugin (tests/cann)
     python -m tools.kernel_map --check    # print what names a kernel that its device has not, and fail if anything does
 
 No device is needed: the plugins' files are read (``tools/plugins.py``), and each row's function runs once on the CPU under a
@@ -29,6 +30,8 @@ PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
 FREE = ("view",)  # kinds that run no kernel
 LAUNCHES = pathlib.Path(__file__).parents[1] / "mstorch" / "_src" / "backend" / "ascend" / "launches.json"
 """Number of kernels of the Ascend rows that launch more than one. The stand-in uses it to count rows that it cannot run."""
+CHECKED = pathlib.Path(__file__).with_name("plugin_rows.json")
+"""By row: on how many calls MindSpore's Ascend plugin gave the host's result, ran with nothing beside it, or differed or raised."""
 FEW = {  # rows whose kernels are counted, under the names that users know
     "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_parts",
     "cross entropy": "cross_entropy", "AdamW": "adamw_step", "attention": "attention", "attention backward": "attention_grad",
@@ -136,6 +139,30 @@ def held(op: str) -> str:
     return f"{count} calls" if not differ else f"{differ} of {count} calls differ: {first}"
 
 
+@lru_cache
+def _checked() -> dict[str, list[int]]:
+    """Return the contents of ``plugin_rows.json``."""
+    return dict(json.loads(CHECKED.read_text()))
+
+
+def on_plugin(op: str) -> str:
+    """Return what a row's calls gave on MindSpore's Ascend plugin, as text."""
+    right, alone, wrong = _checked().get(op, (0, 0, 0))
+    parts = [f"{count} {word}" for count, word in ((right, "right"), (alone, "ran"), (wrong, "differ")) if count]
+    return ", ".join(parts) or "no call"
+
+
+def write_checked(report: pathlib.Path) -> None:
+    """Count the calls of each row in a report of ``mstorch check``."""
+    counts: dict[str, list[int]] = {}
+    groups = json.loads(report.read_text())["groups"]
+    for name, outcome in (pair for group in ("rows", "layouts", "sizes") for pair in groups[group].items()):
+        place = 0 if not outcome["text"] else 1 if outcome["text"].startswith("alone") else 2
+        if not outcome["text"].startswith("absent"):
+            counts.setdefault(name.partition(",")[0], [0, 0, 0])[place] += 1
+    CHECKED.write_text(json.dumps(dict(sorted(counts.items()))).replace("], ", "],\n") + "\n")
+
+
 def cpu_result(op: str, args: list[Any]) -> Any:
     """Return the result of the CPU's row for a sample call."""
     from mstorch._src.backend.raw import NAME_OF_NP
@@ -181,11 +208,12 @@ def shares(listed: list[Entry]) -> tuple[int, int]:
 
 def _line(entry: Entry) -> str:
     if not entry.here:
-        return f"| {entry.row} | none | | | | | | {entry.reason} |"
+        return f"| {entry.row} | none | | | | | | | {entry.reason} |"
     names = ", ".join(f"{name} ({entry.kinds[name] or '**missing**'})" for name in dict.fromkeys(entry.primitives)) or "none"
     note = "; ".join(text for text in (f"as on the CPU: {entry.reason}" if entry.reason else "", entry.ended) if text)
+    plugin = on_plugin(entry.row) if entry.device == "Ascend" else ""
     computed = ("computed" + (f", differs: {entry.differs}" if entry.differs else "")) if entry.computed else "by name"
-    return f"| {entry.row} | {names} | {entry.kernels} | {computed} | {entry.held} | {entry.reads} | {entry.dtypes} | {note} |"
+    return f"| {entry.row} | {names} | {entry.kernels} | {computed} | {entry.held} | {entry.reads} | {entry.dtypes} | {plugin} | {note} |"
 
 
 def page() -> str:
@@ -201,6 +229,9 @@ def page() -> str:
         "\"computed\": every primitive also has a CPU kernel, so that the row ran; \"by name\": only the names were checked.",
         "\"held\": the calls of torch's databases of operators and modules, in nine dtypes, on which the row ran on the CPU beside the",
         "host's row (`python -m tools.kernel_calls`), and how many differ: a fault of the CPU's kernel that says nothing of the device's.",
+        "\"on the plugin\": calls of the row on MindSpore's own Ascend plugin, in all dtypes, on contiguous, transposed, strided, 0-d and",
+        "empty tensors, with CANN emulated below it by torch (`tests/cann`): how many had the host's values, and how many ran with nothing",
+        "beside them (`python -m tools.kernel_map --checked FILE` counts them in a report of `mstorch check`).",
         "",
         f"MindSpore {mindspore.__version__}: {len(plugins.ascend())} names for Ascend, {len(plugins.aclnn())} functions of aclnn, "
         f"{len(plugins.gpu())} kernel classes of the CUDA plugin.",
@@ -225,9 +256,16 @@ def page() -> str:
                 f"{sum(not differ for _, differ in counts)} gave what the host's rows give on all of them, the others differ on "
                 f"{sum(differ for _, differ in counts)} calls.",
             ]
+            called = [entry for entry in here if entry.row in _checked()]
+            right = sum(_checked()[entry.row][0] for entry in called)
+            lines += [
+                f"{len(called)} rows were called on MindSpore's plugin: {right} calls had the right values, "
+                f"{sum(_checked()[entry.row][2] for entry in called)} had others.",
+            ]  # fmt: skip
             few = [f"{label} {by_row[op].kernels}" for label, op in FEW.items() if op in by_row]
             lines += ["Kernels per forward call: " + ", ".join(few) + "."]
-        lines += ["", "| row | primitives | kernels | proven | held | host reads | dtypes | note |", "|---|---|---|---|---|---|---|---|"]
+        titles = ("row", "primitives", "kernels", "proven", "held", "host reads", "dtypes", "on the plugin", "note")
+        lines += ["", f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
         lines += map(_line, listed)
     return "\n".join(lines) + "\n"
 
@@ -241,7 +279,10 @@ def main() -> int:
     """Write the page or, with ``--check``, print the faults."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print faults and fail if there are any; write nothing")
+    parser.add_argument("--checked", type=pathlib.Path, metavar="FILE", help="count first the calls in a report of mstorch check")
     options = parser.parse_args()
+    if options.checked and not os.environ.get("MSTORCH_FAKE_DEVICE"):
+        write_checked(options.checked)
     if os.environ.get("MSTORCH_FAKE_DEVICE") != "Ascend":  # rows ask whether they run on the CPU when they are loaded
         command = [sys.executable, "-m", "tools.kernel_map", *sys.argv[1:]]
         return subprocess.run(command, env={**os.environ, "MSTORCH_FAKE_DEVICE": "Ascend"}).returncode

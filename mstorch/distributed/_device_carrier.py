@@ -4,19 +4,44 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from .._src.backend import collectives
 from .._src.backend.cast import cast
 from .._src.backend.device_memory import is_dense, memory_of
 from .._src.backend.raw import Raw
+from .._src.core.device_failures import device_failure
 from .._src.core.storage import is_all_of_device_memory
 from .._src.core.tensor_base import put_raw, touch, value_of
 from .._tensor import Tensor
 from ..futures import Future, deferred
 from ._types import ReduceOp
 from ._work import Work
+
+
+class _Told:
+    """MindSpore's communication, with errors of the device's runtime as AcceleratorError, also where a call fails at once."""
+
+    def __init__(self, communication: Any) -> None:
+        self._communication = communication
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._communication, name)
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except RuntimeError as error:
+                failure = device_failure(error)
+                if failure is None:
+                    raise
+                raise failure from None
+
+        setattr(self, name, call)
+        return call
+
 
 
 class _Row:
@@ -114,7 +139,7 @@ class DeviceWork(Work):
                 try:
                     self._begun.finish()
                 except Exception as raised:  # noqa: BLE001 - whoever waits for the work gets it
-                    error = raised
+                    error = device_failure(raised) or raised
                 self._finish(error)
 
     def is_completed(self) -> bool:
@@ -170,7 +195,8 @@ class Carrier:
     """
 
     def __init__(self, communication: collectives.Communication, ranks: Sequence[int], me: int, handle: str | None) -> None:
-        self._native, self._ranks, self._me, self._handle = communication, list(ranks), me, handle
+        self._native: Any = _Told(communication)
+        self._ranks, self._me, self._handle = list(ranks), me, handle
         self._order = sorted(range(len(self._ranks)), key=self._ranks.__getitem__)
         self._straight = self._order == list(range(len(self._ranks)))
 

@@ -8,32 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import mindspore
 
 import mstorch
 from mstorch._src.backend import rehearsal, runtime
+from tests.cann import cpu_numbers
 
 assert mstorch.npu.is_available() and runtime.DEVICE_TARGET == "Ascend", "no emulated CANN: python -m tests.cann starts a program on it"
 os.environ["MSTORCH_FAKE_DEVICE"] = "rehearsal"  # read by tests/conftest.py, after mstorch has been imported without it
 
 
-def _as_the_cpu(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a random function that draws the CPU's numbers (tests/conftest.py), with which tests compare."""
-
-    def call(*args: Any, generator: Any, dtype: Any) -> Any:
-        if name not in rehearsal.sources:
-            return draw(*args, generator=generator, dtype=dtype)
-        return mindspore.Tensor(rehearsal.sources[name](*args, str(dtype).lower()), dtype)
-
-    return call
-
-
-for _name in rehearsal.DRAWS:
-    setattr(mindspore.mint, _name, _as_the_cpu(_name, getattr(mindspore.mint, _name)))
+cpu_numbers.draw_from(rehearsal.sources)
 
 
 def pytest_collection_finish() -> None:

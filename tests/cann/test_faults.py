@@ -94,6 +94,41 @@ def test_failures_that_a_wait_finds_are_raised_by_it(name):
         raise AssertionError("nothing was raised")
 
 
+def _captured():
+    x = torch.ones(_rows(), 4, device=D, requires_grad=True)
+    layer = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sigmoid()).to(D), fullgraph=True)
+    function = torch.compile(lambda a: (a.exp() * 2).tanh().sum(), fullgraph=True)
+    layer(x).sum().backward()
+    function(x).backward()
+    return {
+        "function": ("Exp", lambda: function(x)),
+        "layer": ("Addmm", lambda: layer(x)),
+        "activation of a layer": ("Sigmoid", lambda: layer(x)),
+        "gradient of a function": ("Mul", lambda: function(x).backward()),
+        "gradient of a layer": ("SigmoidBackward", lambda: layer(x).sum().backward()),
+    }
+
+
+@pytest.mark.parametrize("how", ["launch", "late"])
+@pytest.mark.parametrize("name", ["function", "layer", "activation of a layer", "gradient of a function", "gradient of a layer"])
+@on_plugin(alone=True)
+def test_failed_kernels_of_graphs_are_raised_as_themselves(name, how):
+    operator, call = _captured()[name]
+    torch.npu.synchronize()
+    plant(f"{how} {operator}")
+    try:
+        call()
+        torch.npu.synchronize()
+    except RuntimeError as error:
+        _check(error, how, operator)
+    else:
+        raise AssertionError("nothing was raised")
+    finally:
+        assert not is_planted()
+    if how == "launch":
+        assert (torch.ones(3, device=D) + 1).tolist() == [2, 2, 2]
+
+
 @on_plugin(ASCEND_LAUNCH_BLOCKING=1)
 def test_calls_that_block_raise_their_own_errors():
     x = torch.ones(3, device=D)

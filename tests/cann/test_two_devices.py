@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missi
 BEGIN = """
 import json, os, sys
 import mstorch as torch, mstorch.distributed as dist
-rank = int(os.environ["RANK"])
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 torch.npu.set_device(rank)
 dist.init_process_group("hccl")
 told = {}
@@ -103,13 +103,85 @@ tell("alone", alone)
 open(os.path.join(sys.argv[1], "0"), "w").write(json.dumps(told))
 os._exit(0)
 """
+EARLY_END = """
+if rank:
+    open(os.path.join(sys.argv[1], "1"), "w").write("{}")
+    sys.exit(0)
+
+def alone():
+    x = row(1.0)
+    dist.all_reduce(x)
+    return x.tolist()
+
+tell("alone", alone)
+"""
+TIME_OUT = """
+import time
+
+def late():
+    if rank:
+        time.sleep(25)
+    x = row(1.0)
+    dist.all_reduce(x)
+    return x.tolist()
+
+tell("late", late)
+"""
+PRODUCT = """
+import time
+for dtype in ("bfloat16", "int16"):
+    for name, call in {
+        "all_reduce": lambda: dist.all_reduce(row(2, dtype), dist.ReduceOp.PRODUCT),
+        "reduce": lambda: dist.reduce(row(2, dtype), 0, dist.ReduceOp.PRODUCT),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(row(0, dtype)[:1], torch.ones(world, device="npu").to(row(0, dtype)), dist.ReduceOp.PRODUCT),
+    }.items():
+        began = time.monotonic()
+        if rank or name == "reduce":  # the others are not there: a refusal does not wait for them
+            tell(f"{name} {dtype}", call)
+            told[f"{name} {dtype} took"] = time.monotonic() - began
+x = row(1.0)
+dist.all_reduce(x)
+told["after"] = x.tolist()
+"""
+PLANTED = """
+from pathlib import Path
+out, x = torch.zeros(4, device="npu"), torch.ones(4, device="npu")
+layer = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to("npu"))
+fault = Path(os.environ["EMULATED_CANN_FAULT"] + str(rank))
+os.environ["EMULATED_CANN_FAULT"] = str(fault)
+calls = {
+    "all_reduce": ("HcclAllReduce", lambda: dist.all_reduce(x)),
+    "all_reduce later": ("HcclAllReduce", lambda: dist.all_reduce(x, async_op=True).wait()),
+    "broadcast": ("HcclBroadcast", lambda: dist.broadcast(x, 0)),
+    "all_gather": ("HcclAllGather", lambda: dist.all_gather_into_tensor(torch.zeros(8, device="npu"), x)),
+    "reduce_scatter": ("HcclReduceScatter", lambda: dist.reduce_scatter_tensor(out[:2], x)),
+    "all_to_all": ("HcclAlltoAll", lambda: dist.all_to_all_single(out, x)),
+    "gradients of DDP": ("HcclAllReduce", lambda: layer(x[None]).sum().backward()),
+}
+
+def planted(how, operator, call):
+    fault.write_text(f"{how} {operator}")
+    try:
+        call()
+        torch.npu.synchronize()
+    finally:
+        assert not fault.exists()
+    return "nothing was raised"
+
+kinds, names = json.loads(sys.argv[2])
+for how in kinds:
+    for name in names or calls:
+        torch.npu.synchronize()
+        tell(f"{how} {name}", lambda: planted(how, *calls[name]))
+"""
+NAMES = ("all_reduce", "all_reduce later", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gradients of DDP")
 
 
-def _run(folder: Path, text: str, ranks: int = 2) -> list[dict[str, object]]:
+def _run(folder: Path, text: str, ranks: int = 2, size: int = 2, told: object = None) -> list[dict[str, object]]:
     script = folder / "script.py"
     script.write_text(BEGIN + text + END)
-    changes = {"EMULATED_CANN_DEVICES": 2, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": 15, "HCCL_CONNECT_TIMEOUT": 60}
-    starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", "2", str(script), str(folder)]
+    changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": 15, "HCCL_CONNECT_TIMEOUT": 60, "EMULATED_CANN_FAULT": folder / "fault"}
+    starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", str(size), str(script), str(folder), json.dumps(told)]
     with open(folder / "said", "w") as said:
         process = subprocess.Popen(starter, cwd=HERE.parent.parent, env=environment(**changes), stdout=said, stderr=said, start_new_session=True)
         try:
@@ -151,3 +223,45 @@ def test_a_rank_that_has_died(tmp_path):
     (told,) = _run(tmp_path, DEATH, ranks=1)
     text = str(told["alone"])
     assert text.startswith(("AcceleratorError", "RuntimeError")) and "EI" in text and "do not fit together" not in text
+
+
+def test_a_rank_that_ends_early(tmp_path):
+    (told,) = _run(tmp_path, EARLY_END, ranks=1)
+    text = str(told["alone"])
+    assert text.startswith(("AcceleratorError", "RuntimeError")) and "EI" in text and "do not fit together" not in text
+
+
+def test_a_rank_that_comes_late(tmp_path):
+    told = _run(tmp_path, TIME_OUT)
+    text = str(told[0]["late"])
+    assert text.startswith("AcceleratorError") and "EI0002" in text and "HCCL_EXEC_TIMEOUT" in text and "rank 1" in text
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_products_that_hccl_refuses_late_are_refused_at_once(tmp_path, size):
+    for rank, told in enumerate(_run(tmp_path, PRODUCT, ranks=size, size=size)):
+        assert told.pop("after") == [size, size]
+        assert len(told) == (12 if rank else 4)
+        for name, result in told.items():
+            if name.endswith("took"):
+                assert isinstance(result, float) and result < 5
+            else:
+                assert f"HCCL: Unsupported data type torch.{name.split()[1]}" in str(result)
+
+
+def _check_planted(told, count):
+    assert len(told) == count
+    for name, text in told.items():
+        assert text.startswith("AcceleratorError"), (name, text)
+        assert ("EI0003" if name.startswith("prepare") else "EI9999") in text and "Hccl" in text and "do not fit together" not in text, (name, text)
+
+
+def test_collectives_that_fail_at_the_call(tmp_path):
+    for told in _run(tmp_path, PLANTED, told=[["prepare", "launch"], []]):
+        _check_planted(told, 2 * len(NAMES))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_collectives_whose_failure_a_wait_finds(tmp_path, name):
+    for told in _run(tmp_path, PLANTED, told=[["late"], [name]]):
+        _check_planted(told, 1)

@@ -1,10 +1,12 @@
 """Processes of one library that run the same cases, and each case's result or error in every process."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import pathlib
 import pickle
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 400  # seconds, for two processes
 PLACE = "cpu"
 """The kind of device on which this process has its tensors."""
+BY_GLOO, ON_PLUGIN = "npu by gloo", "npu of MindSpore's plugin"
+"""Places beside "cpu" and "npu", which is the stand-in device: the same with gloo's functions; MindSpore's plugin with CANN emulated below."""
 AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
 """True if processes leave out, also on the CPU, what HCCL lacks: sums of float64, uint8 and bool, and bitwise reductions."""
 
@@ -72,30 +76,34 @@ def work(library, module, folder, place="cpu", chosen=""):
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
-    by_host, place = place == "npu by gloo", place.split()[0]
+    by_host, on_plugin, place = place == BY_GLOO, place == ON_PLUGIN, place.split()[0]
     if place != "cpu":
         globals()["PLACE"] = place
         torch.npu.set_device(rank)
         torch.set_default_device(place)
         generators = importlib.import_module("mstorch._src.core.generator")
-        generators.device_generator()._engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
+        engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
+        if on_plugin:
+            importlib.import_module("tests.cann.cpu_numbers").draw(engine)
+        else:
+            generators.device_generator()._engine = engine
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     if by_host:
         carry_by_the_host()
-    results = {}
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
     cases = [(name, case) for name, case in named if name.startswith("case_")]
     assert len(dict(cases)) == len(cases), "two cases have one name"
-    for name, case in [pair for pair in cases if not chosen or pair[0] in chosen.split(",")]:
-        torch.manual_seed(0)
-        print(name, file=sys.stderr, flush=True)
-        try:
-            results[name] = plain(case(torch, dist, rank, size))
-        except Exception as error:  # noqa: BLE001 - compared with torch's
-            traceback.print_exc()
-            results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
     with open(f"{folder}/{rank}.pickle", "wb") as file:
-        pickle.dump(results, file)
+        for name, case in [pair for pair in cases if not chosen or pair[0] in chosen.split(",")]:
+            torch.manual_seed(0)
+            print(name, file=sys.stderr, flush=True)
+            try:
+                result = plain(case(torch, dist, rank, size))
+            except Exception as error:  # noqa: BLE001 - compared with torch's
+                traceback.print_exc()
+                result = ("error", type(error).__name__, str(error).split("\n")[0])
+            pickle.dump((name, result), file)
+            file.flush()  # a run that is stopped tells what it had
     if library == "mstorch":
         dist.barrier()
         dist.destroy_process_group()
@@ -103,16 +111,24 @@ def work(library, module, folder, place="cpu", chosen=""):
         os._exit(0)  # a refusal may have left gloo waiting
 
 
-def start(library, module, folder, errors, place="cpu", as_hccl=False, cases=()):
-    """Start the processes, one per report file; on the stand-in device if ``place`` is "npu" or "npu by gloo"."""
+def start(library, module, folder, errors, place="cpu", as_hccl=False, cases=(), **changes):
+    """Start the processes, one per report file, in a place; with ``changes`` of the environment on MindSpore's plugin."""
     size = len(errors)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
     environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    if place != "cpu":
+    if place == ON_PLUGIN:
+        build = importlib.import_module("tests.cann.build")
+        environment |= build.environment(**changes, EMULATED_CANN_DEVICES=size, EMULATED_CANN_MEMORY_MB=1024)
+    elif place != "cpu":
         environment |= {"MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": str(size)}
     if place != "cpu" or as_hccl:
         environment["DISTRIBUTED_AS_HCCL"] = "1"
     command = ["-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder, place, ",".join(cases)]
+    if place == ON_PLUGIN:  # no fork: MindSpore opens CANN's libraries when it is imported
+        return [
+            subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment | {"RANK": str(rank)}, stdout=subprocess.DEVNULL, stderr=open(error, "w"))
+            for rank, error in enumerate(errors)
+        ]
     return [
         warm.start(*command, environment=environment | {"RANK": str(rank)}, out=os.devnull, error=error, library=library)
         for rank, error in enumerate(errors)
@@ -120,15 +136,25 @@ def start(library, module, folder, errors, place="cpu", as_hccl=False, cases=())
 
 
 def _tails(files):
-    return "\n\n".join(pathlib.Path(file).read_text()[-4000:] for file in files)
+    return "\n\n".join(pathlib.Path(file).read_text(errors="replace")[-20000:] for file in files)
 
 
-def run(library, module, size, place="cpu", as_hccl=False, cases=()):
+def results_of(path):
+    """Return the results of a process by case, as far as it has come."""
+    results = {}
+    with open(path, "rb") as file, contextlib.suppress(EOFError):
+        while True:
+            name, result = pickle.load(file)
+            results[name] = result
+    return results
+
+
+def run(library, module, size, place="cpu", as_hccl=False, cases=(), **changes):
     """Return the results of a module's cases, or of several modules' (comma-separated), or of some cases, in each process of a library."""
     with tempfile.TemporaryDirectory() as folder:
         errors = [f"{folder}/{rank}.txt" for rank in range(size)]
-        processes = start(library, module, folder, errors, place, as_hccl, cases)
-        deadline = time.monotonic() + PATIENCE * max(1, size // 2)
+        processes = start(library, module, folder, errors, place, as_hccl, cases, **changes)
+        deadline = time.monotonic() + PATIENCE * max(1, size // 2) * (3 if place == ON_PLUGIN else 1)
         try:
             while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
                 assert time.monotonic() < deadline, _tails(errors)
@@ -138,11 +164,7 @@ def run(library, module, size, place="cpu", as_hccl=False, cases=()):
                 process.kill()
                 process.wait()
         assert not any(process.returncode for process in processes), _tails(errors)
-        results = []
-        for rank in range(size):
-            with open(f"{folder}/{rank}.pickle", "rb") as file:
-                results.append(pickle.load(file))
-        return results
+        return [results_of(f"{folder}/{rank}.pickle") for rank in range(size)]
 
 
 def same(want, got, what, rtol=1e-6, atol=1e-6):

@@ -27,6 +27,7 @@ Item = tuple[str, Callable[[], str]]
 """A name, and a function that returns a description of the difference between device and host; empty if they agree."""
 
 GROUPS = {
+    "first": "first",
     "rows": "rows", "layouts": "rows", "sizes": "rows",
     "operations": "programs", "memory": "programs", "attention": "programs", "random": "draws",
     "optimizers": "training", "autocast": "training", "networks": "training",
@@ -171,6 +172,10 @@ def main(arguments: list[str]) -> int:
         bad = {name: one["text"] for name, one in outcomes.items() if one["text"] and not one["text"].startswith(("absent", "alone"))}
         other = len([1 for one in outcomes.values() if one["text"]]) - len(bad)
         failed += len(bad)
+        if group == "first":  # a minute after the start one knows whether the rest is worth its time
+            for name, one in outcomes.items():
+                print(f"{name}: {one['text'] or 'right'}, in {one['seconds']:.1f} s", flush=True)
+            continue
         equal = len(outcomes) - len(bad) - other
         print(f"{group}: {len(outcomes)} tried, {equal} equal to the host's, {len(bad)} differ or raise, {other} absent or alone")
         for name, text in bad.items():

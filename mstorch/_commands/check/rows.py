@@ -23,6 +23,11 @@ from . import Item
 KINDS = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
 CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
+OF_THE_DEVICE = ("batch_norm_train", "layer_norm_parts")
+"""Rows whose further results are in the dtype in which a device computes; only the gradient's row and the running averages read them."""
+PICKED = ("kth_index",)
+"""Rows whose result is an index of one of equal elements, any of which serves: the elements are compared."""
+
 
 def transposed(array: Array) -> Raw:
     """Return a tensor with the same elements in transposed memory order."""
@@ -88,6 +93,12 @@ def _compared(op: str, name: str, args: list[Any], lay: Callable[[Array], Raw]) 
         wanted = kernel(op).host[name](*(np.copy(item) if isinstance(item, np.ndarray) else item for item in args))
     except NotImplementedError:
         return "alone: it ran, with nothing on the host beside it"
+    if op in PICKED:
+        _, _, dim = args
+        found, wanted = (np.take_along_axis(args[0], next(_arrays(item)), dim) for item in (found, wanted))
+    elif op in OF_THE_DEVICE:
+        kinds = [item.dtype for item in _arrays(wanted)]
+        found = [next(_arrays(found)), *(item.astype(kind) for item, kind in list(zip(_arrays(found), kinds))[1:])]
     return difference(found, wanted, CLOSE.get(name, (1e-3, 1e-4)))
 
 

@@ -14,7 +14,7 @@ static const char WIDTH[] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2};
 struct Comm { int rank, size, *line;  // a line to each for collectives, one for what the lower of two sends, one for what the higher sends
     char name[192]; R failed; pthread_mutex_t lock; U sub; };
 struct Said { U kind, count, type, op, root, bytes; };  // what a member is about to do; `bytes` for this peer
-struct Task { struct Comm *comm; struct Said what; char *in, *out; U *given, *given_at, *taken, *taken_at; int items; struct Item *item; };
+struct Task { struct Comm *comm; struct Said what; char *in, *out; U *given, *given_at, *taken, *taken_at; int items; struct Item *item; int breaks; };
 struct Item { int way; char *at; U count; int type; unsigned peer; };  // HcclSendRecvItem
 
 // ---- many messages at once
@@ -69,6 +69,7 @@ static R run(void *with, char *text) {
 #define TELL(peer, sent, got) { struct Said *mine = head++, *theirs = head++, *heard = head++; *mine = *theirs = t->what; mine->bytes = sent; theirs->bytes = got; MESSAGE(peer, 1, mine, sizeof *mine); MESSAGE(peer, 0, heard, sizeof *heard); part[parts - 1].expected = theirs; }
     if (kind != ONE_WAY) pthread_mutex_lock(&c->lock);
     if (c->failed) { snprintf(text, 512, "the group %s has failed before", c->name); r = c->failed; goto end; }
+    if (t->breaks) { snprintf(text, 512, "EI9999: Inner Error! %s: notify wait failed, a link of the group %s is broken. (emulated)", OPERATIONS[kind], c->name); r = 9; goto end; }
     if (kind == ONE_WAY) {
         static int eager = -1; if (eager < 0) eager = seconds("EMULATED_HCCL_EAGER", 0);
         int to = t->out == 0, line_ = n * (1 + (to ? me > root : root > me)) + root, waits = size > (U)eager; struct Said *one = head++, *heard = head++; *one = t->what; one->bytes = size; one->root = to ? root : me;
@@ -113,6 +114,9 @@ static R begin_(struct Comm *c, P stream, struct Task set) {
     if (set.what.type > HBF16) return refuse(NOT_SUPPORT, name, "dtype");
     if (set.what.root >= (U)c->size) return refuse(PARA, name, "root or peer is no rank of the group");
     if (has && set.in && !inside(set.in) || has && set.out && !inside(set.out)) return refuse(PARA, name, "a buffer lies in the memory of the host");
+    if (fault("prepare", name)) return refuse(PARA, name, "EI0003: a parameter is not valid. (emulated)");
+    if (fault("launch", name)) return refuse(9, name, "EI9999: Inner Error! the communication task could not be launched. (emulated)");
+    set.breaks = fault("late", name);
     LOG(2, "%s count %llu %s op %llu root %llu stream %p", name, set.what.count, TYPES[set.what.type], set.what.op, set.what.root, stream);
     *t = set; t->comm = c; later(stream, run, t); return OK;
 }

@@ -4,7 +4,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mstorch._src.backend.host import _order, _select
+
+DTYPES = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 KINDS = ("float32", "float64", "int64", "uint8", "bool", "bfloat16")
+
+
+def flat(found):
+    """Return named tuples as plain ones."""
+    return [tuple(item) if isinstance(item, tuple) else item for item in (found if isinstance(found, tuple) else (found,))]
 
 
 def drawn(seed, shape, kinds):
@@ -170,3 +178,96 @@ def test_expanded_tensors_stay_as_they_are(both, dim, descending):
         return rows.sort(dim, descending), rows.argsort(dim, descending), one.sort(descending=descending), one.argsort()
 
     both(body)
+
+
+def _orders(torch, x, dim):
+    length = x.shape[dim]
+    ks = {min(length, k) for k in (1, 2, 5, 17, length // 2, length)}
+    return [
+        *flat(torch.sort(x, dim)), *flat(x.sort(dim=dim, descending=True)), x.argsort(dim), x.argsort(dim=dim, descending=True, stable=True),
+        *(found for k in sorted(ks) for largest in (True, False) for ordered in (True, False)
+          for found in flat(x.topk(k, dim, largest, ordered))),
+        *(found for k in sorted(ks) for found in flat(x.kthvalue(k, dim))), *flat(x.median(dim)), *flat(x.mode(dim)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", [4, 16, 17, 40, 130, 700])
+def test_equal_elements(both, dtype, length):
+    """Equal elements are in the order of torch's algorithms."""
+    values = np.random.RandomState(length).randint(0, 6, (3, length))
+    both(lambda torch: _orders(torch, torch.tensor(values).to(getattr(torch, dtype)), 1))
+
+
+@pytest.mark.parametrize("shape, dim", [((60, 5), 0), ((4, 40, 3), 1), ((2, 3, 33), -1), ((5000,), 0), ((40, 300), 0)])
+def test_equal_elements_along_dimensions(both, shape, dim):
+    values = np.random.RandomState(3).randint(0, 9, shape).astype(np.float32)
+    values[values == 7] = np.nan
+    both(lambda torch: [
+        *flat(torch.tensor(values).sort(dim)), torch.tensor(values).transpose(0, -1).argsort(-1 - dim, descending=True),
+        *flat(torch.tensor(values).topk(9 if shape[dim] > 9 else 3, dim)), torch.tensor(values)[::2].argsort(dim),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
+def test_many_equal_elements(both, dtype):
+    """Integers in one long row are sorted stably, in ascending order."""
+    values = np.random.RandomState(4).randint(0, 100, 40_000)
+    both(lambda torch: (
+        torch.tensor(values).to(getattr(torch, dtype)).argsort(), torch.tensor(values).to(getattr(torch, dtype)).argsort(descending=True),
+        torch.tensor(values).to(getattr(torch, dtype))[:32767].argsort(), torch.tensor(values).to(getattr(torch, dtype))[None].argsort(),
+    ))  # fmt: skip
+
+
+def test_equal_random_numbers(both):
+    """Single precision has 2^24 numbers in [0, 1): 100,000 draws have duplicates, and a permutation made of them depends on their order."""
+    def body(torch):
+        torch.manual_seed(0)
+        return torch.rand(100_000).argsort()
+
+    both(body)
+
+
+def _killer(count):
+    """Return numbers for which median-of-three quicksort recurses deeply (M. D. McIlroy, A killer adversary for quicksort, 1999)."""
+    values, state = [count] * count, {"solid": 0, "candidate": 0}
+
+    def below(i, j):
+        if values[i] == values[j] == count:
+            values[i if i == state["candidate"] else j], state["solid"] = state["solid"], state["solid"] + 1
+        if count in (values[i], values[j]):
+            state["candidate"] = i if values[i] == count else j
+        return values[i] < values[j]
+
+    at, first, last = list(range(count)), 0, count
+    while last - first > 16:
+        a, b, c = first + 1, first + (last - first) // 2, last - 1
+        chosen = (b if below(at[b], at[c]) else c if below(at[a], at[c]) else a) if below(at[a], at[b]) else (
+            a if below(at[a], at[c]) else c if below(at[b], at[c]) else b
+        )
+        at[first], at[chosen] = at[chosen], at[first]
+        i, j = first + 1, last - 1
+        while True:
+            while below(at[i], at[first]):
+                i += 1
+            while below(at[first], at[j]):
+                j -= 1
+            if i >= j:
+                break
+            at[i], at[j] = at[j], at[i]
+            i, j = i + 1, j - 1
+        first = i
+    for i in np.flatnonzero(np.array(values) == count):
+        values[i], state["solid"] = state["solid"], state["solid"] + 1
+    return np.array(values) // 2
+
+
+@pytest.mark.parametrize("count", [300, 9000])
+def test_deep_partitions(both, monkeypatch, count):
+    """Below a certain depth heapsort is used."""
+    values, deep = _killer(count), []
+    sort, select = _order.sort_by_heap, _select.select_by_heap
+    monkeypatch.setattr(_order, "sort_by_heap", lambda *args: (deep.append("sort"), sort(*args)))
+    monkeypatch.setattr(_select, "select_by_heap", lambda *args: (deep.append("select"), select(*args)))
+    both(lambda torch: (torch.tensor(values).argsort(), torch.tensor(values).topk(count // 2, largest=False, sorted=False), torch.tensor(values).double().argsort()))
+    assert {*deep} == {"sort", "select"}

@@ -152,6 +152,8 @@ def _embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
             return rows
         padded = run("Reshape", run("Equal", index, constant(padding, index)), (*index.shape, 1))
         return run("Select", run("BroadcastTo", padded, at=(tuple(rows.shape),)), ops.stop_gradient(rows), rows)
+    if not table.size:  # MindSpore refuses a table of nothing
+        return run("Zeros", (*index.shape, table.shape[1]), table.dtype)
     return run("Embedding", index, table, padding if padding >= 0 else None, None, 2.0, by_frequency)
 
 

@@ -292,7 +292,8 @@ def glu(input: TensorBase, dim: int = -1) -> TensorBase:
     _floating("glu_cpu", input)
     if input._ms_dtype.is_complex:
         raise not_for("glu_cpu", input._ms_dtype.name)
-    found = None if 0 in shape else by_kernel(
+    # The kernel's result is row-major; torch's lies in memory as the operand does.
+    found = None if 0 in shape or input._ms_stride is not None else by_kernel(
         _glu, lambda wanted, g, x, dim: (_glu_grad(g, x, dim),), (input,), (dim,), "GluBackward0", lambda x: _glu_of_parts(x, dim)
     )
     return _glu_of_parts(input, dim) if found is None else found

@@ -287,6 +287,7 @@ def instance_norm(
     running_var: TensorBase | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> TensorBase:  # fmt: skip
     """Normalize each channel of each sample of (N, C, *) to mean 0 and variance 1 (https://arxiv.org/abs/1607.08022)."""
+    refuse_tracked(momentum, eps)
     shape = input._ms_shape
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")

@@ -79,6 +79,8 @@ def draw(name: str, engine: Engine, *args: Any) -> Any:
         raise not_for(_CALLED.get(name, f"{name}_cpu"), refused)
     source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
     function = getattr(source, name, None)
+    if source is random_device and args[-1].__class__ is str:  # the CPU's functions check it themselves
+        random_device.refuse(_CALLED.get(name, f"{name}_cpu"), name, args[-1])
     if function is None:
         raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
 
@@ -115,7 +117,9 @@ def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
 
 
 def _tensor_of_raw(raw: Raw, kind: dtype, requires_grad: bool, out: Any, name: str = "") -> Any:
-    return deliver(wrap(raw), out) if out is not None else wrap(raw).requires_grad_(requires_grad)
+    if out is None:
+        return wrap(raw).requires_grad_(requires_grad)
+    return fresh_out(name, wrap(raw), out, requires_grad) if name else deliver(wrap(raw), out)
 
 
 @ways(raw=_tensor_of_raw)

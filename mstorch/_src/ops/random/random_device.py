@@ -16,6 +16,7 @@ from ...backend.device_random import DeviceStream
 from ...backend.raw import NAME_OF, Raw, from_numpy
 from ...core.dtype import by_name, float32
 from ...core.tensor_base import TensorBase, value_of, wrap
+from ...mt19937.rounding import FLOATS, INTEGERS, require_dtype
 from ..elementwise import elementwise
 from ..elementwise import math as mathematics
 from ..elementwise.compare import clamp, ge, lt, where
@@ -28,6 +29,16 @@ PUBLIC_IN = "_src.ops.random.random"
 _HALVES = ("float16", "bfloat16")
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 _LAST_INTEGER = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
+_DRAWN_IN = {
+    "geometric": (*FLOATS, *INTEGERS), "bernoulli": (*FLOATS, *INTEGERS, "bool"), "bernoulli_each": (*FLOATS, *INTEGERS, "bool"),
+    "random_all": (*FLOATS, *INTEGERS, "bool"), "log_normal": FLOATS,
+}  # fmt: skip
+
+
+def refuse(kernel: str, name: str, dtype: str) -> None:
+    """Raise torch's NotImplementedError if it draws numbers of a distribution in no such dtype."""
+    if name in _DRAWN_IN:
+        require_dtype(dtype, _DRAWN_IN[name], kernel)
 
 
 def _computed_in(dtype: str) -> str:

@@ -35,6 +35,7 @@ OLDER |= {
     "RightShift": lambda i, o, a: put(o[0], torch.bitwise_right_shift(i[0], i[1])),
     "Lgamma": lambda i, o, a: put(o[0], torch.lgamma(i[0])),
     "Digamma": lambda i, o, a: put(o[0], torch.digamma(i[0])),
+    "Polygamma": lambda i, o, a: put(o[0], torch.polygamma(int(i[0]), i[1])),
     "Igamma": lambda i, o, a: put(o[0], torch.special.gammainc(i[0], i[1])),
     "Igammac": lambda i, o, a: put(o[0], torch.special.gammaincc(i[0], i[1])),
     "BesselI0": lambda i, o, a: put(o[0], torch.i0(i[0])),

@@ -1,0 +1,31 @@
+"""The cases of tests/distributed between devices of MindSpore's Ascend plugin, over the emulation's HCCL: they agree with the CPU's, and have the
+same bits when collectives begin 20 ms late, so that nobody reads a result, or frees its memory, without having waited.
+"""
+from __future__ import annotations
+
+import pytest
+
+from tests.cann.build import missing
+from tests.chosen import chosen
+from tests.distributed import together
+from tests.distributed.test_on_devices import BITS, MODULES, NAMES
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def of_three(request: pytest.FixtureRequest) -> list[list[dict]]:
+    """Return each process's results: on the CPU, on the plugin, and on the plugin with delays."""
+    modules, cases = ",".join(module.__name__ for module in MODULES), chosen(request)
+    return [
+        together.run("mstorch", modules, request.param, place, True, cases, **changes)
+        for place, changes in (("cpu", {}), (together.ON_PLUGIN, {}), (together.ON_PLUGIN, {"EMULATED_HCCL_DELAY_MS": 20}))
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_on_the_cpu(of_three: list[list[dict]], name: str) -> None:
+    for rank, (want, got, again) in enumerate(zip(*of_three)):
+        assert not isinstance(want[name], tuple) or want[name][0] != "error", want[name]
+        together.same(want[name], got[name], f"rank {rank}", *((0, 0) if name in BITS else (1e-4, 1e-5)))
+        together.same(got[name], again[name], f"rank {rank}, delayed", 0, 0)
