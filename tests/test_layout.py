@@ -44,7 +44,7 @@ LATE = {
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_composites", "mstorch._library.aten_layers", "mstorch._library.aten_losses", "mstorch._library.aten_windows", "mstorch._library.gradients"],
     "mstorch/_commands/debug/oracle.py": ["torch"], "mstorch/_commands/compare/page.py": ["matplotlib.figure"],
-    "mstorch/_commands/compare/record.py": ["mstorch._commands.compare.on_device", "torch", "torch.optim.optimizer"],
+    "mstorch/_commands/compare/record.py": ["torch", "torch.optim.optimizer"],
     "mstorch/_src/backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"], "mstorch/_src/backend/host/fft.py": ["scipy.fft"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],

@@ -82,7 +82,9 @@ def main(arguments: list[str]) -> int:
 
 def _environment(second: bool, options: Any) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("MSTORCH_HOOK", "MSTORCH_DEBUG")}
-    if not second and not options.device:
+    if options.device:
+        environment["MSTORCH_DEVICE_RANDOM"] = "host"  # the device draws the CPU's numbers
+    elif not second:
         environment.pop("MSTORCH_FAKE_DEVICE", None)
     return environment
 

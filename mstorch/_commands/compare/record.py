@@ -245,8 +245,8 @@ def run(out: str, options: dict[str, Any], arguments: list[str]) -> None:
     random.seed(seed)
     np.random.seed(seed)  # the generator that scripts use
     torch.manual_seed(seed)
-    if options.get("device"):
-        importlib.import_module("mstorch._commands.compare.on_device").begin(options["device"], options["default"])
+    if options.get("device") and options["default"]:
+        torch.set_default_device(options["device"])
     record = Record(torch, options)
     record.install()
     sys.argv = arguments

@@ -86,6 +86,11 @@ if PLAYED not in ("", "Ascend", "rehearsal"):
 FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
 """The device that is emulated in host memory: "Ascend", or empty."""
 
+HOST_NUMBERS = os.environ.get("MSTORCH_DEVICE_RANDOM", "device") == "host"
+"""Whether a device's random numbers are the host's stream, so that a run with dropout or noise can be laid beside the CPU's and torch's."""
+if os.environ.get("MSTORCH_DEVICE_RANDOM", "device") not in ("device", "host"):
+    raise ImportError(f"MSTORCH_DEVICE_RANDOM can be device or host, not {os.environ['MSTORCH_DEVICE_RANDOM']}")
+
 # Under AVX-512 MindSpore 2.9 and 2.10 request convolutions from oneDNN in a layout of weights for which it has a reference kernel only
 # (300 ms instead of 6 ms with AVX2). mstorch requests them itself, in the fastest layout; on the stand-in device, where MindSpore's own
 # convolutions are used, AVX2 is selected. oneDNN reads the variable once, when MindSpore is loaded.

@@ -36,13 +36,13 @@ class Generator:
     """Pseudorandom number generator.
 
     The state on the CPU is torch's uint8 tensor of 5,056 bytes, interchangeable with torch. A generator of an accelerator drives
-    MindSpore's kernels; its state is 16 bytes, the seed and the offset. The stand-in device has no random kernels; an MT19937 stream takes
-    their place.
+    MindSpore's kernels; its state is 16 bytes, the seed and the offset. On the stand-in device, which has no random kernels, and with
+    ``MSTORCH_DEVICE_RANDOM=host`` it is an MT19937 stream, whose numbers the host draws.
     """
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = devices.named(device)
-        on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE
+        on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE or runtime.HOST_NUMBERS
         self._engine: Engine | DeviceStream = Engine() if on_host else new_stream()
 
     @property
@@ -201,11 +201,18 @@ def _default_engine() -> Engine | DeviceStream:
 
 
 def device_generator() -> Generator:
-    """Return the accelerator's default generator, created on first use with the seed of the default generator."""
+    """Return the accelerator's default generator, created on first use with the seed of the default generator.
+
+    With ``MSTORCH_DEVICE_RANDOM=host`` both draw from one stream, as all draws of a program on the CPU do."""
     if seeds.seed_is_new():
         _follow_mindspore()
     if not _device_generators:
-        _device_generators.append(Generator(devices.current().type).manual_seed(default_generator.initial_seed()))
+        own = Generator(devices.current().type)
+        if runtime.HOST_NUMBERS:
+            own._engine = default_generator._engine
+        else:
+            own.manual_seed(default_generator.initial_seed())
+        _device_generators.append(own)
     return _device_generators[0]
 
 
@@ -227,6 +234,9 @@ class streams_aside(Block):
     def __enter__(self) -> None:
         copies: dict[int, Any] = {}
         for generator in _default_generators():
+            if generator is not default_generator and generator._engine is default_generator._engine:
+                copies[id(generator)] = copies[id(default_generator)]
+                continue
             with generator.engine.lock:
                 copies[id(generator)] = copy = generator.engine.clone()
             copy.stands_for = generator

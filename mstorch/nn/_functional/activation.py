@@ -22,7 +22,8 @@ from ..._src.ops.elementwise import math as maths
 from ..._src.ops.elementwise.compare import where
 from ..._src.ops.elementwise.elementwise import div, mul, neg
 from ..._src.ops.memory.creation import empty_like, zeros_like
-from ..._src.ops.random.random import draw, exponential_
+from ..._src.ops.random.further import exponential_
+from ..._src.ops.random.random import draw
 from ..._src.ops.reduce import softmax as soft
 from ..._src.tape.moving import beside
 from ..._src.tape.ways import ways

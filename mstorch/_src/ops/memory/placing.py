@@ -26,14 +26,15 @@ def placed(function: Callable[..., Any] | None = None, /, *, like: bool = False,
     """Decorate a factory to move its result to the accelerator that ``device=`` names; without an accelerator the factory is unchanged.
 
     ``like``: the factory is a ``…_like`` function, whose result is by default on the first argument's device. ``drawn``: the factory draws
-    random numbers, which an accelerator draws itself; for the stand-in device the host draws them from the device's stream."""
+    random numbers, which an accelerator draws itself; for the stand-in device, and with ``MSTORCH_DEVICE_RANDOM=host``, the host draws them
+    from the device's stream."""
     if function is None:
         return lambda defined: _on_accelerators(defined, like, drawn)
     return _on_accelerators(function, False, False)
 
 
 def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
-    there = runtime.FAKE_DEVICE if drawn else runtime.device_type() != "cpu"
+    there = runtime.device_type() != "cpu" and (not drawn or runtime.FAKE_DEVICE or runtime.HOST_NUMBERS)
     made = _placing(function, like, drawn) if there else function
     return _fitting_out(made) if {"out", "layout"} <= set(function.__code__.co_varnames) else made
 
