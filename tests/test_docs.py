@@ -62,7 +62,7 @@ _OF_TORCH = ("modules", "distributions", "optim", "iter")  # folders whose files
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
 def test_the_page_of_a_room_is_short_and_names_what_is_there(room: Path) -> None:
     text = (room / "README.md").read_text("utf-8")
-    assert len(text.splitlines()) <= 16
+    assert len([line for line in text.splitlines() if not line.startswith("|")]) <= 16  # beside the rows of a table
     for name in re.findall(r"`([\w./*-]+(?:\.py|\.txt|\.json|\.toml|\.pth|/))`", text):
         assert list(room.glob(name.rstrip("/"))) or (ROOT / name).exists(), name
 
