@@ -173,19 +173,19 @@ def load(
     _check_dill_version(module)
     mapping = OPTIONS.mmap if mmap is None else mmap
     pickle_load_args.setdefault("encoding", "utf-8")
-    outer, LOCAL.progress = LOCAL.progress, _reading(f)
-    try:
-        if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(".safetensors"):
-            return safetensors_format.load(os.fspath(f), map_location)
-        with _opened(f) as file:
-            return _load(f, file, map_location, module, weights_only, mapping, pickle_load_args)
-    except pickle.UnpicklingError as error:
-        if not weights_only:
-            raise
-        raise pickle.UnpicklingError(_explained(error)) from None
-    finally:
-        LOCAL.progress.end()
-        LOCAL.progress = outer
+    progress = _reading(f)
+    with values_set_to(LOCAL, progress=progress):
+        try:
+            if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(".safetensors"):
+                return safetensors_format.load(os.fspath(f), map_location)
+            with _opened(f) as file:
+                return _load(f, file, map_location, module, weights_only, mapping, pickle_load_args)
+        except pickle.UnpicklingError as error:
+            if not weights_only:
+                raise
+            raise pickle.UnpicklingError(_explained(error)) from None
+        finally:
+            progress.end()
 
 
 def _reading(f: Any) -> Progress:

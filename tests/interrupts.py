@@ -400,6 +400,7 @@ def broken(name: str, wanted: int, seed: int = 0) -> tuple[int, list[str]]:
 
 def main(wanted: int) -> int:
     """Interrupt all programs; return the number of changes that were left."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what it runs in the background without it
     total, found = 0, []
     share = max(wanted // len(PROGRAMS), 1)
     for name in PROGRAMS:
@@ -411,7 +412,7 @@ def main(wanted: int) -> int:
             print("\n".join(faults), flush=True)
             return len(faults)  # the others would start from this state
     print(f"{total} interrupts, {len(found)} faults")
-    return len(found)
+    return len(found) if total >= wanted / 2 else 1
 
 
 if __name__ == "__main__":

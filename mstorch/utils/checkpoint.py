@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -176,15 +177,23 @@ class _Stop(BaseException):
 
 
 class _Ticket:
-    """Stands for a saved tensor in its node; when the node is done and drops it, the tensor that was recomputed goes too."""
+    """Stands for a saved tensor in its node, and holds it once it has been recomputed: a node that is done drops both, also where its
+    gradient did not read the tensor."""
 
-    __slots__ = ("frame", "number")
+    __slots__ = ("number", "recomputed", "__weakref__")
 
-    def __init__(self, frame: _Frame, number: int) -> None:
-        self.frame, self.number = frame, number
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.recomputed: dict[Any, Tensor] = {}  # by backward pass: a nested pass does not get tensors that the outer one recomputed
 
-    def __del__(self) -> None:
-        self.frame.forget(self.number)
+
+def _forget(tickets: list[weakref.ref[_Ticket]], passes: set[Any]) -> None:
+    """Free what a backward pass recomputed and did not use."""
+    for waiting in tickets:
+        ticket = waiting()
+        if ticket is not None:
+            ticket.recomputed.clear()
+    passes.clear()
 
 
 class _Frame:
@@ -193,36 +202,33 @@ class _Frame:
     def __init__(self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool) -> None:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
-        self.found: dict[Any, list[Any]] = {}  # by backward pass: a nested pass does not get tensors that the outer one recomputed
-        self.unneeded: list[int] = []  # numbers of tensors whose nodes are done
+        self.tickets: list[weakref.ref[_Ticket]] = []
+        self.passes: set[Any] = set()  # the backward passes that have recomputed
         self.complete = False  # whether the function has returned: it may itself run backward through a part of the saved tensors
 
     def pack(self, tensor: Tensor) -> _Ticket:
         """Return what is saved in place of a tensor."""
         self.expected.append(self.check(tensor))
-        return _Ticket(self, len(self.expected) - 1)
-
-    def forget(self, number: int) -> None:
-        """Free a tensor whose node is done: a gradient may not have needed it."""
-        self.unneeded.append(number)
-        for kept in self.found.values():
-            if number < len(kept):
-                kept[number] = None
+        ticket = _Ticket(len(self.expected) - 1)
+        self.tickets.append(weakref.ref(ticket))
+        return ticket
 
     def unpack(self, ticket: _Ticket) -> Tensor:
         """Return the tensor, recomputing if this backward pass has not done so yet."""
-        number = ticket.number
         if not engine.running.passes:  # requested outside of backward: the result is not kept
-            return self._recomputed()[number]
+            return self._recomputed()[ticket.number]
         key = engine.running.passes[-1]
-        if key not in self.found:
-            self.found[key] = kept = self._recomputed()
-            for gone in self.unneeded:
-                if gone < len(kept):
-                    kept[gone] = None
-            engine.next_callback(self.found.clear)
+        if key not in self.passes:
+            recomputed = self._recomputed()
+            for waiting in self.tickets:
+                held, tensor = waiting(), recomputed.pop(0)
+                if held is not None:
+                    held.recomputed[key] = tensor
+            self.passes.add(key)
+            # Not a method: it would keep the function's arguments until the pass ends.
+            engine.next_callback(functools.partial(_forget, self.tickets, self.passes))
         # Each is handed out once, so that its memory is free as soon as its node is done.
-        tensor, self.found[key][number] = self.found[key][number], None
+        tensor = ticket.recomputed.pop(key, None)
         if tensor is None:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "

@@ -120,7 +120,7 @@ import time
 
 def late():
     if rank:
-        time.sleep(25)
+        time.sleep(40)
     x = row(1.0)
     dist.all_reduce(x)
     return x.tolist()
@@ -177,10 +177,10 @@ for how in kinds:
 NAMES = ("all_reduce", "all_reduce later", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gradients of DDP")
 
 
-def _run(folder: Path, text: str, ranks: int = 2, size: int = 2, told: object = None) -> list[dict[str, object]]:
+def _run(folder: Path, text: str, ranks: int = 2, size: int = 2, told: object = None, patience: int = 15) -> list[dict[str, object]]:
     script = folder / "script.py"
     script.write_text(BEGIN + text + END)
-    changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": 15, "HCCL_CONNECT_TIMEOUT": 60, "EMULATED_CANN_FAULT": folder / "fault"}
+    changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": patience, "HCCL_CONNECT_TIMEOUT": 60, "EMULATED_CANN_FAULT": folder / "fault"}
     starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", str(size), str(script), str(folder), json.dumps(told)]
     with open(folder / "said", "w") as said:
         process = subprocess.Popen(starter, cwd=HERE.parent.parent, env=environment(**changes), stdout=said, stderr=said, start_new_session=True)
@@ -232,7 +232,7 @@ def test_a_rank_that_ends_early(tmp_path):
 
 
 def test_a_rank_that_comes_late(tmp_path):
-    told = _run(tmp_path, TIME_OUT)
+    told = _run(tmp_path, TIME_OUT, patience=5)
     text = str(told[0]["late"])
     assert text.startswith("AcceleratorError") and "EI0002" in text and "HCCL_EXEC_TIMEOUT" in text and "rank 1" in text
 
@@ -259,9 +259,3 @@ def _check_planted(told, count):
 def test_collectives_that_fail_at_the_call(tmp_path):
     for told in _run(tmp_path, PLANTED, told=[["prepare", "launch"], []]):
         _check_planted(told, 2 * len(NAMES))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_collectives_whose_failure_a_wait_finds(tmp_path, name):
-    for told in _run(tmp_path, PLANTED, told=[["late"], [name]]):
-        _check_planted(told, 1)

@@ -35,8 +35,8 @@ def test_other_kernels_do_not_notice_signals() -> None:
 
 # Functions that load or describe the library, or that run on other processors.
 _APART = frozenset("_path _load _products_of_halves describe stream _address_by_name _sigaltstack has_stack _place_after".split())
-# Functions that are used only for memory of a device or for a MindSpore tensor.
-_OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage_scatter lexicographic_order view_dtype permute reshape".split())
+# Functions that are used only for memory of a device, for a MindSpore tensor, or in a captured graph.
+_OF_DEVICES = frozenset("expand linear_index select slice storage_gather storage_scatter lexicographic_order view_dtype permute reshape conv conv_transpose".split())
 
 
 @pytest.mark.skipif(not FOUND or not FOUND_HALVES, reason="no oneDNN with bfloat16")

@@ -202,15 +202,16 @@ def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, ep
 
 
 def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, inverse: Array, groups: int) -> tuple[Array, Array, Array]:
-    """Return the gradients for input, weight and bias; the parameters' have the statistics' dtype.
+    """Return the gradients for input, weight and bias.
 
     The input's is ``g`` times a factor per channel, plus the input times a factor and a constant per group: two passes over each array,
     and the form whose rounding errors torch has where the exact gradient is zero."""
     samples, channels = x.shape[:2]
-    half, kind = x.dtype.itemsize == 2, mean.dtype
+    half, own_kind = x.dtype.itemsize == 2, weight.dtype
+    kind = np.dtype(np.float32) if half else x.dtype
     out = np.empty(x.shape, x.dtype)
     values, slopes, target = (np.ascontiguousarray(part).reshape(samples, channels, -1) for part in (x, g, out))
-    weight = widened(weight) if weight.dtype.itemsize == 2 else weight
+    weight, mean, inverse = (widened(part) if part.dtype.itemsize == 2 else part for part in (weight, mean, inverse))
     size, in_group = values[0].size, (samples, groups, channels // groups)
     products, totals = np.empty((2, samples, channels), kind)
 
@@ -249,7 +250,10 @@ def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, invers
                     target[own] += moved
 
     share(spread, samples, size * 4 * _COST)
-    return out, by_weight, np.add.reduce(totals, axis=0)
+    by_bias = np.add.reduce(totals, axis=0)
+    if own_kind != kind:
+        return out, narrowed(by_weight, own_kind), narrowed(by_bias, own_kind)
+    return out, by_weight, by_bias
 
 
 def _over(groups: Array, shape: tuple[int, int, int]) -> Array:

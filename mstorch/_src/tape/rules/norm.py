@@ -130,7 +130,7 @@ def _group_norm_by_kernel(node: Applied, gradients: Any) -> Any:
 
 def _group_norm_of_arrays(node: Applied, gradients: Any) -> Any:
     g, (x, weight, mean, inverse) = gradients[0], (node.kept(gradients[0], place) for place in range(4))
-    return _as_parameters(weight, *_group_norm_grad_on_host[node.kind.name](g, x, weight, mean, inverse, node.args[0]))
+    return _group_norm_grad_on_host[node.kind.name](g, x, weight, mean, inverse, node.args[0])
 
 
 @rule("group_norm_parts", keep=(0, 1, "result1", "result2"), label="NativeGroupNormBackward0")
