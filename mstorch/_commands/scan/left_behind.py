@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ... import _companions
+from ..._library.instead import INSTEAD
 from ..._src.hook import COMPANIONS
 from .guards import CHECKED, IN_TRY
 from .walk import Walk
@@ -38,8 +39,10 @@ PACKAGES = {
 }
 _COMPANIONS = Path(_companions.__file__).parent
 _NAMES = {
-    "torch.utils.cpp_extension": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
-    "torch.ops.load_library": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
+    "torch.utils.cpp_extension.BuildExtension": "extensions are left out of the installation with a warning; give them another way at run time",
+    "torch.utils.cpp_extension": INSTEAD,
+    "torch.ops.load_library": INSTEAD,
+    "torch.library.wrap_triton": f"{INSTEAD}; register_kernel gives it to the operator of triton_op",
     "torch.classes.load_library": "write the class in Python",
     "torch.cuda.nccl": "torch.distributed with the backend hccl",
     "torch.cuda.CUDAGraph": "leave it out: there are no graphs of launches on Ascend",
