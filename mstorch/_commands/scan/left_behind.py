@@ -21,7 +21,8 @@ PACKAGES = {
     "torch_cluster": "torch_cluster's functions",
     "torch_spline_conv": "torch_spline_conv's functions",
     "pyg_lib": "pyg_lib's functions",
-    "apex": "torch.autocast and torch.amp.GradScaler for apex.amp, torch.optim for its fused optimizers, nn.LayerNorm and nn.SyncBatchNorm",
+    "apex": "torch.optim, torch.autocast and layers of torch.nn; apex's amp, normalization, optimizers and parallel are here",
+    "amp_C": "torch's operations",
     "transformer_engine": "torch.autocast in bfloat16; layers of torch.nn",
     "cupy": "numpy, or torch's operations",
     "pycuda": "torch's operations",
@@ -39,7 +40,7 @@ PACKAGES = {
 }
 _COMPANIONS = Path(_companions.__file__).parent
 _NAMES = {
-    "torch.utils.cpp_extension.BuildExtension": "extensions are left out of the installation with a warning; give them another way at run time",
+    "torch.utils.cpp_extension.BuildExtension": "extensions are left out of the installation, with a warning",
     "torch.utils.cpp_extension": INSTEAD,
     "torch.ops.load_library": INSTEAD,
     "torch.library.wrap_triton": f"{INSTEAD}; register_kernel gives it to the operator of triton_op",
