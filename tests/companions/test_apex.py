@@ -1,4 +1,5 @@
 """apex: its layers and optimizers against formulas in float64 and torch's optimizers, and its mixed precision in small trainings."""
+
 from __future__ import annotations
 
 import copy
@@ -34,7 +35,9 @@ def _close(got: torch.Tensor, want: np.ndarray, tolerance: float) -> None:
 @pytest.mark.parametrize("kind", ["FusedLayerNorm", "FusedRMSNorm", "MixedFusedLayerNorm", "MixedFusedRMSNorm"])
 def test_norms(kind: str, weights: str, dtype: str) -> None:
     """Values and gradients are those of the formula; the result has the input's dtype, or the weight's where the form is mixed."""
-    layer = getattr(apex.normalization, kind)((3, 5), eps=0.01).to(getattr(torch, dtype if weights == "same" else "float32"))
+    layer = getattr(apex.normalization, kind)((3, 5), eps=0.01).to(
+        getattr(torch, dtype if weights == "same" else "float32")
+    )
     x = torch.tensor(_draw(4, 3, 5)).to(getattr(torch, dtype)).requires_grad_()
     with torch.no_grad():
         for number, parameter in enumerate(layer.parameters()):
@@ -42,9 +45,13 @@ def test_norms(kind: str, weights: str, dtype: str) -> None:
     result = layer(x)
     assert result.dtype is (layer.weight.dtype if "Mixed" in kind else x.dtype)
     (result.double() * torch.tensor(_draw(4, 3, 5, seed=7))).sum().backward()
-    want_x, *parameters = (real_torch.tensor(item.detach().double().numpy(), requires_grad=True) for item in (x, *layer.parameters()))
+    want_x, *parameters = (
+        real_torch.tensor(item.detach().double().numpy(), requires_grad=True) for item in (x, *layer.parameters())
+    )
     centred = want_x - want_x.mean((1, 2), keepdim=True) if "Layer" in kind else want_x
-    want = centred / (centred.square().mean((1, 2), keepdim=True) + 0.01).sqrt() * parameters[0] + (parameters[1] if "Layer" in kind else 0)
+    want = centred / (centred.square().mean((1, 2), keepdim=True) + 0.01).sqrt() * parameters[0] + (
+        parameters[1] if "Layer" in kind else 0
+    )
     (want * real_torch.tensor(_draw(4, 3, 5, seed=7))).sum().backward()
     tolerance = max(TOLERANCE[dtype], TOLERANCE[dtype if weights == "same" else "float32"])
     _close(result, want.detach().numpy(), tolerance)
@@ -56,7 +63,10 @@ def test_norms(kind: str, weights: str, dtype: str) -> None:
 def test_functions_of_norms() -> None:
     x, weight, bias = (torch.tensor(_draw(*shape, seed=number)) for number, shape in enumerate([(2, 5), (5,), (5,)]))
     centred = x - x.mean(1, keepdim=True)
-    layer, rms = centred / (centred.square().mean(1, keepdim=True) + 1e-6).sqrt(), x / (x.square().mean(1, keepdim=True) + 1e-6).sqrt()
+    layer, rms = (
+        centred / (centred.square().mean(1, keepdim=True) + 1e-6).sqrt(),
+        x / (x.square().mean(1, keepdim=True) + 1e-6).sqrt(),
+    )
     pairs = [
         (norms.fused_layer_norm(x, 5), layer), (norms.fused_layer_norm_affine(x, weight, bias, (5,)), layer * weight + bias),
         (norms.fused_rms_norm(x, 5), rms), (norms.fused_rms_norm_affine(x, weight, 5), rms * weight),
@@ -77,7 +87,10 @@ SHAPES = [(3, 4), (5,), (1,)]
 
 
 def _run(optimizer: str, options: dict, steps: int = 4, dtype: str = "float64") -> list[np.ndarray]:
-    parameters = [torch.nn.Parameter(torch.tensor(_draw(*shape, seed=n)).to(getattr(torch, dtype))) for n, shape in enumerate(SHAPES)]
+    parameters = [
+        torch.nn.Parameter(torch.tensor(_draw(*shape, seed=n)).to(getattr(torch, dtype)))
+        for n, shape in enumerate(SHAPES)
+    ]
     made = getattr(apex.optimizers, optimizer)(parameters, **options)
     for step in range(steps):
         for number, parameter in enumerate(parameters):
@@ -90,7 +103,9 @@ def _run(optimizer: str, options: dict, steps: int = 4, dtype: str = "float64") 
 
 
 def _drawn() -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
-    return [_draw(*shape, seed=n) for n, shape in enumerate(SHAPES)], [[_draw(*shape, seed=10 * step + n + 20) for n, shape in enumerate(SHAPES)] for step in range(4)]
+    return [_draw(*shape, seed=n) for n, shape in enumerate(SHAPES)], [
+        [_draw(*shape, seed=10 * step + n + 20) for n, shape in enumerate(SHAPES)] for step in range(4)
+    ]
 
 
 TORCHS = [
@@ -108,7 +123,9 @@ def test_optimizers_that_torch_has(case: int) -> None:
     name, options, theirs, more = TORCHS[case]
     values, slopes = _drawn()
     parameters = [real_torch.nn.Parameter(real_torch.tensor(value)) for value in values]
-    optimizer = getattr(real_torch.optim, theirs)(parameters, **{key: value for key, value in options.items() if key != "adam_w_mode"}, **more)
+    optimizer = getattr(real_torch.optim, theirs)(
+        parameters, **{key: value for key, value in options.items() if key != "adam_w_mode"}, **more
+    )
     for step in slopes:
         for parameter, slope in zip(parameters, step):
             parameter.grad = real_torch.tensor(slope)
@@ -126,7 +143,9 @@ def test_sgd_with_weight_decay_after_momentum() -> None:
         for step in slopes:
             buffer = 0.9 * buffer + step[number]
             value -= 0.1 * (buffer + 0.2 * value)
-    for got, want in zip(_run("FusedSGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.2, "wd_after_momentum": True}), values):
+    for got, want in zip(
+        _run("FusedSGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.2, "wd_after_momentum": True}), values
+    ):
         np.testing.assert_allclose(got, want, rtol=1e-10)
 
 
@@ -139,7 +158,11 @@ LAMBS = [
 @pytest.mark.parametrize("options", LAMBS, ids=str)
 def test_lamb(options: dict) -> None:
     values, slopes = _drawn()
-    decay, limit, decoupled = options.get("weight_decay", 0.01), options.get("max_grad_norm", 1.0), options.get("adam_w_mode", True)
+    decay, limit, decoupled = (
+        options.get("weight_decay", 0.01),
+        options.get("max_grad_norm", 1.0),
+        options.get("adam_w_mode", True),
+    )
     m, v = [0.0] * 3, [0.0] * 3
     for t, step in enumerate(slopes, 1):
         norm = math.sqrt(sum((slope**2).sum() for slope in step))
@@ -171,7 +194,11 @@ def test_novograd(options: dict) -> None:
         for n, g in enumerate(step):
             norm = np.abs(g).max() if options.get("norm_type") == 0 else np.linalg.norm(g)
             before = v[n] if t > 1 else 0.0 if options.get("init_zero") else norm
-            v[n] = 0.9 * before + 0.1 * norm if options.get("norm_type") == 0 else math.sqrt(0.9 * before**2 + 0.1 * norm**2)
+            v[n] = (
+                0.9 * before + 0.1 * norm
+                if options.get("norm_type") == 0
+                else math.sqrt(0.9 * before**2 + 0.1 * norm**2)
+            )
             first, second = (1 - 0.5**t, 1 - 0.9**t) if options.get("bias_correction", True) else (1, 1)
             divisor = v[n] / math.sqrt(second) + 1e-8
             entry = g / divisor + decay * values[n] if inside else g
@@ -206,7 +233,9 @@ def test_larc() -> None:
     for clip in (True, False):
         value, slope = _draw(4), _draw(4, seed=1)
         parameter = torch.nn.Parameter(torch.tensor(value))
-        optimizer = apex.parallel.LARC(torch.optim.SGD([parameter], lr=0.1, weight_decay=0.3), trust_coefficient=0.02, clip=clip)
+        optimizer = apex.parallel.LARC(
+            torch.optim.SGD([parameter], lr=0.1, weight_decay=0.3), trust_coefficient=0.02, clip=clip
+        )
         parameter.grad = torch.tensor(slope)
         optimizer.step()
         rate = 0.02 * np.linalg.norm(value) / (np.linalg.norm(slope) + 0.3 * np.linalg.norm(value) + 1e-8)
@@ -220,7 +249,10 @@ def test_larc() -> None:
 
 def test_functions_of_lists() -> None:
     apply, flag = apex.multi_tensor_apply.multi_tensor_applier, torch.zeros(1, dtype=torch.int32)
-    first, second = [torch.tensor(_draw(3)).float(), torch.tensor(_draw(2, 2)).float()], [torch.ones(3), torch.ones(2, 2)]
+    first, second = (
+        [torch.tensor(_draw(3)).float(), torch.tensor(_draw(2, 2)).float()],
+        [torch.ones(3), torch.ones(2, 2)],
+    )
     outs = [torch.empty(3), torch.empty(2, 2)]
     apply(amp_C.multi_tensor_scale, flag, [first, outs], 0.5)
     assert all(torch.equal(out, x * 0.5) for out, x in zip(outs, first))
@@ -245,7 +277,11 @@ def test_rotary_embeddings() -> None:
     _close(F.fused_apply_rotary_pos_emb(x, angles), want, 1e-10)
     _close(F.fused_apply_rotary_pos_emb_cached(x, angles.cos(), angles.sin(), True), want, 1e-10)
     packed = torch.cat((x[:4, 0], x[:2, 1]))
-    _close(F.fused_apply_rotary_pos_emb_thd(packed, torch.tensor([0, 4, 6], dtype=torch.int32), angles), np.concatenate((want[:4, 0], want[:2, 1])), 1e-10)
+    _close(
+        F.fused_apply_rotary_pos_emb_thd(packed, torch.tensor([0, 4, 6], dtype=torch.int32), angles),
+        np.concatenate((want[:4, 0], want[:2, 1])),
+        1e-10,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -261,7 +297,11 @@ def test_softmax(dtype: str) -> None:
         return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
     _close(F.scaled_masked_softmax(scores, torch.tensor(mask), 0.5), formula(mask), TOLERANCE[dtype])
-    _close(F.scaled_upper_triang_masked_softmax(scores.view(6, 4, 4), None, 0.5), formula(later).reshape(6, 4, 4), TOLERANCE[dtype])
+    _close(
+        F.scaled_upper_triang_masked_softmax(scores.view(6, 4, 4), None, 0.5),
+        formula(later).reshape(6, 4, 4),
+        TOLERANCE[dtype],
+    )
     kinds = apex.transformer.enums.AttnMaskType
     for kind, hidden in ((kinds.padding, mask), (kinds.causal, later)):
         half = dtype == "bfloat16"
@@ -269,16 +309,24 @@ def test_softmax(dtype: str) -> None:
         got = layer(scores, torch.tensor(hidden))
         assert got.dtype is scores.dtype
         some = np.broadcast_to(~hidden.all(-1), got.shape[:-1])  # without fusion a whole row is even
-        np.testing.assert_allclose(got.double().numpy()[some], formula(hidden)[some], rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+        np.testing.assert_allclose(
+            got.double().numpy()[some], formula(hidden)[some], rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]
+        )
 
 
 def test_batch_norm() -> None:
     x, z = torch.tensor(_draw(4, 5, 2, 3)).float(), torch.tensor(_draw(4, 5, 2, 3, seed=1)).float()
-    model = torch.nn.Sequential(torch.nn.Conv2d(5, 5, 1), torch.nn.Sequential(torch.nn.BatchNorm2d(5)), torch.nn.InstanceNorm2d(5))
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(5, 5, 1), torch.nn.Sequential(torch.nn.BatchNorm2d(5)), torch.nn.InstanceNorm2d(5)
+    )
     want = model(x)
     weight = model[1][0].weight
     model = apex.parallel.convert_syncbn_model(model)
-    assert type(model[1][0]) is apex.parallel.SyncBatchNorm and model[1][0].weight is weight and type(model[2]) is torch.nn.InstanceNorm2d
+    assert (
+        type(model[1][0]) is apex.parallel.SyncBatchNorm
+        and model[1][0].weight is weight
+        and type(model[2]) is torch.nn.InstanceNorm2d
+    )
     torch.testing.assert_close(model(x), want)
     layer, last = apex.parallel.SyncBatchNorm(5, fuse_relu=True), apex.parallel.SyncBatchNorm(5, channel_last=True)
     plain = torch.nn.BatchNorm2d(5)(x)
@@ -297,7 +345,9 @@ def _net() -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
     return net, torch.tensor(_draw(16, 6)).float(), torch.tensor(_draw(16, 2, seed=1)).float()
 
 
-def _train(level: str | None, backward: int = 1, **options) -> tuple[list[float], torch.nn.Module, torch.optim.Optimizer]:
+def _train(
+    level: str | None, backward: int = 1, **options
+) -> tuple[list[float], torch.nn.Module, torch.optim.Optimizer]:
     net, x, y = _net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     if level is not None:
@@ -328,9 +378,14 @@ def test_levels_of_mixed_precision(level: str, backward: int) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5 if level == "O0" else 0.02)
     half = {"O0": [], "O1": [], "O2": [0, 3], "O3": [0, 1, 3]}[level]
     assert [index for index in (0, 1, 3) if net[index].weight.dtype is torch.float16] == half
-    assert {parameter.dtype for parameter in apex.amp.master_params(optimizer)} == {torch.float16 if level == "O3" else torch.float32}
+    assert {parameter.dtype for parameter in apex.amp.master_params(optimizer)} == {
+        torch.float16 if level == "O3" else torch.float32
+    }
     scale = apex.amp.state_dict()["loss_scaler0"]
-    assert scale == {"loss_scale": 65536.0 if level in ("O1", "O2") else 1.0, "unskipped": 6 * backward if level in ("O1", "O2") else 0}
+    assert scale == {
+        "loss_scale": 65536.0 if level in ("O1", "O2") else 1.0,
+        "unskipped": 6 * backward if level in ("O1", "O2") else 0,
+    }
     if level == "O2":
         assert torch.equal(net[0].weight, optimizer.param_groups[0]["params"][0].half())
 

@@ -15,9 +15,15 @@ from tests.against_torch import both
 
 WAY_ROUND = r"torch\.library\.custom_op over NumPy or numba .*mindspore\.ops\.Custom"
 ABSENT = {
-    "load": (lambda: cpp_extension.load("fast", ["csrc/fast.cpp", "csrc/fast.cu"], verbose=True), "'fast' of csrc/fast.cpp, csrc/fast.cu is written"),
+    "load": (
+        lambda: cpp_extension.load("fast", ["csrc/fast.cpp", "csrc/fast.cu"], verbose=True),
+        "'fast' of csrc/fast.cpp, csrc/fast.cu is written",
+    ),
     "load, one file": (lambda: cpp_extension.load(name="fast", sources="fast.cpp"), "'fast' of fast.cpp is written"),
-    "load_inline": (lambda: cpp_extension.load_inline("fast", "int f();", functions=["f", "g"]), "'fast' with the functions f, g of sources given as text"),
+    "load_inline": (
+        lambda: cpp_extension.load_inline("fast", "int f();", functions=["f", "g"]),
+        "'fast' with the functions f, g of sources given as text",
+    ),
     "include_paths": (cpp_extension.include_paths, "headers"),
     "library_paths": (lambda: cpp_extension.library_paths("cuda"), "libraries"),
 }
@@ -77,9 +83,15 @@ def test_setup(case: str, tmp_path: Path) -> None:
     command_line = [sys.executable, "-m", "mstorch", "setup.py", "-q", "install_lib", "--install-dir", "there"]
     run = subprocess.run(command_line, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    assert {file.name.partition(".")[0] for file in (tmp_path / "there" / "project").glob("*.*")} == {"__init__", *(["plain"] if "plain" in modules else [])}
+    assert {file.name.partition(".")[0] for file in (tmp_path / "there" / "project").glob("*.*")} == {
+        "__init__",
+        *(["plain"] if "plain" in modules else []),
+    }
     assert run.stderr.count("mstorch: not built") == 1
-    assert "project._C (csrc/a.cpp, csrc/b.cu); project._D (csrc/d.cpp); write it with" in run.stderr and "_E" not in run.stderr
+    assert (
+        "project._C (csrc/a.cpp, csrc/b.cu); project._D (csrc/d.cpp); write it with" in run.stderr
+        and "_E" not in run.stderr
+    )
 
 
 class JITFunction:  # what triton.jit returns
@@ -97,7 +109,9 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: int) -> None:
     raise AssertionError("Triton compiles it")
 
 
-@pytest.mark.parametrize("kernel", [JITFunction(add_kernel), Autotuner(JITFunction(add_kernel))], ids=["jit", "autotune"])
+@pytest.mark.parametrize(
+    "kernel", [JITFunction(add_kernel), Autotuner(JITFunction(add_kernel))], ids=["jit", "autotune"]
+)
 def test_kernels_of_triton(kernel: JITFunction) -> None:
     name = f"mstorch_tests_triton::add_{type(kernel).__name__}"
 
@@ -109,7 +123,9 @@ def test_kernels_of_triton(kernel: JITFunction) -> None:
 
     x = mstorch.ones(3)
     line = add_kernel.__code__.co_firstlineno
-    with pytest.raises(RuntimeError, match=rf"add_kernel \({__file__}:{line}\) is compiled for GPUs.*{WAY_ROUND}.*register_kernel"):
+    with pytest.raises(
+        RuntimeError, match=rf"add_kernel \({__file__}:{line}\) is compiled for GPUs.*{WAY_ROUND}.*register_kernel"
+    ):
         add(x, x)
     assert add(x.to("meta"), x.to("meta")).shape == (3,)
     with pytest.raises(RuntimeError, match="without a grid"):
@@ -130,12 +146,23 @@ def test_triton_op() -> None:
         written = torch.library.triton_op(f"mstorch_tests_triton::write_{torch.__name__}", write, mutates_args={"out"})
         out = torch.zeros(3)
         written(torch.arange(3.0), out)
-        scaled.register_autograd(lambda ctx, grad: (grad * ctx.x.cos() * ctx.k, None), setup_context=lambda ctx, inputs, output: vars(ctx).update(x=inputs[0], k=inputs[1]))
+        scaled.register_autograd(
+            lambda ctx, grad: (grad * ctx.x.cos() * ctx.k, None),
+            setup_context=lambda ctx, inputs, output: vars(ctx).update(x=inputs[0], k=inputs[1]),
+        )
         x = torch.linspace(0, 1, 5, requires_grad=True)
         scaled(x, 3.0).sum().backward()
         space = torch.ops.mstorch_tests_triton
         meta = scaled(torch.ones(2, 3, device="meta"))
-        return scaled(x.detach()), x.grad, out, getattr(space, f"scaled_{torch.__name__}")(x.detach(), k=1.0), meta.shape, meta.device.type, type(scaled).__name__
+        return (
+            scaled(x.detach()),
+            x.grad,
+            out,
+            getattr(space, f"scaled_{torch.__name__}")(x.detach(), k=1.0),
+            meta.shape,
+            meta.device.type,
+            type(scaled).__name__,
+        )
 
     both(body)
 

@@ -1,4 +1,5 @@
 """amp_C: apex's compiled functions of lists of tensors, as far as scripts call them: scales, sums and norms."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -27,8 +28,10 @@ def multi_tensor_scale(chunk_size: int, noop_flag: Tensor, tensor_lists: list[li
 
 
 @torch.no_grad()
-def multi_tensor_axpby(chunk_size: int, noop_flag: Tensor, tensor_lists: list[list[Tensor]], a: float, b: float, arg_to_check: int) -> None:
-    """Write a times the first list's tensors plus b times the second's to the third's; set the flag at an inf or NaN in one (-1: in both)."""
+def multi_tensor_axpby(
+    chunk_size: int, noop_flag: Tensor, tensor_lists: list[list[Tensor]], a: float, b: float, arg_to_check: int
+) -> None:
+    """Write a times the first list's tensors plus b times the second's to the third's; set the flag at an inf or NaN in one (-1: both)."""
     first, second, outputs = tensor_lists
     _mark(noop_flag, first + second if arg_to_check == -1 else tensor_lists[arg_to_check])
     for x, y, out in zip(first, second, outputs):
@@ -37,9 +40,13 @@ def multi_tensor_axpby(chunk_size: int, noop_flag: Tensor, tensor_lists: list[li
 
 
 @torch.no_grad()
-def multi_tensor_l2norm(chunk_size: int, noop_flag: Tensor, tensor_lists: list[list[Tensor]], per_tensor: bool = False) -> tuple[Tensor, Tensor | None]:
+def multi_tensor_l2norm(
+    chunk_size: int, noop_flag: Tensor, tensor_lists: list[list[Tensor]], per_tensor: bool = False
+) -> tuple[Tensor, Tensor | None]:
     """Return the norm of all tensors together, and with ``per_tensor`` of each."""
-    norms = torch.stack([tensor.to(torch.promote_types(tensor.dtype, torch.float32)).norm() for tensor in tensor_lists[0]])
+    norms = torch.stack(
+        [tensor.to(torch.promote_types(tensor.dtype, torch.float32)).norm() for tensor in tensor_lists[0]]
+    )
     return norms.norm().view(1), norms if per_tensor else None
 
 

@@ -1,4 +1,5 @@
 """apex (0.1): its fused layers and optimizers, its mixed precision and its data parallelism, by torch's operations and optimizers."""
+
 from __future__ import annotations
 
 from .. import absent
@@ -13,7 +14,8 @@ __version__ = "0.1"
 
 _INSTEAD = {
     "RNN": "torch.nn.LSTM, GRU or RNN", "mlp": "torch.nn.Linear and torch.nn.ReLU", "fused_dense": "torch.nn.Linear and torch.nn.GELU",
-    "fp16_utils": "torch.autocast and torch.amp.GradScaler", "contrib": "torch's layers and optimizers", "reparameterization": "torch.nn.utils.parametrizations",
+    "fp16_utils": "torch.autocast and torch.amp.GradScaler", "contrib": "torch's layers and optimizers",
+    "reparameterization": "torch.nn.utils.parametrizations",
 }  # fmt: skip
 
 

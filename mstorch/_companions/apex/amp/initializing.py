@@ -1,4 +1,5 @@
 """amp.initialize: models and optimizers of a level of mixed precision."""
+
 from __future__ import annotations
 
 import functools
@@ -32,7 +33,9 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     return value
 
 
-def _forward(forward: Callable[..., Any], inputs: torch.dtype | None, outputs: torch.dtype, within: bool) -> Callable[..., Any]:
+def _forward(
+    forward: Callable[..., Any], inputs: torch.dtype | None, outputs: torch.dtype, within: bool
+) -> Callable[..., Any]:
     """Return a model's forward with its arguments and results in dtypes, or within autocast."""
 
     @functools.wraps(forward)
@@ -47,7 +50,9 @@ def _forward(forward: Callable[..., Any], inputs: torch.dtype | None, outputs: t
     return cast_forward
 
 
-def _prepare_model(model: torch.nn.Module, dtype: torch.dtype | None, casts: bool, keeps_norms: bool, outputs: torch.dtype | None) -> None:
+def _prepare_model(
+    model: torch.nn.Module, dtype: torch.dtype | None, casts: bool, keeps_norms: bool, outputs: torch.dtype | None
+) -> None:
     if dtype is not None:
         for module in model.modules():
             if keeps_norms and isinstance(module, _NORMS) and module.affine:
@@ -99,18 +104,24 @@ def initialize(
     loss_scale: Any = None, cast_model_outputs: torch.dtype | None = None, num_losses: int = 1, verbosity: int = 1,
     min_loss_scale: float | None = None, max_loss_scale: float = 2.0**24,
 ) -> Any:  # fmt: skip
-    """Change models and optimizers for a level: O0 float32, O1 autocast, O2 half precision with float32 for the optimizer, O3 half precision.
+    """Change models and optimizers for a level: O0 float32, O1 autocast, O2 half precision and float32 for the optimizer, O3 half only.
 
     Differs from apex: O1 casts functions within the models' forward, whose results are float32; apex casts those of the whole process.
     """
     if opt_level not in _LEVELS:
-        raise RuntimeError(f"Unexpected optimization level {opt_level}. Options are 'O0', 'O1', 'O2', 'O3'.  Note that in `O0`, `O1`, etc., the prefix O "
+        raise RuntimeError(f"Unexpected optimization level {opt_level}. Options are 'O0', 'O1', 'O2', 'O3'.  "
+            "Note that in `O0`, `O1`, etc., the prefix O "
                            "is the letter O, not the number zero.")  # fmt: skip
     dtype, casts, keeps_norms, masters, scale = _LEVELS[opt_level]
     if casts and (cast_model_type is not None or keep_batchnorm_fp32 is not None or master_weights is not None):
-        raise RuntimeError("With opt_level O1, batchnorm functions are automatically patched to run in FP32, so keep_batchnorm_fp32 should be None.")
+        raise RuntimeError(
+            "With opt_level O1, batchnorm functions run in FP32 and weights stay in FP32: "
+            "cast_model_type, keep_batchnorm_fp32 and master_weights should be None."
+        )
     if patch_torch_functions is not None and patch_torch_functions != casts:
-        raise NotImplementedError(f"mstorch: patch_torch_functions={patch_torch_functions} with {opt_level} is not here; write torch.autocast")
+        raise NotImplementedError(
+            f"mstorch: patch_torch_functions={patch_torch_functions} with {opt_level} is not here; write torch.autocast"
+        )
     dtype = dtype if cast_model_type is None else cast_model_type
     keeps_norms = keeps_norms if keep_batchnorm_fp32 is None else _as_bool(keep_batchnorm_fp32)
     masters = masters if master_weights is None else master_weights
@@ -120,7 +131,8 @@ def initialize(
     if enabled:
         for model in models if isinstance(models, list) else [models]:
             if isinstance(model, torch.nn.parallel.DistributedDataParallel):
-                raise RuntimeError("Incoming model is an instance of DistributedDataParallel. Parallel wrappers should only be applied to the model(s) "
+                raise RuntimeError("Incoming model is an instance of DistributedDataParallel. "
+                    "Parallel wrappers should only be applied to the model(s) "
                                    "AFTER the model(s) have been returned from amp.initialize.")  # fmt: skip
             _prepare_model(model, dtype, casts, bool(keeps_norms), cast_model_outputs)
         for optimizer in optimizers if isinstance(optimizers, list) else [] if optimizers is None else [optimizers]:

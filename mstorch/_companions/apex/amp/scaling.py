@@ -1,4 +1,5 @@
 """Scales of losses, and what amp keeps of an optimizer: pairs of a model's parameters and those of the optimizer."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -118,6 +119,11 @@ def load_state_dict(state_dict: dict[str, Any]) -> None:
     if unknown:
         raise RuntimeError(f"Error(s) in loading state_dict. Unexpected key(s) in state_dict: {', '.join(unknown)}. ")
     if len(state_dict) != len(state.scalers):
-        raise RuntimeError(f"Loading {len(state_dict)} loss scales, but amp.initialize made {len(state.scalers)} (num_losses)")
+        raise RuntimeError(
+            f"Loading {len(state_dict)} loss scales, but amp.initialize made {len(state.scalers)} (num_losses)"
+        )
     for index, scaler in enumerate(state.scalers):
-        scaler.scale, scaler.unskipped = state_dict[f"loss_scaler{index}"]["loss_scale"], state_dict[f"loss_scaler{index}"]["unskipped"]
+        scaler.scale, scaler.unskipped = (
+            state_dict[f"loss_scaler{index}"]["loss_scale"],
+            state_dict[f"loss_scaler{index}"]["unskipped"],
+        )

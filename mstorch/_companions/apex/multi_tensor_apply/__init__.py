@@ -1,4 +1,5 @@
 """apex.multi_tensor_apply: functions of lists of tensors."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

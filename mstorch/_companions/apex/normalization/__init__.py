@@ -1,4 +1,5 @@
 """apex.normalization: layer norm and RMS norm, each a single kernel where the device has one."""
+
 from __future__ import annotations
 
 from .fused_layer_norm import FusedLayerNorm, FusedRMSNorm, MixedFusedLayerNorm, MixedFusedRMSNorm

@@ -2,6 +2,7 @@
 
 The "mixed" forms take weights of another dtype than the input, and return the weights' dtype; the others return the input's.
 """
+
 from __future__ import annotations
 
 import numbers
@@ -27,7 +28,9 @@ def _wide(*tensors: Tensor | None) -> list[Tensor | None]:
     return [None if tensor is None else tensor.to(dtype) for tensor in tensors]
 
 
-def _layer_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape, eps: float, dtype: torch.dtype) -> Tensor:
+def _layer_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Shape, eps: float, dtype: torch.dtype
+) -> Tensor:
     values, scale, shift = _wide(input, weight, bias)
     return _F.layer_norm(values, _sizes(shape), scale, shift, eps).to(dtype)  # type: ignore[arg-type]
 
@@ -37,20 +40,32 @@ def _rms_norm(input: Tensor, weight: Tensor | None, shape: Shape, eps: float, dt
     return _F.rms_norm(values, _sizes(shape), scale, eps).to(dtype)  # type: ignore[arg-type]
 
 
-def fused_layer_norm(input: Tensor, normalized_shape: Shape, eps: float = 1e-6, memory_efficient: bool = False) -> Tensor:
+def fused_layer_norm(
+    input: Tensor, normalized_shape: Shape, eps: float = 1e-6, memory_efficient: bool = False
+) -> Tensor:
     """Return layer norm without weights."""
     return _layer_norm(input, None, None, normalized_shape, eps, input.dtype)
 
 
 def fused_layer_norm_affine(
-    input: Tensor, weight: Tensor, bias: Tensor, normalized_shape: Shape, eps: float = 1e-6, memory_efficient: bool = False
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    normalized_shape: Shape,
+    eps: float = 1e-6,
+    memory_efficient: bool = False,
 ) -> Tensor:
     """Return layer norm with a weight and a bias, in the input's dtype."""
     return _layer_norm(input, weight, bias, normalized_shape, eps, input.dtype)
 
 
 def mixed_dtype_fused_layer_norm_affine(
-    input: Tensor, weight: Tensor, bias: Tensor, normalized_shape: Shape, eps: float = 1e-6, memory_efficient: bool = False
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    normalized_shape: Shape,
+    eps: float = 1e-6,
+    memory_efficient: bool = False,
 ) -> Tensor:
     """Return layer norm with a weight and a bias, in the weight's dtype."""
     return _layer_norm(input, weight, bias, normalized_shape, eps, weight.dtype)
@@ -80,15 +95,25 @@ class _Norm(torch.nn.Module):
 
     _has_bias = False
 
-    def __init__(self, normalized_shape: Shape, eps: float = 1e-5, elementwise_affine: bool = True, memory_efficient: bool = False) -> None:
+    def __init__(
+        self,
+        normalized_shape: Shape,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        memory_efficient: bool = False,
+    ) -> None:
         super().__init__()
         self.normalized_shape = torch.Size(_sizes(normalized_shape))
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.memory_efficient = memory_efficient
-        self.register_parameter("weight", torch.nn.Parameter(torch.empty(self.normalized_shape)) if elementwise_affine else None)
+        self.register_parameter(
+            "weight", torch.nn.Parameter(torch.empty(self.normalized_shape)) if elementwise_affine else None
+        )
         if self._has_bias:
-            self.register_parameter("bias", torch.nn.Parameter(torch.empty(self.normalized_shape)) if elementwise_affine else None)
+            self.register_parameter(
+                "bias", torch.nn.Parameter(torch.empty(self.normalized_shape)) if elementwise_affine else None
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -1,4 +1,5 @@
 """apex.optimizers: Adam, LAMB, SGD and NovoGrad, with state and arithmetic in float32 for parameters of half precision."""
+
 from __future__ import annotations
 
 from ... import absent

@@ -1,4 +1,5 @@
 """apex.optimizers.fused_adam: Adam and AdamW."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -19,8 +20,14 @@ class FusedAdam(Fused):
         if amsgrad:
             raise RuntimeError("FusedAdam does not support the AMSGrad variant.")
         if master_weights:
-            raise NotImplementedError("mstorch: FusedAdam with master_weights is not here; write apex.amp.initialize with opt_level='O2'")
-        super().__init__(params, {"lr": lr, "bias_correction": bias_correction, "betas": betas, "eps": eps, "weight_decay": weight_decay}, set_grad_none)
+            raise NotImplementedError(
+                "mstorch: FusedAdam with master_weights is not here; write apex.amp.initialize with opt_level='O2'"
+            )
+        super().__init__(
+            params,
+            {"lr": lr, "bias_correction": bias_correction, "betas": betas, "eps": eps, "weight_decay": weight_decay},
+            set_grad_none,
+        )
         self.adam_w_mode = 1 if adam_w_mode else 0
 
     def _step(self) -> None:

@@ -1,4 +1,5 @@
 """apex.optimizers.fused_lamb: LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes")."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -44,13 +45,21 @@ class FusedLAMB(Fused):
             if decay and not self.adam_w_mode:
                 torch._foreach_add_(lists.slopes, lists.values, alpha=decay)
             averages, squares = self._states(lists, "exp_avg"), self._states(lists, "exp_avg_sq")
-            moments(averages, squares, lists.slopes, group["betas"], 1 - group["betas"][0] if group["grad_averaging"] else 1.0)
+            moments(
+                averages,
+                squares,
+                lists.slopes,
+                group["betas"],
+                1 - group["betas"][0] if group["grad_averaging"] else 1.0,
+            )
             updates = direction(averages, squares, corrections(group, step), group["eps"])
             if decay and self.adam_w_mode:
                 torch._foreach_add_(updates, lists.values, alpha=decay)
             if decay or self.use_nvlamb:
                 pairs = zip(torch._foreach_norm(lists.values), torch._foreach_norm(updates))
-                torch._foreach_mul_(updates, [torch.where((size > 0) & (length > 0), size / length, 1.0) for size, length in pairs])
+                torch._foreach_mul_(
+                    updates, [torch.where((size > 0) & (length > 0), size / length, 1.0) for size, length in pairs]
+                )
             self._write(lists, updates, group["lr"])
 
 

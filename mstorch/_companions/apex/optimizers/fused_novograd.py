@@ -1,4 +1,5 @@
 """apex.optimizers.fused_novograd: NovoGrad (Ginsburg et al., "Stochastic gradient methods with layer-wise adaptive moments")."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -37,7 +38,9 @@ class FusedNovoGrad(Fused):
         for parameter, norm in zip(lists.parameters, norms):
             state = self.state[parameter]
             before = state.get("exp_avg_sq", torch.zeros_like(norm) if group["init_zero"] else norm)
-            state["exp_avg_sq"] = (beta * before**2 + (1 - beta) * norm**2).sqrt() if squared else beta * before + (1 - beta) * norm
+            state["exp_avg_sq"] = (
+                (beta * before**2 + (1 - beta) * norm**2).sqrt() if squared else beta * before + (1 - beta) * norm
+            )
         return [self.state[parameter]["exp_avg_sq"] for parameter in lists.parameters]
 
     def _step(self) -> None:

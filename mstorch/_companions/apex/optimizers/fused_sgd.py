@@ -1,4 +1,5 @@
 """apex.optimizers.fused_sgd: SGD with momentum."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +21,13 @@ class FusedSGD(Fused):
                 raise ValueError(f"Invalid {name}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+        }
         super().__init__(params, defaults, set_grad_none)
         self.wd_after_momentum = wd_after_momentum
 
@@ -36,7 +43,11 @@ class FusedSGD(Fused):
                 # The first gradient enters whole, as in torch.
                 weights = [1.0 if first else 1 - group["dampening"] for first in fresh]
                 torch._foreach_add_(buffers, list(torch._foreach_mul(updates, weights)))
-                updates = list(torch._foreach_add(updates, buffers, alpha=momentum)) if group["nesterov"] else list(torch._foreach_add(buffers, 0.0))
+                updates = (
+                    list(torch._foreach_add(updates, buffers, alpha=momentum))
+                    if group["nesterov"]
+                    else list(torch._foreach_add(buffers, 0.0))
+                )
             if decay and self.wd_after_momentum:
                 torch._foreach_add_(updates, lists.values, alpha=decay)
             self._write(lists, updates, group["lr"])

@@ -1,4 +1,5 @@
 """The optimizers' common parts."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -35,9 +36,15 @@ class Fused(torch.optim.Optimizer):
     def _lists(self, group: dict[str, Any]) -> Lists:
         parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
         if any(parameter.grad.is_sparse for parameter in parameters):
-            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead")
+            raise RuntimeError(
+                f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead"
+            )
         # Copies of the gradients, because the step scales them.
-        return Lists(parameters, [_wide(parameter.detach()) for parameter in parameters], [_wide(parameter.grad).clone() for parameter in parameters])
+        return Lists(
+            parameters,
+            [_wide(parameter.detach()) for parameter in parameters],
+            [_wide(parameter.grad).clone() for parameter in parameters],
+        )
 
     def _states(self, lists: Lists, name: str) -> list[Tensor]:
         """Return a state of each parameter, zero at first."""
@@ -75,7 +82,9 @@ class Fused(torch.optim.Optimizer):
     def step(self, closure: Callable[[], Any] | None = None, **former: Any) -> Any:
         """Take a step; return what the closure returns."""
         if any(value is not None for value in former.values()):
-            raise RuntimeError(f"{type(self).__name__}.step takes no {', '.join(former)}: use torch.amp.GradScaler, or amp.scale_loss, and step()")
+            raise RuntimeError(
+                f"{type(self).__name__}.step takes no {', '.join(former)}: use torch.amp.GradScaler, or amp.scale_loss, and step()"
+            )
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -88,7 +97,9 @@ class Fused(torch.optim.Optimizer):
         raise NotImplementedError
 
 
-def moments(averages: list[Tensor], squares: list[Tensor], slopes: list[Tensor], betas: tuple[float, float], weight: float) -> None:
+def moments(
+    averages: list[Tensor], squares: list[Tensor], slopes: list[Tensor], betas: tuple[float, float], weight: float
+) -> None:
     """Update the moving averages of gradients (their weight is given) and of squared gradients."""
     torch._foreach_mul_(averages, betas[0])
     torch._foreach_add_(averages, slopes, alpha=weight)
@@ -96,7 +107,9 @@ def moments(averages: list[Tensor], squares: list[Tensor], slopes: list[Tensor],
     torch._foreach_addcmul_(squares, slopes, slopes, 1 - betas[1])
 
 
-def direction(averages: list[Tensor], squares: list[Tensor], corrections: tuple[float, float], eps: float) -> list[Tensor]:
+def direction(
+    averages: list[Tensor], squares: list[Tensor], corrections: tuple[float, float], eps: float
+) -> list[Tensor]:
     """Return Adam's direction: corrected averages divided by the roots of corrected squares."""
     roots = torch._foreach_sqrt(squares)
     torch._foreach_div_(roots, corrections[1] ** 0.5)

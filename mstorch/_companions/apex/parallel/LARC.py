@@ -1,4 +1,5 @@
 """apex.parallel.LARC: rates of each parameter (You et al., "Large batch training of convolutional networks"), around an optimizer."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +13,9 @@ class LARC:
     The ratio times ``trust_coefficient`` is the rate; with ``clip`` it is the rate only where it is below the optimizer's.
     """
 
-    def __init__(self, optimizer: torch.optim.Optimizer, trust_coefficient: float = 0.02, clip: bool = True, eps: float = 1e-8) -> None:
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, trust_coefficient: float = 0.02, clip: bool = True, eps: float = 1e-8
+    ) -> None:
         self.optim = optimizer
         self.trust_coefficient = trust_coefficient
         self.clip = clip

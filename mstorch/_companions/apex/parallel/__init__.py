@@ -1,4 +1,5 @@
 """apex.parallel: data parallelism and synchronized batch norm, by torch's; LARC."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -32,7 +33,8 @@ class DistributedDataParallel(torch.nn.parallel.DistributedDataParallel):
         ) if value]  # fmt: skip
         if unlike:
             raise NotImplementedError(
-                f"mstorch: apex's DistributedDataParallel with {', '.join(unlike)} is not here; write torch.nn.parallel.DistributedDataParallel "
+                f"mstorch: apex's DistributedDataParallel with {', '.join(unlike)} is not here; "
+                "write torch.nn.parallel.DistributedDataParallel "
                 "with a hook (register_comm_hook)"
             )
         super().__init__(module)
@@ -57,12 +59,22 @@ class SyncBatchNorm(torch.nn.SyncBatchNorm):
         return result.relu() if self.fuse_relu else result
 
 
-def convert_syncbn_model(module: torch.nn.Module, process_group: Any = None, channel_last: bool = False) -> torch.nn.Module:
+def convert_syncbn_model(
+    module: torch.nn.Module, process_group: Any = None, channel_last: bool = False
+) -> torch.nn.Module:
     """Return a module whose batch norms are SyncBatchNorm, with their parameters and statistics."""
     result = module
-    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and not isinstance(module, torch.nn.modules.instancenorm._InstanceNorm):
+    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and not isinstance(
+        module, torch.nn.modules.instancenorm._InstanceNorm
+    ):
         result = SyncBatchNorm(
-            module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group, channel_last
+            module.num_features,
+            module.eps,
+            module.momentum,
+            module.affine,
+            module.track_running_stats,
+            process_group,
+            channel_last,
         )
         result._parameters.update(module._parameters)
         result._buffers.update(module._buffers)

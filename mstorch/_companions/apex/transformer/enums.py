@@ -1,4 +1,5 @@
 """apex.transformer.enums: kinds of masks."""
+
 from __future__ import annotations
 
 import enum

@@ -1,4 +1,5 @@
 """apex.transformer.functional: rotary embeddings and masked softmax."""
+
 from __future__ import annotations
 
 from .fused_rope import fused_apply_rotary_pos_emb, fused_apply_rotary_pos_emb_cached, fused_apply_rotary_pos_emb_thd

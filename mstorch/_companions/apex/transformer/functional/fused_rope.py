@@ -1,4 +1,5 @@
 """apex.transformer.functional.fused_rope: rotary embeddings of the first elements of each head; the others stay."""
+
 from __future__ import annotations
 
 import mstorch as torch
@@ -19,7 +20,9 @@ def fused_apply_rotary_pos_emb(t: Tensor, freqs: Tensor, transpose_output_memory
     return fused_apply_rotary_pos_emb_cached(t, freqs.cos(), freqs.sin(), transpose_output_memory)
 
 
-def fused_apply_rotary_pos_emb_cached(t: Tensor, cos_: Tensor, sin_: Tensor, transpose_output_memory: bool = False) -> Tensor:
+def fused_apply_rotary_pos_emb_cached(
+    t: Tensor, cos_: Tensor, sin_: Tensor, transpose_output_memory: bool = False
+) -> Tensor:
     """Return (places, batch, heads, size) turned by angles whose cosines and sines are given."""
     result = _rotated(t, cos_, sin_)
     return result.transpose(0, 1).contiguous().transpose(0, 1) if transpose_output_memory else result

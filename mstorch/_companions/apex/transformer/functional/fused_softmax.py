@@ -1,4 +1,5 @@
 """apex.transformer.functional.fused_softmax: softmax of scaled scores with a mask, computed in float32."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -74,4 +75,9 @@ class FusedScaleMaskSoftmax(torch.nn.Module):
         return weights.to(input.dtype)
 
 
-__all__ = ["FusedScaleMaskSoftmax", "generic_scaled_masked_softmax", "scaled_masked_softmax", "scaled_upper_triang_masked_softmax"]
+__all__ = [
+    "FusedScaleMaskSoftmax",
+    "generic_scaled_masked_softmax",
+    "scaled_masked_softmax",
+    "scaled_upper_triang_masked_softmax",
+]
