@@ -33,7 +33,7 @@ PACKAGES = {
     "spconv": "the operator exists for CUDA only; dense convolutions, or torch.sparse",
     "MinkowskiEngine": "the operator exists for CUDA only",
     "selective_scan_cuda": "the scan in torch's operations (mamba's selective_scan_ref)",
-    "causal_conv1d": "torch.nn.functional.conv1d with padding on the left",
+    "causal_conv1d": "causal_conv1d_fn and causal_conv1d_update",
     "mamba_ssm": "the scan in torch's operations (mamba's selective_scan_ref)",
     "nvidia": "torchvision's transforms for DALI",
     "deep_gemm": "torch.matmul",
