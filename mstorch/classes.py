@@ -3,9 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ops import load_library
-
-loaded_libraries: set[str] = set()
+from .ops import load_library, loaded_libraries
 
 
 class _Namespace:

@@ -17,6 +17,7 @@ from . import ops as _ops
 from ._library import registry
 from ._library.opcheck import USUAL, checked
 from ._library.schema import infer_schema
+from ._library.triton import wrap_triton
 from ._src.core.dtype import dtype
 from ._src.core.schemas import Schema, parse
 from ._src.core.warned import warn
@@ -309,9 +310,25 @@ def custom_op(
     return made
 
 
+def triton_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None
+) -> CustomOpDef | Callable[..., Any]:
+    """Make a function that launches kernels of Triton's the operator ``ns::name``; also a decorator.
+
+    A launch raises here (``wrap_triton``): register a kernel of your own for the device by ``register_kernel``.
+    """
+    if fn is None:
+        return lambda function: triton_op(name, function, mutates_args=mutates_args, schema=schema)
+    # As in torch, the schema is always inferred, and the function computes the metadata, too.
+    operator = custom_op(name, fn, mutates_args=mutates_args)
+    assert isinstance(operator, CustomOpDef)
+    operator.register_fake(fn)
+    return operator
+
+
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck",
-    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

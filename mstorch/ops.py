@@ -12,6 +12,7 @@ from typing import Any
 from . import _companions as companions
 from ._library import aten as aten_only
 from ._library import aten_checks, function_schema, registry
+from ._library.instead import INSTEAD
 from ._library.tags import Tag
 from ._src import unbuilt
 from ._src.aten import calling
@@ -327,7 +328,9 @@ def load_library(path: str | os.PathLike[str]) -> None:
     """Load mstorch's operators in place of those of a library (torchvision's). Raise OSError for other libraries compiled for torch."""
     module = companions.replacement(os.fspath(path))
     if module is None:
-        raise OSError(f"Could not load this library: {os.path.realpath(path)} (compiled for torch; mstorch loads no such libraries)")
+        raise OSError(
+            f"Could not load this library: {os.path.realpath(path)} (compiled for torch's C++ library, which is not here; {INSTEAD})"
+        )
     importlib.import_module(module)
     loaded_libraries.add(os.path.realpath(path))
 

@@ -46,6 +46,7 @@ LATE = {
     "mstorch/_commands/debug/oracle.py": ["torch"], "mstorch/_commands/compare/page.py": ["matplotlib.figure"],
     "mstorch/_commands/compare/record.py": ["torch", "torch.optim.optimizer"],
     "mstorch/_src/backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"], "mstorch/_src/backend/host/fft.py": ["scipy.fft"],
+    "mstorch/utils/cpp_extension.py": ["setuptools", "setuptools.command.build_ext"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
 }

@@ -2,4 +2,4 @@
 
 from .._src.hook import missing as _missing
 
-__getattr__ = _missing(__name__, ("custom_ops", "infer_schema"))  # torch's import binds these, too
+__getattr__ = _missing(__name__, ("custom_ops", "infer_schema", "triton"))  # torch's import binds these, too

@@ -148,6 +148,9 @@ from flash_attn.losses.cross_entropy import CrossEntropyLoss  # LEFT
 from flash_attn import flash_attn_func
 from flash_attn.bert_padding import unpad_input
 from xformers.ops import memory_efficient_attention
+from apex.normalization import FusedLayerNorm
+from apex.optimizers.fused_adam import FusedAdam
+import apex.amp, amp_C
 import torch_scatter, torch_sparse.tensor, torch_cluster.fps
 from torch.utils.cpp_extension import load  # LEFT
 torch.ops.load_library("kernels.so")  # LEFT

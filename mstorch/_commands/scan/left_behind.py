@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ... import _companions
+from ..._library.instead import INSTEAD
 from ..._src.hook import COMPANIONS
 from .guards import CHECKED, IN_TRY
 from .walk import Walk
@@ -20,7 +21,8 @@ PACKAGES = {
     "torch_cluster": "torch_cluster's functions",
     "torch_spline_conv": "torch_spline_conv's functions",
     "pyg_lib": "pyg_lib's functions",
-    "apex": "torch.autocast and torch.amp.GradScaler for apex.amp, torch.optim for its fused optimizers, nn.LayerNorm and nn.SyncBatchNorm",
+    "apex": "torch.optim, torch.autocast and layers of torch.nn; apex's amp, normalization, optimizers and parallel are here",
+    "amp_C": "torch's operations",
     "transformer_engine": "torch.autocast in bfloat16; layers of torch.nn",
     "cupy": "numpy, or torch's operations",
     "pycuda": "torch's operations",
@@ -31,15 +33,17 @@ PACKAGES = {
     "spconv": "the operator exists for CUDA only; dense convolutions, or torch.sparse",
     "MinkowskiEngine": "the operator exists for CUDA only",
     "selective_scan_cuda": "the scan in torch's operations (mamba's selective_scan_ref)",
-    "causal_conv1d": "torch.nn.functional.conv1d with padding on the left",
+    "causal_conv1d": "causal_conv1d_fn and causal_conv1d_update",
     "mamba_ssm": "the scan in torch's operations (mamba's selective_scan_ref)",
     "nvidia": "torchvision's transforms for DALI",
     "deep_gemm": "torch.matmul",
 }
 _COMPANIONS = Path(_companions.__file__).parent
 _NAMES = {
-    "torch.utils.cpp_extension": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
-    "torch.ops.load_library": "write the operator with torch's operations, or torch.library.custom_op over NumPy",
+    "torch.utils.cpp_extension.BuildExtension": "extensions are left out of the installation, with a warning",
+    "torch.utils.cpp_extension": INSTEAD,
+    "torch.ops.load_library": INSTEAD,
+    "torch.library.wrap_triton": f"{INSTEAD}; register_kernel gives it to the operator of triton_op",
     "torch.classes.load_library": "write the class in Python",
     "torch.cuda.nccl": "torch.distributed with the backend hccl",
     "torch.cuda.CUDAGraph": "leave it out: there are no graphs of launches on Ascend",
