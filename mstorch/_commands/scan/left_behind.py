@@ -85,6 +85,11 @@ def left_behind(walk: Walk) -> Iterator[tuple[int, str, str, str]]:
         yield line, text, "", _DEVICE
 
 
+def replacement(name: str) -> str:
+    """Return what to write for a name of ``torch.cuda``, an empty text if nothing is known."""
+    return next((_NAMES[prefix] for prefix in _prefixes(name) if prefix in _NAMES), "")
+
+
 def _prefixes(name: str) -> Iterator[str]:
     while "." in name:
         yield name

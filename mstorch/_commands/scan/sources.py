@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", ".git", ".venv", "venv", ".tox"))
+from .notebooks import code_of, renumbered
+
+SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", ".git", ".venv", "venv", ".tox", ".ipynb_checkpoints"))
 
 STANDARD = frozenset(sys.stdlib_module_names) | {"torch", "functorch", "mstorch", "mindspore", "numpy", "torchgen", "torch_npu"}
 """Modules that always exist, or that the hook provides."""
@@ -73,19 +75,23 @@ def resolve(argument: str) -> tuple[Path, str] | None:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """Yield the Python files of a folder, or the file itself."""
+    """Yield the Python files and notebooks of a folder, or the file itself."""
     if not path.is_dir():
         yield path
         return
-    for file in sorted(path.rglob("*.py")):
+    for file in sorted((*path.rglob("*.py"), *path.rglob("*.ipynb"))):
         if not SKIPPED.intersection(file.relative_to(path).parts[:-1]):
             yield file
 
 
 @functools.cache
 def read(path: Path) -> Source | Unread:
-    """Parse a file, cached."""
+    """Parse a file or the code of a notebook, whose lines are the file's; cached."""
     try:
-        return Source(path, ast.parse(path.read_bytes(), str(path)))
+        content = path.read_bytes()
+        if path.suffix == ".ipynb":
+            code = code_of(content)
+            return Source(path, renumbered(ast.parse(code.text, str(path)), code.lines))
+        return Source(path, ast.parse(content, str(path)))
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
         return Unread(path, str(error))
