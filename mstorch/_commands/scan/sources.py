@@ -5,6 +5,7 @@ import ast
 import functools
 import importlib.machinery
 import importlib.metadata
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,29 @@ def requirements() -> dict[str, list[str]]:
                 continue
             found.setdefault(module, []).extend(required)
     return found
+
+
+_OTHERWISE = {
+    "hydra": "hydra-core", "cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image", "yaml": "PyYAML",
+    "google": "protobuf", "attr": "attrs", "dateutil": "python-dateutil", "Bio": "biopython", "git": "GitPython",
+    "dotenv": "python-dotenv",
+    "pl_bolts": "lightning-bolts", "pytorch_lightning": "pytorch-lightning", "faiss": "faiss-cpu", "serial": "pyserial",
+    "bs4": "beautifulsoup4", "umap": "umap-learn", "fitz": "PyMuPDF", "slugify": "python-slugify", "kornia_rs": "kornia-rs",
+}  # fmt: skip
+"""Packages whose name on the index is another than the module's, where no metadata on this machine tells."""
+
+
+@functools.cache
+def _required() -> dict[str, str]:
+    """Return by module-like name the names by which the installed distributions ask for others: pytorch_lightning → pytorch-lightning."""
+    asked = {re.match(r"[\w.-]+", text) for item in importlib.metadata.distributions() for text in item.requires or ()}
+    return {match[0].replace("-", "_").lower(): match[0] for match in asked if match}
+
+
+def distribution_of(module: str) -> str:
+    """Return the name by which a module that is not installed can be installed, followed by the module's if it is another."""
+    named = _OTHERWISE.get(module) or _required().get(module.lower(), module)
+    return module if named == module else f"{named} (for {module})"
 
 
 def resolve(argument: str) -> tuple[Path, str] | None:
