@@ -1,7 +1,7 @@
 """The operators of torch's database with invalid arguments: errors are never NumPy's, SciPy's or MindSpore's.
 
     python -m tests.hostile_arguments                                  # on the host; -k TEXT for operators whose name contains the text
-    MSTORCH_FAKE_DEVICE=Ascend python -m tests.hostile_arguments       # on the device that the CPU plays
+    MSTORCH_FAKE_DEVICE=Ascend python -m tests.hostile_arguments       # on the device that the CPU emulates
 
 Each tensor of a sample is exchanged for one of no dimension, an empty one, one of more dimensions, of another dtype, of NaN; each whole
 number for one out of range. An error is foreign if its class is of another library, or if it arose in another library's code.

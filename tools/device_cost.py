@@ -1,4 +1,4 @@
-"""Counts what each step of a training script asks of a device, on the stand-in device that the CPU plays.
+"""Counts what each step of a training script asks of a device, on the stand-in device that the CPU emulates.
 
     MSTORCH_FAKE_DEVICE=Ascend python -m tools.device_cost examples/digits_mlp.py --device npu      # a step ends where an optimizer steps
     MSTORCH_FAKE_DEVICE=Ascend python -m tools.device_cost --calls model.generate script.py         # or where a named function returns

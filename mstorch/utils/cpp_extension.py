@@ -29,7 +29,7 @@ _OPTIONS = frozenset(("depends", "define_macros", "undef_macros", "language", "p
 def _listed(sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> str:
     """Return the names of source files, as a sentence lists them."""
     files = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    return ", ".join(map(os.fspath, files))
+    return ", ".join(os.fspath(file) for file in files)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -55,7 +55,7 @@ def _extension_class() -> type:
     """Return the class of extensions that are not built. (setuptools takes a second and need not be there.)"""
     from setuptools import Extension
 
-    class TorchExtension(Extension):  # type: ignore[misc]
+    class TorchExtension(Extension):
         """An extension against torch's library, left out by BuildExtension. Setuptools' own command may fail to build it."""
 
         def __init__(self, name: str, sources: list[str], **options: Any) -> None:
@@ -84,7 +84,7 @@ def _build_extension() -> type:
     """Return BuildExtension, which derives from setuptools' command. (setuptools takes a second and need not be there.)"""
     from setuptools.command.build_ext import build_ext
 
-    class BuildExtension(build_ext):  # type: ignore[misc]
+    class BuildExtension(build_ext):
         """The setuptools command of extensions: those against torch's library are left out with a warning, and the others are built."""
 
         def __init__(self, *args: Any, use_ninja: bool = True, no_python_abi_suffix: bool = False, **options: Any) -> None:
@@ -94,7 +94,7 @@ def _build_extension() -> type:
         def with_options(cls, **options: Any) -> type:
             """Return a subclass with keyword arguments of ``__init__``."""
 
-            class WithOptions(cls):  # type: ignore[misc, valid-type]
+            class WithOptions(cls):  # type: ignore[valid-type]
                 def __init__(self, *args: Any, **kwargs: Any) -> None:
                     super().__init__(*args, **{**kwargs, **options})
 
@@ -103,7 +103,7 @@ def _build_extension() -> type:
         def finalize_options(self) -> None:
             # They leave the distribution, too: the commands that install its files ask there which libraries were built.
             modules = self.distribution.ext_modules or []
-            left_out = [module for module in modules if isinstance(module, _extension_class())]
+            left_out: list[Any] = [module for module in modules if isinstance(module, _extension_class())]
             if left_out:
                 self.distribution.ext_modules = [module for module in modules if module not in left_out]
                 texts = "; ".join(f"{module.name} ({_listed(module.sources)})" for module in left_out)

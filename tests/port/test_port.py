@@ -44,6 +44,16 @@ LINES = {
     "if not x.is_cuda and y: pass": "if not (x.device.type == \"npu\") and y: pass",
     "m = importlib.import_module('torch.nn'); pytest.importorskip('torch')": "m = importlib.import_module('mstorch.nn'); pytest.importorskip('mstorch')",
     "mock.patch('torch.save')": "mock.patch('mstorch.save')",
+    "import torch, torch_npu": "import mstorch as torch, torch_npu",
+    "import torch.cuda; torch.cuda.empty_cache()": "import mstorch as torch, mstorch.npu; torch.npu.empty_cache()",
+    "import torch.cuda as c, torch.cuda.amp as amp": "import mstorch.npu as c, mstorch.npu.amp as amp",
+    "from torch.cuda import *": "from mstorch.npu import *",
+    "a = f'cuda:{i}'\nb = f'cuda'\nc = 1": "a = f'npu:{i}'\nb = f'npu'\nc = 1",
+    "class A:\n    @staticmethod\n    def cuda(x): pass\nclass B:\n    @property\n    def cuda(self): pass": "class A:\n    @staticmethod\n    def npu(x): pass\nclass B:\n    @property\n    def cuda(self): pass",
+    "import kernels; kernels.cuda(x).cuda()": "import kernels; kernels.cuda(x).npu()",
+    "import torch\ntry: pass\nexcept torch.cuda.OutOfMemoryError: pass": "import mstorch as torch\ntry: pass\nexcept torch.OutOfMemoryError: pass",
+    "mock.patch('torch.cuda.is_available'); m.setattr('torch.cuda.empty_cache', f)": "mock.patch('mstorch.accelerator.is_available'); m.setattr('mstorch.npu.empty_cache', f)",
+    "init('cpu:gloo,cuda:nccl')": "init('cpu:gloo,npu:hccl')",
 }
 
 
@@ -132,7 +142,7 @@ def test_what_is_left_is_named_with_its_line(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "train.sh").write_text("set -e\ntorchrun --nproc-per-node 8 train.py\n")
     (tmp_path / "config.yaml").write_text("device: cuda\n")
     (tmp_path / "requirements.txt").write_text("numpy\ntorch>=2.0\n")
-    (tmp_path / "book.ipynb").write_text('{"cells": [{"source": ["import torch\\n"]}]}')
+    (tmp_path / "book.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["!pip install torch\\n"]}]}')
     assert __main__.main(["port", str(tmp_path)]) == 0
     told = capsys.readouterr().err
     for place in ("a.py:2", "a.py:3", "a.py:4", "a.py:5", "train.sh:2", "config.yaml:1", "requirements.txt:2", "book.ipynb:1"):

@@ -217,7 +217,7 @@ def test_states_of_names(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert f"{project}/name.py:6 torch.no_name  [missing name; stops the import]" in lines
     assert f"{project}/name.py:17 torch.manual_sed  [missing name; in a function (evaluate)]" in lines
     assert f"{project}/name.py:34 torch.in_a_try  [missing name; in a try]" in lines
-    assert f"{project}/name.py:39 torch.asked_for  [missing name; asked for before]" in lines
+    assert f"{project}/name.py:39 torch.asked_for  [missing name; after a check]" in lines
     assert "    20 names of torch that mstorch lacks (2 more that the code does without)" in lines
 
 
@@ -288,3 +288,37 @@ def test_a_package_that_torch_asks_for_too_is_told_as_such(tmp_path: Path, capsy
     assert __main__.main(["scan", str(tmp_path / "a.py")]) == 0
     out = capsys.readouterr().out
     assert "not installed here: tensorboard" in out and "100 %" in out
+
+
+def test_what_only_raises_is_named_and_does_not_stop_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\nfrom torch.distributed import rpc\nfrom torch.distributed.pipelining import pipeline, PipelineStage\nfrom torch.cuda import Stream\n"
+        "torch.hub.load('a', 'b'); torch.hub.load('a', 'b', source='local')\nfrom torch import no_name\n"
+    )
+    assert __main__.main(["scan", str(tmp_path)]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if ".py:" in line]
+    assert [int(line.partition(".py:")[2].partition(" ")[0]) for line in lines] == [2, 3, 4, 5, 6]
+    assert [line for line in lines if "stops the import" in line] == [f"{tmp_path}/a.py:6 torch.no_name  [missing name; stops the import]"]
+
+
+def test_packages_are_named_as_they_are_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if importlib.util.find_spec("hydra") is not None:
+        pytest.skip("hydra is installed")
+    (tmp_path / "a.py").write_text("import torch, hydra\n")
+    assert __main__.main(["scan", str(tmp_path)]) == 0
+    assert "not installed here: hydra-core (for hydra)" in capsys.readouterr().out
+
+
+def test_notebooks_and_settings_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [{"cell_type": "code", "source": ["%matplotlib inline\n", "import torch\n"]}, {"cell_type": "code", "source": ["torch.manual_sed(0)"]}]
+    (tmp_path / "book.ipynb").write_text(json.dumps({"cells": cells}, indent=1))
+    (tmp_path / "train.yaml").write_text("device: cuda\nmodel: torch.nn.Linear\nother: torch.nn.Lineal\n")
+    (tmp_path / "run.sh").write_text("torchrun train.py\n")
+    assert __main__.main(["scan", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    line = next(number for number, text in enumerate((tmp_path / "book.ipynb").read_text().splitlines(), 1) if "manual_sed" in text)
+    assert f"{tmp_path}/book.ipynb:{line} torch.manual_sed  [missing name; stops the import]" in lines
+    assert f"{tmp_path}/train.yaml:3 torch.nn.Lineal  [missing name]" in lines
+    assert f'{tmp_path}/train.yaml:1 device: cuda  [beside the code; write "npu" where it is a device]' in lines
+    assert f"{tmp_path}/run.sh:1 torchrun train.py  [beside the code; write python -m mstorch.distributed.run]" in lines
+    assert "     2 names of torch that mstorch lacks" in lines

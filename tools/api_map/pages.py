@@ -27,7 +27,7 @@ Written by `python -m tools.api_map`; not to be edited. {count}
 
 - **State**: `there`; `raises`: it can be imported, and raises by name when it is used; `absent`.
 - **Ascend**: `kernels`: all that torch's database of operators asks of it, forward and backward, runs by kernels of the device, on the
-  stand-in that the CPU plays (never on hardware). `CPU:` names the rows of the [kernel table](../kernels.md) that are computed on the CPU
+  stand-in the CPU emulates (never on hardware). `CPU:` names the rows of the [kernel table](../kernels.md) that are computed on the CPU
   instead, with one warning each. Where nothing stands, the database has no entry: it calls other functions, or computes nothing.
 - **GPU**: `by name`: MindSpore documents a kernel for each row. It was never run.
 - **Proven**: `database`: torch's samples of it give torch's results and gradients on the CPU. `forms`: each form of a call that torch's

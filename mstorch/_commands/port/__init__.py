@@ -3,22 +3,25 @@
     python -m mstorch port my_project/            # prints the diff
     python -m mstorch port my_project/ --write    # and changes the files
 
-``import torch`` becomes ``import mstorch as torch``, "cuda" the device, ``torch.cuda`` ``torch.accelerator`` or the device's module. Lines
-with ``torch_npu``, and all else, are unchanged; what is left to the reader (notebooks, settings, ``torch_npu``) is named with its line. The
-exit status is 0, or 1 if a file cannot be read; then nothing is written.
+``import torch`` becomes ``import mstorch as torch``, "cuda" the device, ``torch.cuda`` ``torch.accelerator`` or the device's module, in
+Python files and the cells of notebooks. All else is unchanged; what is left to the reader (settings, shell scripts, ``torch_npu``, other
+texts that name CUDA or torch) is named with its line and what to write. The exit status is 0, or 1 if a file cannot be read; then nothing
+is written.
 """
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..scan.sources import SKIPPED, Unread, files_below, read
-from .edits import edited, left_to_the_reader, packages_on_torch
+from ..scan.beside import beside_python
+from ..scan.notebooks import code_of, renumbered, with_code
+from ..scan.sources import Unread, files_below, read
+from .edits import edited
+from .left import left_to_the_reader, of_commands, packages_on_torch
 
 
 def main(arguments: list[str]) -> int:
@@ -32,18 +35,25 @@ def main(arguments: list[str]) -> int:
     missing = [path for path in options.paths if not path.exists()]
     sources = [read(file) for path in options.paths if path.exists() for file in files_below(path)]
     bad = [f"{path}: no such file or folder" for path in missing]
-    bad += [f"{item.path}: cannot be read: {item.reason}" for item in sources if isinstance(item, Unread)]
+    unread = [item for item in sources if isinstance(item, Unread)]
+    bad += [f"{item.path}: cannot be read: {item.reason}" for item in unread if item.path.suffix != ".ipynb"]
     changed: dict[Path, tuple[bytes, bytes]] = {}
     asking: set[str] = set()
-    notes = [f"{path}:{line}: {text}" for path, line, text in _beside_python(options.paths)]
+    notes = [
+        f"{path}:{line}: not changed: {text[:100]}; {advice}"
+        for place in options.paths if place.exists() for path, line, text, advice in beside_python(place)
+    ]  # fmt: skip
+    notes += [f"{item.path}:1: not changed: {item.reason}" for item in unread if item.path.suffix == ".ipynb"]
     for item in sources:
         if not isinstance(item, Unread):
             before = item.path.read_bytes()
-            after = edited(before, item.tree, options.device)
+            after, tree = _ported(item.path, before, options.device)
             asking |= packages_on_torch(item.tree)
             if after != before:
                 changed[item.path] = before, after
-            notes += [f"{item.path}:{line}: {text}" for line, text in sorted(left_to_the_reader(item.tree, options.device))]
+            if item.path.suffix == ".ipynb":
+                notes += [f"{item.path}:{line}: {text}" for line, text in of_commands(*code_of(before))]
+            notes += [f"{item.path}:{line}: {text}" for line, text in sorted(set(left_to_the_reader(item.tree, tree, options.device)))]
     for path, (before, after) in changed.items():
         first, second = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, after))
         sys.stdout.writelines(difflib.unified_diff(first, second, str(path), str(path)))
@@ -62,19 +72,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-_BESIDE = {".ipynb", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh", ".txt"}
-_NAMES_TORCH = re.compile(r"\bimport torch\b|\bfrom torch\b|\bcuda\b|\bnccl\b|\btorchrun\b|^\W*torch(vision|audio)?\b\s*([=<>~!\"',]|$)")
-
-
-def _beside_python(paths: Sequence[Path]) -> Iterator[tuple[Path, int, str]]:
-    """Yield the lines of notebooks, settings, shell scripts and lists of packages that name torch or a GPU; port changes none of them."""
-    for path in paths:
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.suffix not in _BESIDE or not file.is_file() or file.stat().st_size > 1 << 20 or SKIPPED.intersection(file.parts):
-                continue
-            for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1):
-                if _NAMES_TORCH.search(line):
-                    yield file, number, f"not changed: {line.strip()[:100]}"
+def _ported(path: Path, before: bytes, device: str) -> tuple[bytes, ast.Module]:
+    """Return a file's content after the port, and the tree of its code then, with the lines of the file."""
+    if path.suffix != ".ipynb":
+        after = edited(before, ast.parse(before), device)
+        return after, ast.parse(after)
+    code = code_of(before)
+    text = edited(code.text, ast.parse(code.text), device)
+    return with_code(before, text), renumbered(ast.parse(text), code.lines)
 
 
 def _replace(path: Path, content: bytes) -> None:

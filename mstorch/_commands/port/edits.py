@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from ... import npu
-from ..scan.sources import requirements
 
 Edit = tuple[int, int, str]
 
@@ -25,6 +24,7 @@ _ACCELERATOR = {
     "is_available": "is_available", "device_count": "device_count", "synchronize": "synchronize", "current_device": "current_device_index",
     "set_device": "set_device_index", "current_stream": "current_stream", "set_stream": "set_stream",
 }  # fmt: skip
+_OF_TORCH = ("OutOfMemoryError", "AcceleratorError")
 
 
 def edited(source: bytes, tree: ast.Module, device: str) -> bytes:
@@ -33,41 +33,51 @@ def edited(source: bytes, tree: ast.Module, device: str) -> bytes:
     starts = [0, *itertools.accumulate(map(len, lines))]
     found = source
     for start, end, text in sorted(set(_edits(source, tree, starts, device)), reverse=True):
-        if b"torch_npu" not in lines[bisect.bisect_right(starts, start) - 1]:
+        if b"torch_npu" not in lines[bisect.bisect_right(starts, start) - 1] or text.startswith("mstorch as "):
             found = found[:start] + text.encode() + found[end:]
     return found
 
 
 def _edits(source: bytes, tree: ast.Module, starts: list[int], device: str) -> Iterator[Edit]:
-    named = _names_of_torch(tree)
+    named, modules = _names_of_torch(tree), _names_of_modules(tree)
     extra = f", mstorch.{device}" if device == "npu" and _names_the_device(tree, named) else ""
-    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    left = documents(tree) | {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] == "torch":
-                    yield _alias(source, starts, alias, extra)
+                    yield _alias(source, starts, alias, extra, device)
         elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "torch":
             yield from _import_from(source, node, starts, device)
         elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).rpartition(".")[2] in _TAKE_MODULES:
-            yield from _module_text(source, node.args[0], starts)
-        if device != "cuda" and id(node) not in documents:
-            yield from _device(source, node, starts, named, device)
+            yield from _module_text(source, node.args[0], starts, device)
+        if device != "cuda" and id(node) not in left:
+            yield from _device(source, node, starts, named, modules, device)
 
 
-def _alias(source: bytes, starts: list[int], alias: ast.alias, extra: str) -> Edit:
+def documents(tree: ast.Module) -> set[int]:
+    """Return the identities of texts that stand alone: docstrings, and texts that serve as comments."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+
+
+def _alias(source: bytes, starts: list[int], alias: ast.alias, extra: str, device: str) -> Edit:
     """Edit one name of an ``import``. Without ``as`` the statement binds the name ``torch``, which it must still do after the edit.
 
     ``extra`` is imported along with torch: the device's module, which is missing on machines without one.
     """
     start, end = _span(alias, starts)
     ours = f"mstorch{alias.name.removeprefix('torch')}"
+    if device != "cuda" and alias.name in ("torch.cuda", "torch.cuda.amp"):
+        ours = ours.replace("cuda", device)
     if alias.asname:
         return start, end, f"{ours} as {alias.asname}{extra if alias.name == 'torch' else ''}"
-    return start, end, f"mstorch as torch{extra}" if alias.name == "torch" else f"mstorch as torch, {ours}"
+    if alias.name == "torch":
+        return start, end, f"mstorch as torch{extra}"
+    return start, end, f"mstorch as torch, {ours}{extra if extra != f', {ours}' else ''}"
 
 
-_TAKE_MODULES = ("import_module", "__import__", "importorskip", "patch", "find_spec")  # functions that take the name of a module as a text
+# Functions that take the name of a module, or of something in one, as a text
+_TAKE_MODULES = ("import_module", "__import__", "importorskip", "patch", "find_spec", "find_loader", "setattr", "delattr", "multiple")
 
 
 def _import_from(source: bytes, node: ast.ImportFrom, starts: list[int], device: str) -> Iterator[Edit]:
@@ -79,31 +89,54 @@ def _import_from(source: bytes, node: ast.ImportFrom, starts: list[int], device:
         for alias in node.names:
             if alias.name == "cuda":
                 yield *_span(alias, starts), f"{device} as {alias.asname or 'cuda'}"
-    elif node.module == "torch.cuda.amp" or node.module == "torch.cuda" and all(alias.name in npu.__all__ for alias in node.names):
+    elif node.module == "torch.cuda.amp" or node.module == "torch.cuda" and all(has(alias.name) for alias in node.names):
         yield at + len("torch."), at + len("torch.cuda"), device
 
 
-def _module_text(source: bytes, node: ast.expr, starts: list[int]) -> Iterator[Edit]:
+def has(name: str) -> bool:
+    """Return whether the device's module has a name of ``torch.cuda``, or all of them for a star."""
+    return name == "*" or hasattr(npu, name)
+
+
+def _module_text(source: bytes, node: ast.expr, starts: list[int], device: str) -> Iterator[Edit]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.partition(".")[0] == "torch":
         start, end = _span(node, starts)
-        yield start, end, source[start:end].decode("utf-8", "replace").replace("torch", "mstorch", 1)
+        name = node.value
+        if device != "cuda" and (name + ".").startswith("torch.cuda."):
+            first, _, rest = name.removeprefix("torch.cuda").removeprefix(".").partition(".")
+            if first in _ACCELERATOR:
+                name = ".".join(("torch.accelerator", _ACCELERATOR[first], *([rest] if rest else ())))
+            elif not first or has(first):
+                name = name.replace("torch.cuda", f"torch.{device}")
+        yield start, end, source[start:end].decode("utf-8", "replace").replace(node.value, f"ms{name}", 1)
 
 
-def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], device: str) -> Iterator[Edit]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and (_DEVICE.fullmatch(node.value) or node.value == "nccl"):
+_BACKENDS = ("nccl", "cpu:gloo,cuda:nccl", "cuda:nccl,cpu:gloo", "cuda:nccl")
+
+
+def _is_device(text: object) -> bool:
+    """Return whether a text, or the beginning of one that is formatted, names a GPU or its backend."""
+    return isinstance(text, str) and (_DEVICE.fullmatch(text) is not None or text in _BACKENDS)
+
+
+def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], modules: set[str], device: str) -> Iterator[Edit]:
+    if isinstance(node, ast.Constant) and _is_device(node.value):
         start, end = _span(node, starts)
         text = source[start:end].decode("utf-8", "replace")
-        if node.value in text:
+        if str(node.value) in text:
             yield start, end, text.replace("nccl", "hccl").replace("cuda", device)
-    elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant) and node.values[0].value == "cuda:":
+    elif isinstance(node, ast.JoinedStr) and node.values and _is_device(getattr(node.values[0], "value", None)):
         start, _ = _span(node, starts)
-        at = source.index(b"cuda:", start)
+        at = source.index(b"cuda", start)
         yield at, at + len("cuda"), device
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
-        yield from _last_name(source, node.func, starts, device)
-    elif isinstance(node, ast.FunctionDef) and node.name == "cuda" and node.args.args and node.args.args[0].arg == "self":
-        at = source.index(b"cuda", starts[node.lineno - 1] + node.col_offset)  # calls of such a method are changed, too
-        yield at, at + len("cuda"), device
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id in modules):  # a function of another module
+            yield from _last_name(source, node.func, starts, device)
+    elif isinstance(node, ast.ClassDef):  # calls of such methods are changed, too
+        for item in node.body:
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and item.name == "cuda" and not _is_property(item):
+                at = source.index(b"cuda", source.index(b"def", starts[item.lineno - 1] + item.col_offset))
+                yield at, at + len("cuda"), device
     elif isinstance(node, ast.Attribute) and node.attr == "is_cuda" and isinstance(node.ctx, ast.Load):
         start, end = _span(node, starts)
         yield start, start, "("
@@ -111,10 +144,13 @@ def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], de
     elif isinstance(node, ast.Attribute) and _is_cuda_itself(node, named) and not _continues(source, node, starts):
         yield from _last_name(source, node, starts, device)
     elif _is_of_cuda(node, named):
-        if node.attr in _ACCELERATOR:
+        if node.attr in _OF_TORCH:  # torch.OutOfMemoryError
+            start, end = _span(node.value.value, starts)[1], _span(node, starts)[1]
+            yield start, end, f".{node.attr}"
+        elif node.attr in _ACCELERATOR:
             yield from _last_name(source, node.value, starts, "accelerator")
             yield from _last_name(source, node, starts, _ACCELERATOR[node.attr])
-        else:
+        elif has(node.attr):
             yield from _last_name(source, node.value, starts, device)
 
 
@@ -136,7 +172,8 @@ def _names_the_device(tree: ast.Module, named: set[str]) -> bool:
     """Return True if a file uses names that exist in the device's module but not in ``torch.accelerator``."""
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return any(
-        _is_of_cuda(node, named) and node.attr not in _ACCELERATOR or _is_cuda_itself(node, named) and id(node) not in inner
+        _is_of_cuda(node, named) and node.attr not in (*_ACCELERATOR, *_OF_TORCH) and has(node.attr)
+        or _is_cuda_itself(node, named) and id(node) not in inner
         for node in ast.walk(tree)
     )
 
@@ -163,33 +200,11 @@ def _names_of_torch(tree: ast.Module) -> set[str]:
     return found
 
 
-def left_to_the_reader(tree: ast.Module, device: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that a port leaves, or changes without knowing what they mean, each with what to look at."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            if any(name.partition(".")[0] == "torch_npu" for name in names):
-                yield node.lineno, "torch_npu is there under `python -m mstorch` alone: remove the import, or run the program so"
-            if device != "cuda" and names == ["torch.cuda"] and isinstance(node, ast.ImportFrom):
-                absent = [alias.name for alias in node.names if alias.name not in npu.__all__]
-                if absent:
-                    yield node.lineno, f"mstorch.{device} has no {', '.join(absent)}"
-        elif device != "cuda" and isinstance(node, ast.Dict):
-            for key in node.keys:
-                if isinstance(key, ast.Constant) and key.value == "cuda":
-                    yield key.lineno, f'the key "cuda" becomes "{device}": is it a device?'
-        elif device != "cuda" and isinstance(node, ast.keyword) and node.arg == "accelerator" and isinstance(node.value, ast.Constant):
-            if node.value.value in ("gpu", "cuda", "auto"):
-                text = f'accelerator="{node.value.value}": Lightning finds no GPU; write "{device}" where it knows it'
-                yield node.value.lineno, text
+def _names_of_modules(tree: ast.Module) -> set[str]:
+    """Return the names to which a file binds modules other than torch's."""
+    aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return {alias.asname or alias.name.partition(".")[0] for alias in aliases if alias.name.partition(".")[0] != "torch"}
 
 
-def packages_on_torch(tree: ast.Module) -> set[str]:
-    """Return the imported packages of a file that depend on torch."""
-    roots = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            roots |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            roots.add((node.module or "").partition(".")[0])
-    return {root for root in roots - {"mstorch"} if any(re.match(r"torch\b", name) for name in requirements().get(root, ()))}
+def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(item) or "setter" in ast.unparse(item) for item in function.decorator_list)

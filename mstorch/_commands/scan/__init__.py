@@ -16,7 +16,7 @@ from pathlib import Path
 from ..._src.progress import Progress
 from . import report
 from .devices import DEVICES
-from .findings import scan
+from .findings import KINDS, Finding, beside, scan
 from .sources import Source, Unread, files_below, read, resolve
 from .verdict import Verdict, verdict_on
 
@@ -33,6 +33,7 @@ def main(arguments: list[str]) -> int:
     sources: list[Source] = []
     unread: list[Unread] = []
     verdicts: list[Verdict] = []
+    others: list[Finding] = []
     for target in options.targets:
         place = resolve(target)
         if place is None:
@@ -41,6 +42,8 @@ def main(arguments: list[str]) -> int:
         path, package = place
         for item in map(read, files_below(path)):
             (sources if isinstance(item, Source) else unread).append(item)  # type: ignore[arg-type]
+        if not package or Path(target).exists():
+            others += [] if path.suffix == ".py" else beside(path)
         if package:
             verdicts.append(verdict_on(package, path if path.is_dir() and "." not in package else None))
     progress = Progress("looking at the files", len(sources))
@@ -48,6 +51,8 @@ def main(arguments: list[str]) -> int:
         scanned = scan(sources, DEVICES[options.device] if options.device else None, progress)
     finally:
         progress.end()
+    scanned.findings.extend(others)
+    scanned.findings.sort(key=lambda item: (item.file, item.line, KINDS.index(item.kind), item.name))
     result = report.Result(scanned, len(sources), unread, verdicts, options.device)
     print(result.text())
     if options.json:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from ..._src.progress import Progress
 from . import calls, devices, left_behind, names
+from .beside import beside_python, names_in
 from .guards import IN_FUNCTION
 from .parameters import OF_CONTAINERS
-from .sources import STANDARD, Source, located
+from .sources import STANDARD, Source, distribution_of, located
 from .walk import Use, Walk, walk_of
 
 NAME = "missing name"
@@ -18,8 +19,9 @@ FORM = "no such call"
 LEFT = "stays behind"
 FALLBACK = "computed on the CPU"
 READ = "reads the device"
-KINDS = (NAME, METHOD, FORM, LEFT, FALLBACK, READ)
-_NOTES = frozenset((FALLBACK, READ))
+BESIDE = "beside the code"
+KINDS = (NAME, METHOD, FORM, LEFT, FALLBACK, READ, BESIDE)
+_NOTES = frozenset((FALLBACK, READ, BESIDE))
 
 
 class Finding(NamedTuple):
@@ -75,12 +77,23 @@ def scan(sources: list[Source], device: str | None, progress: Progress | None = 
 
 def _absent(walks: list[tuple[Source, Walk]]) -> list[str]:
     """Return the unconditionally imported packages that are neither installed nor among the files."""
-    beside = {part for source, _ in walks for part in (source.path.stem, *source.path.resolve().parts[-4:-1])}
+    own = {part for source, _ in walks for part in (source.path.stem, *source.path.resolve().parts[-4:-1])}
     roots = {item.module.partition(".")[0] for _, walk in walks for item in walk.imports
              if not item.level and not left_behind.handled(item.state)}  # fmt: skip
-    unknown = roots - beside - STANDARD - set(left_behind.PACKAGES)
+    unknown = roots - own - STANDARD - set(left_behind.PACKAGES)
     uses = {use.name for _, walk in walks for use in walk.uses if use.what == "import" and not left_behind.handled(use.state)}
-    return sorted({root for root in unknown if root and located(root) is None} | {name for name in map(names.package_for, uses) if name})
+    outside = {distribution_of(root) for root in unknown if root and located(root) is None}
+    return sorted(outside | {name for name in map(names.package_for, uses) if name})
+
+
+def beside(path: Path) -> Iterator[Finding]:
+    """Yield what settings, shell scripts and lists of packages of a folder name: notes, and names of torch that mstorch lacks."""
+    for file, line, text, advice in beside_python(path):
+        yield Finding(file, line, BESIDE, text[:100], "", advice)
+        for name in names_in(text):
+            lack = names.lack_of(name)
+            if lack is not None:
+                yield Finding(file, line, NAME, lack.name, "can be imported, raises when it is used" if lack.importable else "", "")
 
 
 def _of_cuda(name: str) -> bool:
@@ -98,7 +111,10 @@ def _of_use(path: Path, use: Use, device: str | None) -> Iterator[Finding]:
         lack = names.lack_of(use.name)
         if lack is not None:
             unusable = lack.importable and not left_behind.handled(use.state)
-            yield Finding(path, use.line, NAME, lack.name, f"can be imported, raises when it is used; {where}" if unusable else where, "")
+            raises = "can be imported, raises when it is used"
+            if unusable:
+                where = f"{raises}; {where}" if use.state == IN_FUNCTION else raises
+            yield Finding(path, use.line, NAME, lack.name, where, "")
         return
     dotted = use.name if use.what == "call" else f"torch.Tensor.{use.name}"
     if use.what == "method call" and not names.tensor_has(use.name):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 AT_IMPORT = "stops the import"
 IN_TRY = "in a try"
-CHECKED = "asked for before"
+CHECKED = "after a check"
 IN_FUNCTION = "in a function"
 _CATCH = frozenset("ImportError ModuleNotFoundError AttributeError Exception BaseException NotImplementedError RuntimeError".split())
 _WORDS = ("TYPE_CHECKING", "is_available", "is_scripting", "is_tracing", "version", "__name__", "find_spec", "_available", "_AVAILABLE",

@@ -60,6 +60,7 @@ _NAMES = {
     "torch.cuda.FloatTensor": "torch.zeros(…, device=device)",
     "torch.cuda.HalfTensor": "torch.zeros(…, dtype=torch.float16, device=device)",
     "torch.cuda.LongTensor": "torch.zeros(…, dtype=torch.int64, device=device)",
+    "torch.distributed.rpc": "it can be imported, and every call raises: torch.distributed's collectives, send and recv",
     "torch.cuda.comm": "torch.nn.parallel.DistributedDataParallel",
 }
 _DEVICE = "device = torch.accelerator.current_accelerator() or torch.device('cpu'), or python -m mstorch --cuda-is-npu"
@@ -82,11 +83,18 @@ def left_behind(walk: Walk) -> Iterator[tuple[int, str, str, str]]:
         if use.what in ("import", "name"):
             known = next((name for name in _prefixes(use.name) if name in _NAMES), None)
             if known is not None:
-                yield use.line, use.name if known.count(".") > 2 else known, use.state, _NAMES[known]
+                # the names are there, so an import of them works: what stays behind is what they would do
+                state = use.state if handled(use.state) else ""
+                yield use.line, use.name if known.count(".") > 2 else known, state, _NAMES[known]
     for call, called, state in walk.calls:
         yield from ((call.lineno, name, state if handled(state) else "", way) for name, way in _in_call(call, called))
     for text, line in _texts(walk):
         yield line, text, "", _DEVICE
+
+
+def replacement(name: str) -> str:
+    """Return what to write for a name of ``torch.cuda``, an empty text if nothing is known."""
+    return next((_NAMES[prefix] for prefix in _prefixes(name) if prefix in _NAMES), "")
 
 
 def _prefixes(name: str) -> Iterator[str]:
@@ -99,6 +107,10 @@ def _in_call(call: ast.Call, called: str | None) -> Iterator[tuple[str, str]]:
     last = (called or "").rpartition(".")[2]
     if called is not None and called.startswith(".") and last == "cuda":
         yield ".cuda()", _DEVICE
+    if called in ("torch.hub.load", "torch.hub.list", "torch.hub.help"):
+        source = next((item.value for item in call.keywords if item.arg == "source"), None)
+        if source is None or isinstance(source, ast.Constant) and source.value == "github":
+            yield called, "it raises: no repository is fetched; clone it, and use source='local'"
     for word, value in [("", item) for item in call.args] + [(item.arg or "", item.value) for item in call.keywords]:
         if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
             continue

@@ -13,9 +13,10 @@ _MEANING = {
     "missing name": "names of torch that mstorch lacks",
     "missing method": "methods of tensors that mstorch lacks",
     "no such call": "calls that no form of the function takes",
-    "stays behind": "made for CUDA alone",
+    "stays behind": "made for CUDA alone, or there and raising",
     "computed on the CPU": "operations without a kernel on the device",
     "reads the device": "places that wait for the device",
+    "beside the code": "lines of settings, scripts and lists of packages to look at",
 }
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}"
@@ -61,7 +62,7 @@ class Result(NamedTuple):
             if counts[kind]:
                 lines.append(f"  {counts[kind]:4} {_MEANING[kind]}{without}")
             elif notes[kind]:
-                what = "" if kind in ("computed on the CPU", "reads the device") else ", which the code does without"
+                what = "" if kind in ("computed on the CPU", "reads the device", "beside the code") else ", which the code does without"
                 lines.append(f"  {notes[kind]:4} {_MEANING[kind]}{what}")
         if self.scanned.absent:
             lines.append(f"  not installed here: {', '.join(self.scanned.absent)}")

@@ -94,6 +94,8 @@ class _Norm(torch.nn.Module):
     """Base of the layers: the sizes of the last dimensions, and weights of these sizes."""
 
     _has_bias = False
+    weight: Tensor
+    bias: Tensor
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class Fused(torch.optim.Optimizer):
         super().__init__(params, defaults)
         self.set_grad_none = set_grad_none
 
-    def zero_grad(self, set_to_none: bool | None = None) -> None:  # type: ignore[override]
+    def zero_grad(self, set_to_none: bool | None = None) -> None:
         """Remove the gradients, or set them to zero where the optimizer was made with set_grad_none=False."""
         super().zero_grad(self.set_grad_none if set_to_none is None else set_to_none)
 
