@@ -306,7 +306,7 @@ def test_packages_under_the_hook(tmp_path: Path, library: bool) -> None:
 
 def test_packages_without_the_hook() -> None:
     assert companions.torch_scatter.__version__ == "2.1.2" and "torch_scatter" not in sys.modules
-    with pytest.raises(AttributeError, match="it has flash_attn"):
+    with pytest.raises(AttributeError, match="it has .*flash_attn"):
         companions.nothing  # noqa: B018
 
 
