@@ -1,6 +1,7 @@
 """Packages whose extensions are compiled for torch's library, by operators of mstorch's own; a package is imported when it is asked for."""
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import NoReturn
 
@@ -28,3 +29,14 @@ def absent(name: str, instead: str) -> type:
         raise NotImplementedError(f"mstorch: {name} is not here; {instead}")
 
     return type(name.rpartition(".")[2], (), {"__new__": refuse, "__doc__": f"Not here; {instead}."})
+
+
+def absent_names(module: str, instead: Mapping[str, str]) -> Callable[[str], type]:
+    """Return a module's ``__getattr__``: a placeholder for each name of a mapping, whose values are what to write in its place."""
+
+    def get(name: str) -> type:
+        if name in instead:
+            return absent(f"{module}.{name}", f"write {instead[name]}")
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+
+    return get

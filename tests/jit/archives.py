@@ -264,20 +264,32 @@ def read(folder: Path, words: list[str], device: str, most: int) -> int:
     return bad
 
 
-def main() -> int:
-    """Write with torch, read with mstorch, and print what differs; return whether anything does."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(text: str | None, other: str) -> argparse.ArgumentParser:
+    """Return a parser of the arguments that commands of this kind share; ``other`` says what the Python of torch does."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
-    parser.add_argument("--torch", default=sys.executable, help="the Python that writes")
+    parser.add_argument("--torch", default=sys.executable, help=f"the Python that {other}")
     parser.add_argument("--path", action="append", default=[], help="a folder of packages")
     parser.add_argument("--folder")
+    return parser
+
+
+def folder_of(given: argparse.Namespace) -> Path:
+    """Return the folder of the files, which exists afterwards."""
+    folder = Path(given.folder or tempfile.mkdtemp())
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def main() -> int:
+    """Write with torch, read with mstorch, and print what differs; return whether anything does."""
+    parser = parser_of(__doc__, "writes")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--write", action="store_true", help="only write")
     parser.add_argument("--read", type=int, nargs="?", const=0, help="only read; so many of each kind")
     parser.add_argument("--within", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    folder = Path(given.folder or tempfile.mkdtemp())
-    folder.mkdir(exist_ok=True)
+    folder = folder_of(given)
     if given.within:
         sys.path.extend(given.path)
         write(folder, given.words)

@@ -7,16 +7,14 @@ Results differ as in ``tests.jit.archives``.
 """
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
-from tests.jit.archives import NEAR, ROOT, _differs, _wanted, leaves_of, said_of
+from tests.jit.archives import NEAR, ROOT, _differs, _wanted, folder_of, leaves_of, parser_of, said_of
 
 KINDS = ("traced", "exported")
 
@@ -113,15 +111,10 @@ def read(folder: Path) -> int:
 
 def main() -> int:
     """Write with mstorch, read with torch; return whether anything differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--torch", default=sys.executable, help="the Python that reads")
-    parser.add_argument("--path", action="append", default=[], help="a folder of packages")
-    parser.add_argument("--folder")
+    parser = parser_of(__doc__, "reads")
     parser.add_argument("--stage")
     given = parser.parse_args()
-    folder = Path(given.folder or tempfile.mkdtemp())
-    folder.mkdir(exist_ok=True)
+    folder = folder_of(given)
     sys.path.extend(given.path)
     if given.stage == "write":
         write(folder, given.words)

@@ -1,4 +1,4 @@
-"""What a port leaves to the reader: each line that still names CUDA or torch by text, or that it changed without knowing what it means."""
+"""Finds the lines of a ported project that need a reader: those that still name CUDA or torch in a text, and changes of unknown meaning."""
 from __future__ import annotations
 
 import ast

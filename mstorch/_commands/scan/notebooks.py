@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-# What IPython takes and Python does not: %magic, !command, name?, and their results bound to a name
+# Lines that are valid in IPython alone: %magic, !command, name?, and assignments of their results
 _MAGIC = re.compile(r"(\s*)([%!?].*|\w+(?: *, *\w+)* *= *[%!].*|[\w.]+\?+\s*)$")
 _OTHER_LANGUAGE = re.compile(r"\s*%%(?!time|capture|timeit|prun)")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import absent
+from .. import absent_names
 from . import amp as amp
 from . import multi_tensor_apply as multi_tensor_apply
 from . import normalization as normalization
@@ -18,11 +18,5 @@ _INSTEAD = {
     "reparameterization": "torch.nn.utils.parametrizations",
 }  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    if name in _INSTEAD:
-        return absent(f"apex.{name}", f"write {_INSTEAD[name]}")
-    raise AttributeError(f"module 'apex' has no attribute '{name}'")
-
-
+__getattr__ = absent_names("apex", _INSTEAD)
 __all__ = ["amp", "multi_tensor_apply", "normalization", "optimizers", "parallel", "transformer"]

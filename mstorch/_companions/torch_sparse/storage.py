@@ -10,7 +10,7 @@ from .coalesce import coalesce, order
 
 Tensor = torch.Tensor
 CACHED = ("rowcount", "colptr", "colcount", "csr2csc", "csc2csr")
-"""What is computed when it is asked for, and kept; the bounds of rows are kept as well."""
+"""Parts of a sparse matrix that are computed on their first use and cached, and the cached bounds of rows."""
 
 
 def elements_of(bounds: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -162,7 +162,7 @@ class SparseStorage:
             self._colcount = bounds[1:] - bounds[:-1]
         return self._colcount
 
-    # What is kept
+    # Caches
 
     def fill_cache_(self) -> SparseStorage:
         """Compute what is kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import absent
+from ... import absent_names
 from .handle import disable_casts, scale_loss
 from .initializing import initialize
 from .scaling import load_state_dict, master_params, state_dict
@@ -14,11 +14,5 @@ _INSTEAD = {
     "init": "amp.initialize",
 }  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    if name in _INSTEAD:
-        return absent(f"apex.amp.{name}", f"write {_INSTEAD[name]}")
-    raise AttributeError(f"module 'apex.amp' has no attribute '{name}'")
-
-
+__getattr__ = absent_names("apex.amp", _INSTEAD)
 __all__ = ["disable_casts", "initialize", "load_state_dict", "master_params", "scale_loss", "state_dict"]

@@ -89,7 +89,7 @@ class Pairs:
 
 
 class State:
-    """What ``amp.initialize`` chose."""
+    """Settings that ``amp.initialize`` made."""
 
     def __init__(self) -> None:
         self.enabled = False

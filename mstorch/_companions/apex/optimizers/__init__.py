@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import absent
+from ... import absent_names
 from .fused_adam import FusedAdam
 from .fused_lamb import FusedLAMB
 from .fused_novograd import FusedNovoGrad
@@ -10,11 +10,5 @@ from .fused_sgd import FusedSGD
 
 _INSTEAD = {"FusedAdagrad": "torch.optim.Adagrad", "FusedMixedPrecisionLamb": "apex.optimizers.FusedLAMB"}
 
-
-def __getattr__(name: str) -> object:
-    if name in _INSTEAD:
-        return absent(f"apex.optimizers.{name}", f"write {_INSTEAD[name]}")
-    raise AttributeError(f"module 'apex.optimizers' has no attribute '{name}'")
-
-
+__getattr__ = absent_names("apex.optimizers", _INSTEAD)
 __all__ = ["FusedAdam", "FusedLAMB", "FusedNovoGrad", "FusedSGD"]

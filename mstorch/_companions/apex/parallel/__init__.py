@@ -6,7 +6,7 @@ from typing import Any
 
 import mstorch as torch
 
-from ... import absent
+from ... import absent_names
 from .LARC import LARC
 
 Tensor = torch.Tensor
@@ -89,11 +89,5 @@ _INSTEAD = {
     "multiproc": "torchrun",
 }  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    if name in _INSTEAD:
-        return absent(f"apex.parallel.{name}", f"write {_INSTEAD[name]}")
-    raise AttributeError(f"module 'apex.parallel' has no attribute '{name}'")
-
-
+__getattr__ = absent_names("apex.parallel", _INSTEAD)
 __all__ = ["LARC", "DistributedDataParallel", "SyncBatchNorm", "convert_syncbn_model"]

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from ... import absent
+from ... import absent_names
 from . import enums as enums
 from . import functional as functional
 
-
-def __getattr__(name: str) -> object:
-    if name in ("tensor_parallel", "pipeline_parallel", "parallel_state"):
-        return absent(
-            f"apex.transformer.{name}", "write torch.distributed.tensor.parallel and torch.distributed.pipelining"
-        )
-    raise AttributeError(f"module 'apex.transformer' has no attribute '{name}'")
-
-
+__getattr__ = absent_names("apex.transformer", dict.fromkeys(
+    ("tensor_parallel", "pipeline_parallel", "parallel_state"), "torch.distributed.tensor.parallel and torch.distributed.pipelining"
+))  # fmt: skip
 __all__ = ["enums", "functional"]

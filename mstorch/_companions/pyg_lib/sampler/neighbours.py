@@ -72,7 +72,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Way:
-    """How neighbours are chosen."""
+    """Options by which neighbours are sampled."""
 
     replace: bool
     last: bool

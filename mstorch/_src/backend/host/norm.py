@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -158,12 +157,6 @@ def _half_layer_norm(x: Array, weight: Array, bias: Array, begin: int, eps: floa
 _BLOCK = 1 << 15  # number of elements of samples that are normalized at a time, so that what is computed of them stays in the cache
 
 
-def _samples(count: int, size: int) -> Iterator[slice]:
-    """Split ``count`` samples of ``size`` elements into blocks."""
-    step = max(1, _BLOCK // size)
-    return (slice(start, min(start + step, count)) for start in range(0, count, step))
-
-
 def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tuple[Array, Array, Array]:
     """Return group norm of (N, C, *), the means, and the inverse standard deviations (N, groups).
 
@@ -174,30 +167,29 @@ def numpy_group_norm_parts(x: Array, weight: Array, bias: Array, groups: int, ep
     flat, out = np.ascontiguousarray(x).reshape(samples, groups, -1), np.empty(x.shape, x.dtype)
     mean, inverse = np.empty((samples, groups), kind), np.empty((samples, groups), kind)
     weight, bias = (widened(part) if part.dtype.itemsize == 2 else part for part in (weight, bias))
-    target, size, length = out.reshape(flat.shape), flat[0].size, flat.shape[2]
+    target, length = out.reshape(flat.shape), flat.shape[2]
     by_library = FOUND and kind == np.float32 and length < _LONG
     one, zero = (np.full(length if by_library else 0, number, np.float32) for number in (1, 0))
 
     def work(start: int, end: int) -> None:
-        for block in _samples(end - start, size):
-            own = slice(start + block.start, start + block.stop)
-            values = widened(flat[own]) if half else flat[own]
-            normal = np.empty_like(values) if half else target[own]
-            with quiet():
-                if by_library:
-                    means, variances = rows.layer_norm(values.reshape(-1, length), one, zero, eps, normal.reshape(-1, length))
-                    mean[own] = means.reshape(-1, groups)
-                    np.divide(np.float32(1), np.sqrt(variances + np.float32(eps)).reshape(-1, groups), out=inverse[own])
-                else:
-                    normal[:], means, _, inverses = standardised(values, (2,), eps)
-                    mean[own], inverse[own] = means[..., 0], inverses[..., 0]
-                scaled = normal.reshape(len(normal), channels, -1)
-                scaled *= weight[:, None]
-                scaled += bias[:, None]
-                if half:
-                    target[own] = narrowed(normal, x.dtype)
+        own = slice(start, end)
+        values = widened(flat[own]) if half else flat[own]
+        normal = np.empty_like(values) if half else target[own]
+        with quiet():
+            if by_library:
+                means, variances = rows.layer_norm(values.reshape(-1, length), one, zero, eps, normal.reshape(-1, length))
+                mean[own] = means.reshape(-1, groups)
+                np.divide(np.float32(1), np.sqrt(variances + np.float32(eps)).reshape(-1, groups), out=inverse[own])
+            else:
+                normal[:], means, _, inverses = standardised(values, (2,), eps)
+                mean[own], inverse[own] = means[..., 0], inverses[..., 0]
+            scaled = normal.reshape(len(normal), channels, -1)
+            scaled *= weight[:, None]
+            scaled += bias[:, None]
+            if half:
+                target[own] = narrowed(normal, x.dtype)
 
-    share(work, samples, size * 3 * _COST)
+    by_blocks(work, flat, 3 * _COST, _BLOCK)
     return out, mean, inverse
 
 
@@ -212,22 +204,21 @@ def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, invers
     out = np.empty(x.shape, x.dtype)
     values, slopes, target = (np.ascontiguousarray(part).reshape(samples, channels, -1) for part in (x, g, out))
     weight, mean, inverse = (widened(part) if part.dtype.itemsize == 2 else part for part in (weight, mean, inverse))
-    size, in_group = values[0].size, (samples, groups, channels // groups)
+    in_group = samples, groups, channels // groups
     products, totals = np.empty((2, samples, channels), kind)
 
-    def blocks(start: int, end: int) -> Iterator[tuple[slice, Array, Array]]:
-        for block in _samples(end - start, size):
-            own = slice(start + block.start, start + block.stop)
-            yield own, *((widened(part[own]) if half else part[own]) for part in (values, slopes))
+    def single(part: Array, own: slice) -> Array:
+        return widened(part[own]) if half else part[own]
 
     def add(start: int, end: int) -> None:
-        for own, value, slope in blocks(start, end):
-            with quiet():
-                np.einsum("ncl,ncl->nc", value, slope, out=products[own])
-                np.add.reduce(slope, axis=2, out=totals[own])
+        own = slice(start, end)
+        slope = single(slopes, own)
+        with quiet():
+            np.einsum("ncl,ncl->nc", single(values, own), slope, out=products[own])
+            np.add.reduce(slope, axis=2, out=totals[own])
 
-    share(add, samples, size * 2 * _COST)
-    count, one = kind.type(size // groups), kind.type(1)
+    by_blocks(add, values, 2 * _COST, _BLOCK)
+    count, one = kind.type(values[0].size // groups), kind.type(1)
     with quiet():
         by_group = [np.add.reduce((part * weight).reshape(in_group), axis=2) for part in (products, totals)]
         factor = (by_group[1] * mean - by_group[0]) * inverse * inverse * inverse * (one / count)
@@ -237,19 +228,20 @@ def numpy_group_norm_grad(g: Array, x: Array, weight: Array, mean: Array, invers
     factors, shifts = _over(factor, in_group), _over(shift, in_group)
 
     def spread(start: int, end: int) -> None:
-        for own, value, slope in blocks(start, end):
-            with quiet():
-                moved = value * factors[own, :, None]
-                moved += shifts[own, :, None]
-                if half:
-                    slope *= scales[own, :, None]
-                    slope += moved
-                    target[own] = narrowed(slope, x.dtype)
-                else:
-                    np.multiply(slope, scales[own, :, None], out=target[own])
-                    target[own] += moved
+        own = slice(start, end)
+        with quiet():
+            moved = single(values, own) * factors[own, :, None]
+            moved += shifts[own, :, None]
+            if half:
+                slope = single(slopes, own)
+                slope *= scales[own, :, None]
+                slope += moved
+                target[own] = narrowed(slope, x.dtype)
+            else:
+                np.multiply(slopes[own], scales[own, :, None], out=target[own])
+                target[own] += moved
 
-    share(spread, samples, size * 4 * _COST)
+    by_blocks(spread, values, 4 * _COST, _BLOCK)
     by_bias = np.add.reduce(totals, axis=0)
     if own_kind != kind:
         return out, narrowed(by_weight, own_kind), narrowed(by_bias, own_kind)

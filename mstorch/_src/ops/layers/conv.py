@@ -221,6 +221,7 @@ def _ordered(result: TensorBase, input: TensorBase, weight: TensorBase) -> Tenso
 
 
 _DIRECT = ("float32", "float16", "bfloat16")
+_ON_HOST = (*_DIRECT, "float64")
 _BESIDE = runtime.HOST_TARGET != "CPU"
 
 
@@ -236,7 +237,7 @@ def _any_rank(input: TensorBase) -> bool:
 
 def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
     # float64 too: MindSpore has no convolution of it, and its gradient of one composed of gathers copies each input for each kernel element
-    return (plain or _any_rank(input)) and input._ms_dtype.name in (*_DIRECT, "float64")
+    return (plain or _any_rank(input)) and input._ms_dtype.name in _ON_HOST
 
 
 @ways(

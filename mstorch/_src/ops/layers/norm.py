@@ -68,9 +68,9 @@ def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
     return kind.itemsize == 2 and kind.is_floating_point and any(item is not None and item._ms_dtype is float32 for item in parameters)
 
 
-def _keeps_half(input: TensorBase, *parameters: TensorBase | None) -> bool:
-    """Return whether the host normalizes half precision beside float32 parameters as it is. A copy of the input in float32, kept for the
-    gradient, would be twice what torch keeps.
+def _takes_as_it_is(input: TensorBase, *parameters: TensorBase | None) -> bool:
+    """Return whether the host's kernels normalize the input as it is, also half precision beside float32 parameters: a copy in float32,
+    kept for the gradient, would be twice what torch keeps.
     """
     return not LEVELS and 0 not in input._ms_shape and in_arrays(*(item for item in (input, *parameters) if item is not None))
 
@@ -111,7 +111,7 @@ def batch_norm(
     refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     beside_singles = _beside_singles(input, weight, bias, running_mean, running_var)
-    if beside_singles and not (training and _keeps_half(input, weight, bias)):
+    if beside_singles and not (training and _takes_as_it_is(input, weight, bias)):
         return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     weight, bias = _weight_or_ones(input, (channels,), weight), _bias_or_zeros(input, (channels,), bias)
     if len(shape) < 2:
@@ -259,7 +259,7 @@ def group_norm(
 def _normalises_groups(input: TensorBase, weight: TensorBase | None, bias: TensorBase | None) -> bool:
     """Return whether there is one kernel for norms of groups of channels, and it takes these tensors."""
     kind, given = input._ms_dtype, [item for item in (input, weight, bias) if item is not None]
-    if _keeps_half(*given) and kind.is_floating_point:
+    if _takes_as_it_is(*given) and kind.is_floating_point:
         return True
     if 0 in input._ms_shape or any(item._ms_dtype is not kind for item in given):
         return False

@@ -5,7 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
-from .... import absent
+from .... import absent_names
 from ....flash_attn.attending import Setting, attend, attend_with_sums, fused
 from . import attn_bias as attn_bias
 from .attn_bias import AttentionBias, BlockDiagonal, LowerTriangularMask, LowerTriangularMaskWithTensorBias
@@ -98,12 +98,9 @@ def memory_efficient_attention_forward_requires_grad(
         return (found if output_dtype is None else found.to(output_dtype)).reshape(*query.shape[:-1], value.shape[-1]), sums
 
 
-def __getattr__(name: str) -> object:
-    if name == "memory_efficient_attention_partial" or name == "merge_attentions":
-        return absent(f"xformers.ops.fmha.{name}", "write memory_efficient_attention over all keys")
-    raise AttributeError(f"module 'xformers.ops.fmha' has no attribute '{name}'")
-
-
+__getattr__ = absent_names("xformers.ops.fmha", dict.fromkeys(
+    ("memory_efficient_attention_partial", "merge_attentions"), "memory_efficient_attention over all keys"
+))  # fmt: skip
 __all__ = [
     "AttentionBias", "LowerTriangularMask", "LowerTriangularMaskWithTensorBias", "Operator", "attn_bias", "memory_efficient_attention",
     "memory_efficient_attention_forward", "memory_efficient_attention_forward_requires_grad",
