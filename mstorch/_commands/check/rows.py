@@ -95,6 +95,9 @@ def _compared(op: str, name: str, args: list[Any], lay: Callable[[Array], Raw]) 
         return "alone: it ran, with nothing on the host beside it"
     if op in PICKED:
         _, _, dim = args
+        size = args[0].shape[dim]
+        if any(index.min() < 0 or index.max() >= size for index in _arrays(found) if index.size):
+            return f"other values, beyond the {size} elements"
         found, wanted = (np.take_along_axis(args[0], next(_arrays(item)), dim) for item in (found, wanted))
     elif op in OF_THE_DEVICE:
         kinds = [item.dtype for item in _arrays(wanted)]
