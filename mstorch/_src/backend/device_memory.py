@@ -24,7 +24,7 @@ from .geometry import contiguous_strides, flat_index, may_overlap
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
 from .streams import memory_info
-from .table import CHANGES, kernel
+from .table import CHANGES, TAKEN, kernel
 from .tape import wait_for_launches
 
 Sizes = tuple[int, ...]
@@ -332,9 +332,12 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
     return put(base, shape, strides, offset, copy)
 
 
-def changes(op: str) -> bool:
-    """Return True if the device has an in-place kernel for an operation."""
-    return HAS_WINDOWS and op in CHANGES
+def changes(op: str, kind: str, args: tuple[Any, ...]) -> bool:
+    """Return True if the device has an in-place kernel for an operation on a tensor of a dtype, with further arguments."""
+    if not HAS_WINDOWS or op not in CHANGES:
+        return False
+    takes = TAKEN.get(op)
+    return takes is None or takes(kind, *[arg for arg in args if not isinstance(arg, Raw)])
 
 
 def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:

@@ -213,7 +213,7 @@ class StandIn:
             base, target = _shown(base, shape, strides, offset)
             _refuse_overlap(target, args)
             target[...] = changed(op, np.array(target, order="C"), NAME_OF[base.dtype], args)
-        written["bytes"] += args[0].nbytes
+        written["bytes"] += args[0].nbytes if args and isinstance(args[0], Raw) else 0
         written[op] += 1
         _report_kernels([f"({op} in place)"])
         _report_time(began)
@@ -231,6 +231,9 @@ def _refuse_overlap(target: Array, values: Any) -> None:
 
 def changed(op: str, array: Array, name: str, args: tuple[Any, ...]) -> Array:
     """Return the first operand after an in-place device kernel has changed it; ``array`` is a copy of the operand."""
+    if op == "masked_fill":
+        mask, value = map(to_arrays, args)
+        return kernel("where").host[name](mask, value, array)
     if op != "index_put":
         return kernel(op).host[name](array, *map(to_arrays, args))
     source, indices, adding = map(to_arrays, args)

@@ -37,6 +37,16 @@ CHANGES: dict[str, Callable[..., tuple[str, tuple[Any, ...]]]] = {
     "InplaceIndexPut": lambda indices, source, adding: ("index_put", (source, indices, adding)),
     "InplaceIndexCopy": lambda dim, index, source: ("index_write", (source, dim, index, False)),
     "InplaceIndexAddExt": lambda dim, index, source, alpha: ("index_write", (source, dim, index, True)),
+    "InplaceAddExt": lambda other, scale: ("add", (other,)) if scale == 1 else ("add_scaled", (other, scale)),
+    "InplaceSubExt": lambda other, scale: ("sub", (other,)), "InplaceMul": lambda other: ("mul", (other,)),
+    "InplaceDivMod": lambda other, how: (f"{how}_divide", (other,)), "InplaceRemainderTensorTensor": lambda other: ("remainder", (other,)),
+    "InplaceClampTensor": lambda low, high: ("clamp", (low, high)),
+    "InplaceMaskedFillTensor": lambda mask, value: ("masked_fill", (mask, value)),
+    "InplaceScatterAdd": lambda dim, index, source: ("scatter", (source, dim, index, "add")),
+    "InplaceScatterSrc": lambda dim, index, source: ("scatter", (source, dim, index, "none")),
+    "InplaceDiv": lambda other: ("div", (other,)), "InplaceElu": lambda alpha: ("elu", (alpha, 1, 1)),
+    "InplaceHardtanh": lambda low, high: ("hardtanh", (low, high)), "InplaceThreshold": lambda bound, value: ("threshold", (bound, value)),
+    **{f"Inplace{name}": lambda op=name.lower(): (op, ()) for name in ("ReLU", "Exp", "Log", "Tanh", "Sigmoid", "Floor", "Erfinv", "SiLU")},
 }  # fmt: skip
 """Operation and arguments of each in-place primitive, which replaces its first operand."""
 

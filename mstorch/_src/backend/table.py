@@ -477,6 +477,9 @@ def serves(op: str, name: str) -> bool:
 
 CHANGES: dict[str, Function] = {}
 """In-place device kernels by operation: they write the result into the first argument, a window of any strides, and return nothing."""
+TAKEN: dict[str, Callable[..., bool]] = {}
+"""By operation of ``CHANGES``: whether the kernel does what the operation's row does, for a dtype and for the arguments after the tensor.
+Those that are not here do so for all."""
 
 _KERNELS: dict[str, Kernel] = {}
 

@@ -5,8 +5,8 @@ import contextlib
 import os
 
 from ..backend import runtime
-from ..backend.tape import wait_for_launches
 from ..backend.mindspore_errors import DEVICE, meaning
+from ..backend.tape import wait_for_launches
 
 _BLOCKING = {"npu": "ASCEND_LAUNCH_BLOCKING", "cuda": "CUDA_LAUNCH_BLOCKING"}
 
@@ -39,8 +39,8 @@ def device_failure(error: BaseException) -> AcceleratorError | None:
 
 
 def _drop_consequences() -> None:
-    """Wait for the calls that MindSpore has queued, and forget their errors: they were made before this one was seen, and read what the failed
-    kernel did not write. The next call, which is innocent, would raise them.
+    """Wait for the calls that MindSpore has queued, and forget their errors: they were made before this one was seen, and read what the
+    failed kernel did not write. The next call, which is innocent, would raise them.
     """
     for _ in range(_QUEUES):
         with contextlib.suppress(RuntimeError):

@@ -322,13 +322,14 @@ class DeviceMemory(_Native):
         self._keep(device_memory.fill(self.base, shape, _full_strides(strides, shape), offset, value))
         return True
 
-    def change(self, op: str, args: tuple[Any, ...], kind: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
-        """Run an operation in place on a strided view, with ``args``; return False if the device has no kernel for it."""
-        if NAME_OF[self.base.dtype] != kind or not device_memory.changes(op):
-            return False
+    def changes(self, op: str, args: tuple[Any, ...], kind: str) -> bool:
+        """Return whether the device has a kernel that runs an operation in place on elements of a dtype, with ``args``."""
+        return NAME_OF[self.base.dtype] == kind and device_memory.changes(op, kind, args)
+
+    def change(self, op: str, args: tuple[Any, ...], shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
+        """Run an operation in place on a strided view, with ``args``."""
         self.forget()
         self._keep(device_memory.change(self.base, shape, _full_strides(strides, shape), offset, op, args))
-        return True
 
     def _keep(self, base: Raw) -> None:
         if base is not self.base:

@@ -162,14 +162,20 @@ def refuse_partial_overlap(target: TensorBase, source: TensorBase, alike: bool =
         raise RuntimeError(SHARED)
 
 
-def change_raw(tensor: TensorBase, op: str, *args: Any) -> bool:
-    """Run an in-place device kernel on the tensor, its first operand; return False if the device does not have the kernel."""
+def can_change(tensor: TensorBase, op: str, *args: Any) -> bool:
+    """Return whether the device has an in-place kernel of an operation for the tensor, with these further arguments."""
     storage = tensor._ms_storage
     if storage.__class__ is not DeviceMemory or modes.native is not None:
         return False
     if tensor._ms_stride is not None and may_share_places(tensor._ms_shape, tensor._ms_stride):
         return False  # a device writes all elements of a window back, over those that were changed in the same memory
-    if not storage.change(op, args, tensor._ms_dtype.name, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset):
+    return storage.changes(op, args, tensor._ms_dtype.name)
+
+
+def change_raw(tensor: TensorBase, op: str, *args: Any) -> bool:
+    """Run an in-place device kernel on the tensor, its first operand; return False if the device does not have the kernel."""
+    if not can_change(tensor, op, *args):
         return False
+    tensor._ms_storage.change(op, args, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
     touch(tensor)
     return True

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..core.auto import DEFAULT
 from ..core.modes import grad_set_to
 from ..core.one_device import check_one_device
 from ..core.strides import may_share_places, overlaps
@@ -13,9 +14,10 @@ from ..core.tangents import LEVELS, is_dual
 from ..core.tensor_base import TensorBase
 from ..core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
 from ..tape.apply import Applied
+from ..tape.in_place import computed_for, detach_snapshot
 from ..tape.node import bare_twin
 from ..tape.places import onto_meta
-from ..tape.writes import assign, computed_for, detach_snapshot, snapshot
+from ..tape.writes import assign, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._named import name_written
 from ._operation import IN_PLACE, record_of
@@ -70,7 +72,10 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
     before = snapshot(tensor)
     if not tensor._ms_storage.has_elements:
         args = tuple(map(onto_meta, args))  # for a target without memory, operands may be on any device
-    result = computed_for(before, lambda: function(before, *args, **kwargs), (*args, *kwargs.values()))
+    others, auto = (*args, *kwargs.values()), tensor._ms_auto
+    # ``assign`` refuses some writes to views of special origin, which must not have happened by then.
+    name = getattr(function, "__name__", None) if auto is None or auto.origin == DEFAULT else None
+    result = computed_for(before, lambda: function(before, *args, **kwargs), others, name, kwargs)
     if result is before:
         return tensor
     check_result_cast(result._ms_dtype, tensor._ms_dtype)
@@ -82,7 +87,8 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
         result = cast_tensor(result, tensor._ms_dtype)
     if tensor._ms_stride is not None and record_of(function).writes_some and may_share_places(tensor._ms_shape, tensor._ms_stride):
         result = write_alone(tensor, result, lambda other: function(other, *args, **kwargs))
-    if (result._ms_node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
+    is_snapshot = before._ms_storage is tensor._ms_storage
+    if is_snapshot and (result._ms_node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
         detach_snapshot(before)  # backward needs the old value
     node = result._ms_node
     if node is not None and node.marks is not None and node.watched:

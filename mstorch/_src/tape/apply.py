@@ -23,6 +23,7 @@ from ..core.tensor_base import (
     meta_tensor,
     tensor_of,
 )
+from .in_place import changed, is_target
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
 from .node import (
@@ -241,7 +242,11 @@ def _computed_elsewhere(
                 followed = followed or is_tracked(part)
         if mirrored and ours and has_mirrored(inputs):
             return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
-    result, told = (compute_on_device if there else compute)(op, kind.name, inputs, args, strides, pointwise)
+    written = changed(op, kind.name, inputs, args, _keeps_first(op, inputs)) if ours and is_target(inputs[0]) else None
+    if written is None:
+        result, told = (compute_on_device if there else compute)(op, kind.name, inputs, args, strides, pointwise)
+    else:
+        result, told = written, args
     if ours and modes.grad and followed:
         if there:
             _refuse_codes(kind, inputs)
@@ -254,6 +259,16 @@ def _computed_elsewhere(
     if LEVELS:
         pushed[0](op, kind, inputs, told if all_simple(told) or not ours else arrays_of(args, inputs), result)
     return result
+
+
+def _keeps_first(op: Kernel, inputs: Sequence[Any]) -> bool:
+    """Return whether the gradient of an operation needs the value of its first input."""
+    derivative = RULES.get(op.op)
+    if derivative is None:
+        return True
+    if derivative.second or 0 in derivative.crosswise:
+        return isinstance(inputs[1], TensorBase) and is_tracked(inputs[1])
+    return 0 in (*derivative.keep, *derivative.watch, *derivative.windows)
 
 
 def _refuse_codes(kind: dtype, inputs: Sequence[Any]) -> None:

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,35 +10,32 @@ import numpy as np
 from ..backend.arrays import Array
 from ..backend.host.narrow import row_major
 from ..backend.host.views import put
-from ..backend.raw import Raw, from_numpy
 from ..backend.table import kernel
 from ..core.auto import DEFAULT
 from ..core.modes import modes
-from ..core.storage import NATIVE, Counter, DeviceMemory
+from ..core.storage import DeviceMemory
 from ..core.tangents import LEVELS, below, keep, levels_of
 from ..core.tensor_base import (
     TensorBase,
     array_of,
     auto_of,
-    become,
     is_meta,
     is_tracked,
     meta_tensor,
-    on_device,
     put_array,
     put_raw,
     strides_of,
-    tensor_of,
     touch,
     turn_into,
     twin,
     value_of,
 )
-from ..core.writable import change_raw, check_view
+from ..core.writable import check_view
 from .duals import tangent_of, write, write_into
+from .in_place import detach_snapshot, own_value
 from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
-from .operands import Operand, as_raw
+from .operands import Operand
 from .refitted import refit
 from .vocabulary import zeros_beside
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
@@ -125,36 +121,6 @@ class Copied(Node):
         return None if self.edges[0] is None else _zeros_like(gradients[0]), gradients[0]
 
 
-class _Target(threading.local):
-    """The tensor that an in-place operation of this thread modifies outside autograd; a kernel may write its result into the tensor's
-    memory.
-    """
-
-    tensor: Any = None
-
-
-_target = _Target()
-
-
-def computed_for(target: TensorBase, function: Callable[[], Any], others: Sequence[Any]) -> TensorBase:
-    """Compute the result of an in-place operation; returns the target itself if a kernel wrote into the target (see ``change``)."""
-    if target._ms_storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
-        return function()
-    if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others)):
-        return function()
-    before = _target.tensor
-    _target.tensor = target
-    try:
-        return function()
-    finally:
-        _target.tensor = before
-
-
-def change(target: TensorBase, op: str, *args: Any) -> bool:
-    """Run an operation in place if its first operand is the target of the current in-place operation; return whether it ran."""
-    return target is _target.tensor and change_raw(target, op, *map(as_raw, args))
-
-
 def snapshot(target: TensorBase) -> TensorBase:
     """Return an alias of the tensor that an operation will write to, to serve as the operation's input; it keeps the old value if the
     tensor gets new memory."""
@@ -192,14 +158,6 @@ def _has_hooks(view: Any) -> bool:
 _COPY = Move(row_major, cloned)
 
 
-def detach_snapshot(made: TensorBase) -> None:
-    """Copy a saved snapshot into memory of its own, before the target that it shares memory with is modified."""
-    if on_host(made) or (modes.native is None and made._ms_storage.__class__ in NATIVE):
-        version = made._ms_counter.version
-        become(made, tensor_of(row_major(array_of(made))) if on_host(made) else on_device(_own_value(made)))
-        made._ms_counter = Counter(version)
-
-
 def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", given: bool = False) -> None:
     """Write ``made``, a tensor of the target's shape and dtype, into ``target``, and continue the target's autograd graph with it.
 
@@ -208,12 +166,14 @@ def assign(target: TensorBase, made: TensorBase, label: str = "CopyBackwards", g
         check_view(target)
     if is_meta(target):
         touch(target)
+    elif made._ms_storage is target._ms_storage and made._ms_counter is target._ms_counter and target._ms_storage.__class__ is DeviceMemory:
+        pass  # a kernel wrote over the target (in_place.py: changed)
     elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
     elif target._ms_storage.__class__ is DeviceMemory and modes.native is None:
         put_raw(target, value_of(made), not given and _has_memory_alone(made))
     else:
-        put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
+        put_raw(target, own_value(made) if given and modes.native is None else value_of(made))
     if modes.grad:
         settle(target, made, label, given)
     if LEVELS:
@@ -225,12 +185,6 @@ def _has_memory_alone(made: TensorBase) -> bool:
     storage = made._ms_storage
     held = 1 + (made._ms_counter is storage) + (made._ms_at is not None and made._ms_at[0] is storage)
     return not on_host(made) and sys.getrefcount(storage) <= held + 2  # two references: the name here, and the argument of getrefcount
-
-
-def _own_value(made: TensorBase) -> Raw:
-    if on_host(made):
-        return from_numpy(np.array(array_of(made), order="C"))
-    return _clone[made._ms_dtype.name](value_of(made))
 
 
 write_into.append(assign)

@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     elementwise,
     fused,
     gradients,
+    in_place,
     index,
     layers,
     linalg,

@@ -78,8 +78,10 @@ def _put_by_one_kernel(
     given = value_of(views.permute(source, turned))
     places = tuple(map(value_of, indices))
     window = tuple(shape[d] for d in order), tuple(strides[d] for d in order), target._ms_offset
-    if not storage.change("index_put", (given, places, adding), target._ms_dtype.name, *window):
+    args = (given, places, adding)
+    if not storage.changes("index_put", args, target._ms_dtype.name):
         return False
+    storage.change("index_put", args, *window)
     touch(target)
     if modes.grad:
         settle(target, made, "IndexPutBackward0")

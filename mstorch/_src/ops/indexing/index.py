@@ -34,6 +34,7 @@ from ...core.tensor_base import (
 )
 from ...core.writable import change_raw, check_history, check_writable, refuse_partial_overlap, warn_if_expanded
 from ...tape.apply import apply
+from ...tape.in_place import change
 from ...tape.moving import beside
 from ...tape.node import watch
 from ...tape.ways import in_arrays, ways
@@ -243,6 +244,8 @@ def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | Number)
         scalar_array(fitting(python_number(value), input._ms_dtype), input._ms_dtype).copy()
     )
     filler = filler if filler._ms_dtype is input._ms_dtype else cast_tensor(filler, input._ms_dtype)
+    if shape == input._ms_shape and change(input, "masked_fill", mask, filler):
+        return input
     return apply(_where, input._ms_dtype, (mask, filler, input), label="MaskedFillBackward0")
 
 

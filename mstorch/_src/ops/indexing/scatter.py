@@ -20,9 +20,9 @@ from ...core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from ...core.warned import warn_once
 from ...tape.apply import of_sizes
 from ...tape.composite import record, refuse
+from ...tape.in_place import change
 from ...tape.node import watch
 from ...tape.ways import in_arrays
-from ...tape.writes import change
 from .._autocast import WIDEST_ON_CPU, WIDEST_ON_DEVICES
 from .._dispatch import call, finish_exactly, python_number, type_word, wrap_dim
 from .._in_place import in_place_form
@@ -143,6 +143,8 @@ def _with_number(input: TensorBase, source: TensorBase, dim: int, positions: Ten
 
 
 def _scattered(input: TensorBase, dim: int, positions: TensorBase, source: TensorBase, how: str) -> TensorBase:
+    if input._ms_shape and change(input, "scatter", source, dim, positions, how):
+        return input
     found = call(_scatter, (input, source), dim, positions, how, label="ScatterAddBackward0" if how == "add" else "ScatterBackward0")
     return _without_indices(found, source) if how == "add" else found
 
