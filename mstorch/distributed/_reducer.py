@@ -310,6 +310,7 @@ class Reducer:
         self.group.broadcast([order], 0).wait()
         places = order.tolist()
         sizes = [(self.parameters[place].dtype, self.parameters[place].numel() * self.parameters[place].element_size()) for place in places]
+        self.buckets, self.where = [], {}  # before the new ones are made: both together would be the peak of a step
         self._build([[places[number] for number in part] for part in divided(sizes, self.limits)])
 
     @by_the_host
