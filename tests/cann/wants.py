@@ -47,4 +47,5 @@ def wants(mindspore: Path) -> tuple[dict[str, set[str]], set[str], set[str]]:
         text = subprocess.run(["strings", "-a", path], capture_output=True, text=True).stdout.split("\n")
         aclnn |= {word for word in text if re.fullmatch(r"aclnn[A-Z]\w*", word) and not word.endswith("GetWorkspaceSize")}
         by_name |= {word for word in text if BY_NAME.fullmatch(word) and not word.startswith("aclnn")}
+    by_name |= {word.removeprefix("Un") for word in by_name if word.startswith("UnInit")}  # linkers keep one text where another ends with it
     return undefined, by_name, aclnn

@@ -94,7 +94,7 @@ def make(
         checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
         blocks, x = _blocks(name, torch)
         parameters = [parameter for block in blocks for parameter in block.parameters()]
-        chosen = getattr(torch.optim, optimizer)(parameters, **({"lr": 0.01} if optimizer == "SGD" else {}), **options)
+        chosen = getattr(torch.optim, optimizer)(parameters, **{**({"lr": 0.01} if optimizer == "SGD" else {}), **options})
 
         def step() -> None:
             chosen.zero_grad(set_to_none=set_to_none)
