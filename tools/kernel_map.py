@@ -113,7 +113,7 @@ def entries(device: str) -> list[Entry]:
         if op not in calls:
             found.append(Entry(op, device, reason, True, (), {}, 0, "no sample call", False, "", "", ()))
             continue
-        device_memory.HAS_WINDOWS = device == "Ascend"  # as in a process of that device
+        device_memory.HAS_WRITES = device == "Ascend"  # as in a process of that device
         seen = trace(function, calls[op])
         kinds = {name: kind_of(device, name) for name in seen.primitives}
         dtypes = "all" if row.dtypes[device] == set(ALL) else " ".join(sorted(row.dtypes[device]))

@@ -66,6 +66,31 @@ def _cann() -> str:
     return f"{cann() or 'not found'}; {len(devices)} devices of the driver"
 
 
+def _folders_of_cuda() -> Iterator[Path]:
+    """Yield the folders with CUDA's runtime 11: those of LD_LIBRARY_PATH, of toolkits, and of NVIDIA's packages for pip."""
+    told = [Path(part) for part in os.environ.get("LD_LIBRARY_PATH", "").split(":") if part]
+    homes = [Path(os.environ["CUDA_HOME"])] if os.environ.get("CUDA_HOME") else []
+    homes += sorted(Path("/usr/local").glob("cuda*"))
+    packages = [Path(part) / "nvidia" / "cuda_runtime" / "lib" for part in sys.path if part]
+    for folder in (*told, *(home / name for home in homes for name in ("lib64", "lib")), *packages):
+        if any(folder.glob("libcudart.so.11*")):
+            yield folder
+
+
+def _cuda() -> str:
+    """Return what there is of CUDA, and what to install or to set so that MindSpore finds a GPU."""
+    count = len(list(Path("/dev").glob("nvidia[0-9]*")))
+    if not count:
+        return "no device of an NVIDIA driver"
+    folder = next(_folders_of_cuda(), None)
+    if folder is None:
+        missing = " ".join(f"nvidia-{name}-cu11" for name in ("cuda-runtime", "cublas", "cudnn", "curand", "cusolver", "cufft", "cusparse"))
+        return f"{count} devices of the driver; no libcudart.so.11: pip install {missing}, and put their folders lib into LD_LIBRARY_PATH"
+    if not os.environ.get("CUDA_HOME"):
+        return f"{count} devices of the driver; libcudart.so.11 in {folder}; MindSpore uses no GPU: export CUDA_HOME={folder.parent}"
+    return f"{count} devices of the driver; libcudart.so.11 in {folder}"
+
+
 def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
     """Yield the report in the form of torch.utils.collect_env: ``rows`` come from mstorch itself, ``problem`` is why it cannot be imported.
     """
@@ -77,6 +102,7 @@ def lines(rows: dict[str, str], problem: str) -> Iterator[str]:
     for name, value in rows.items():
         yield f"{name}: {value}"
     yield f"CANN: {_cann()}"
+    yield f"CUDA: {_cuda()}"
     yield ""
     yield f"OS: {platform.system()} {platform.release()} ({platform.machine()})"
     yield f"Libc version: {'-'.join(platform.libc_ver()) or 'N/A'}"

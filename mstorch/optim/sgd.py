@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._src.ops.layers.optim import Steps, can_fuse, has_kernels, momentum_on_device
+from .._src.ops.layers.optim import Steps, can_fuse, has_kernels, momentum_on_device, momentum_step_on_device
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import Stepping, check_no_grad_scale, decayed, tracked
@@ -47,6 +47,9 @@ def sgd(
                     buffer = momentum_buffer_list[i] = grad.detach().clone()
                 elif dampening == 0 and not nesterov and not tracked(rate) and can_fuse((param,), (grad,), (buffer,)):
                     steps.momentum(param, grad, buffer, _get_value(rate), _get_value(momentum))
+                    continue
+                elif dampening == 0 and not nesterov and has_kernels("momentum_step", (param,), (grad,), (buffer,)):
+                    momentum_step_on_device(param, grad, buffer, _get_value(rate), _get_value(momentum))
                     continue
                 elif dampening == 0 and has_kernels("add_scaled", (grad,), (buffer,)):
                     momentum_on_device(buffer, grad, _get_value(momentum))

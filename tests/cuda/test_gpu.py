@@ -42,3 +42,13 @@ def test_a_plugin_without_a_gpu() -> None:
         "except AssertionError as error: print(error)"
     )
     assert "Torch not compiled with CUDA enabled" in _run("-c", script, EMULATED_CUDA_DEVICES=0)
+
+
+def test_operators_raise_what_torch_raises() -> None:
+    said = _run("-W", "ignore", "-m", "tests.cuda.operators", "--kinds", "float32", "bfloat16", "--samples", "1")
+    assert " 0 with faults" in said, said
+
+
+def test_views_and_writes_send_no_tables() -> None:
+    said = _run("-W", "ignore", "-m", "tests.cuda.sent", CUDA_LAUNCH_BLOCKING=1)
+    assert "0 send too much" in said, said

@@ -107,6 +107,9 @@ def _cast_on_device(raw: Raw, name: str) -> Raw:
     if runtime.DEVICE_TARGET == "GPU" and "bfloat16" in (name, NAME_OF[raw.dtype]):
         return _cast_numpy(raw, name)  # MindSpore's plugin for GPUs has no cast of bfloat16
     if name == "bool" and NAME_OF[raw.dtype] in ("complex64", "complex128"):
+        if runtime.DEVICE_TARGET == "GPU":  # where NotEqual takes no complex numbers
+            parts = [run(part, raw) for part in ("Real", "Imag")]
+            return run("LogicalOr", *[_differs(part, mindspore.Tensor(0, part.dtype)) for part in parts])
         return _differs(raw, mindspore.Tensor(0, raw.dtype))  # Cast uses the real part only
     once = getattr(raw, "_shown", None)
     if once is not None and once.size == 1 and raw.size < 2 and tracing() is None and not any(raw.stride()) and raw.shape:

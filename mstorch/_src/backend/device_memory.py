@@ -3,8 +3,11 @@
 A strided view (AsStrided) shares the base's memory. A write is InplaceCopy, InplaceFillScalar or InplaceZero on a view. MindSpore documents
 that such a write changes the base, and its in-place kernels on Ascend support strides; on the CPU a write into a part of a base is silently
 lost (2.10). The first write therefore tests whether it changes the base. If not, the stand-in device writes to the same bytes through
-NumPy, and any other device reassembles the base. Never run on an Ascend. GPUs have none of these primitives: a view is a copy, and a write
-replaces the base.
+NumPy, and any other device reassembles the base. Never run on an Ascend.
+
+GPUs have the views and not the writes. What kernels read there is a contiguous copy of the view, made on the GPU, because the older
+primitives do not all heed strides (Tanh of a view is wrong on MindSpore's CPU, 2.10). A write to a part replaces the base, at positions
+that are computed on the GPU; a write to the whole sends nothing. Never run on a GPU.
 """
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import mindspore
 import numpy as np
 
 from . import binding, runtime
 from .arrays import Array, Number
+from .constants import kept, number_of, table_of
 from .geometry import contiguous_strides, flat_index, may_overlap
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
@@ -32,8 +35,10 @@ Sizes = tuple[int, ...]
 stand_in: list[Any] = []
 """Emulation of factories and writes on the stand-in device (`fake.py`)."""
 
-HAS_WINDOWS = runtime.DEVICE_TARGET == "Ascend"
-"""True if the device has view and in-place primitives (MindSpore's plugin for GPUs has none); elsewhere windows are copies."""
+HAS_WINDOWS = runtime.DEVICE_TARGET in ("Ascend", "GPU")
+"""True if the device has primitives for strided views."""
+HAS_WRITES = runtime.DEVICE_TARGET == "Ascend"
+"""True if the device also has in-place primitives, which write to such views."""
 
 _gather, _scatter, _reshape, _clone = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape"), kernel("clone")
 _join = kernel("cat")
@@ -71,9 +76,10 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
-    if not HAS_WINDOWS:
-        return _gather[NAME_OF[base.dtype]](base, _places(shape, strides, offset))
-    return primitive_window(base, shape, strides, offset)
+    if not HAS_WINDOWS or not HAS_WRITES and NAME_OF[base.dtype] == "bfloat16":  # which not even Contiguous takes on a GPU
+        return _gather[NAME_OF[base.dtype]](base, _places(shape, strides, offset, NAME_OF[base.dtype]))
+    shown = primitive_window(base, shape, strides, offset)
+    return shown if HAS_WRITES or shown.is_contiguous() else run("Contiguous", shown)
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
@@ -179,9 +185,9 @@ def zeros(shape: Sizes, name: str) -> Raw:
 
 def full(shape: Sizes, value: Number, name: str) -> Raw:
     """Return new memory filled with a Python number."""
-    if not HAS_WINDOWS and not ON_CPU and name != "bfloat16":  # of which the plugin for GPUs has no kernel
-        return mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
-    if ON_CPU or not HAS_WINDOWS or value.__class__ is complex:
+    if not HAS_WRITES and not ON_CPU and name != "bfloat16":  # of which the plugin for GPUs has no kernel
+        return run("Contiguous", run("BroadcastTo", number_of(value, name), at=(tuple(shape),)))
+    if ON_CPU or not HAS_WRITES or value.__class__ is complex:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar does not support it
     if value == 0 and str(value)[0] != "-":
         return _allocated("Zeros", (shape, MS_DTYPE[name]), shape, name, lambda: np.zeros(shape, NP_DTYPE[name]))
@@ -207,7 +213,7 @@ def allocated(shape: Sizes, name: str, make: Callable[[], Raw]) -> Raw:
 
 
 def _allocated(name: str, args: tuple[Any, ...], shape: Sizes, kind: str, host: Callable[[], Array]) -> Raw:
-    if not HAS_WINDOWS:
+    if not HAS_WRITES:
         return from_numpy(host())
     if stand_in:
         return stand_in[0].factory(name, args, host)
@@ -280,19 +286,21 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     new = _without_overlap(new, base, shape, strides, offset)
     if stand_in:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
-    if 0 in strides and HAS_WINDOWS:
+    if 0 in strides and HAS_WRITES:
         new, shape = _last_of_repeated(new, shape, strides)
     whole = not offset and new.size == base.size and strides == contiguous_strides(shape)
     if whole and runtime.DEVICE_TARGET == "CPU":
         base.asnumpy()[...] = new.asnumpy()
         return base
-    if not HAS_WINDOWS:
+    if not HAS_WRITES:
         name = NAME_OF[base.dtype]
-        return _reshape[name](_clone[name](new), tuple(base.shape)) if whole else _scatter[name](base, _places(shape, strides, offset), new)
+        if whole:
+            return _reshape[name](_clone[name](new), tuple(base.shape))
+        return _scatter[name](base, _places(shape, strides, offset, name), new)
     if whole or writes_reach_base() and not may_overlap(shape, strides):
         run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
         return base
-    return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
+    return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset, NAME_OF[base.dtype]), new)
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) -> Raw:
@@ -304,7 +312,7 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
     if stand_in:
         return stand_in[0].write(name, base, shape, strides, offset, value)
     shape = _not_expanded(shape, strides)
-    if HAS_WINDOWS and writes_reach_base() and not may_overlap(shape, strides):
+    if HAS_WRITES and writes_reach_base() and not may_overlap(shape, strides):
         shown = primitive_window(base, shape, strides, offset)
         if value.__class__ is complex:
             run("InplaceCopy", shown, run("BroadcastTo", scalar(value, NAME_OF[base.dtype]), at=(shape,)))  # the other two refuse it
@@ -313,8 +321,10 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
         else:
             run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
         return base
-    new = from_numpy(np.full(shape, value, NP_DTYPE[NAME_OF[base.dtype]]))
-    return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
+    name = NAME_OF[base.dtype]
+    if not offset and math.prod(shape) == base.size and strides == contiguous_strides(shape):
+        return full(tuple(base.shape), value, name)
+    return _scatter[name](base, _places(shape, strides, offset, name), full(shape, value, name))
 
 
 def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
@@ -334,11 +344,25 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
 
 def changes(op: str, kind: str, args: tuple[Any, ...]) -> bool:
     """Return True if the device has an in-place kernel for an operation on a tensor of a dtype, with further arguments."""
-    if not HAS_WINDOWS or op not in CHANGES:
+    if not HAS_WRITES or op not in CHANGES:
         return False
     takes = TAKEN.get(op)
     return takes is None or takes(kind, *[arg for arg in args if not isinstance(arg, Raw)])
 
 
-def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
-    return from_numpy(flat_index(shape, strides, offset))
+def _places(shape: Sizes, strides: Sizes, offset: int, name: str) -> Raw:
+    """Return the positions of a view's elements of a dtype: on a GPU computed there, so that a line for each dimension is sent, and once.
+    """
+    if ON_CPU or not HAS_WINDOWS or not shape or name == "bfloat16":  # which the CPU computes for a GPU
+        return from_numpy(flat_index(shape, strides, offset))
+    places = None
+    for dim, (length, step) in enumerate(zip(shape, strides)):
+        line = table_of(_line(length, step, 0 if dim else offset, len(shape) - dim - 1), "int64")
+        places = line if places is None else run("Add", places, line)
+    return places
+
+
+@kept
+def _line(length: int, step: int, offset: int, behind: int) -> Array:
+    """Return the positions along one dimension that has further ones behind it."""
+    return (np.arange(length, dtype=np.int64) * step + offset).reshape(length, *(1,) * behind)

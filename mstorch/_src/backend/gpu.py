@@ -4,13 +4,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from ..quiet import quiet
 from .ascend._primitives import one
 from .kernels._nodes import constant
 from .kernels.of_devices import COMPOSED, OPS
 from .kernels.sort import ops_argsort, ops_kth_index, ops_topk_indices
 from .primitives import run
 from .raw import Raw
-from .table import ROWS, absent_on, define_on, leave_to_host, same_on
+from .table import ALL, HOST, INTS, ROWS, Function, absent_on, define_on, from_arrays, leave_to_host, same_on, to_arrays
 
 same = partial(same_on, "GPU")
 absent = partial(absent_on, "GPU")
@@ -127,6 +128,25 @@ def _gelu_tanh(x: Raw) -> Raw:
     return run("GeLU", x)
 
 
+def _adamw_step(
+    param: Raw, grad: Raw, mean: Raw, square: Raw, done: float, lr: float, beta1: float, beta2: float, decay: float, eps: float,
+    maximize: bool,
+) -> tuple[Raw, Raw, Raw]:  # fmt: skip
+    """Run one AdamW step in place. MindSpore's Adam adds ``eps`` before the correction of the second moment, torch's after it."""
+    step = done + 1
+    low = eps * (1 - beta2**step) ** 0.5
+    if decay:
+        param = run("Mul", param, constant(1 - lr * decay, param))
+    numbers = [constant(number, param) for number in (beta1**step, beta2**step, lr, beta1, beta2, low)]
+    run("Adam", param, mean, square, *numbers, run("Neg", grad) if maximize else grad)
+    return param, mean, square
+
+
+def _momentum_step(param: Raw, grad: Raw, velocity: Raw, lr: float, momentum: float) -> tuple[Raw, Raw]:
+    run("ApplyMomentum", param, velocity, constant(lr, param), grad, constant(momentum, param))
+    return param, velocity
+
+
 _OWN: dict[str, Any] = {
     "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "maximum": "Maximum",
     "minimum": "Minimum", "erfinv": "Erfinv", "digamma": "Digamma", "gammainc": "Igamma", "gammaincc": "Igammac", "div": "RealDiv",
@@ -143,6 +163,7 @@ _OWN: dict[str, Any] = {
     "kth_index": ops_kth_index,
     "logical_xor": lambda x, y: run("NotEqual", run("NotEqual", x, constant(0, x)), run("NotEqual", y, constant(0, y))),
     "clone": lambda x: run("Identity", x),
+    "adamw_step": _adamw_step, "momentum_step": _momentum_step,
 }  # fmt: skip
 for _op, _function in _OWN.items():
     define_on("GPU", _op, one(_function) if isinstance(_function, str) else _function)
@@ -152,7 +173,7 @@ absent(
     "fft", "signbit", "integer_divide", "gcd", "nextafter", "polygamma", "zeta",
 )  # fmt: skip
 absent("the CUDA plugin has no such kernel: the operation is composed", "attention", "attention_grad", "addmm",
-       "baddbmm", "lerp_scalar", "adamw_step", "add_scaled", "add_product")  # fmt: skip
+       "baddbmm", "lerp_scalar", "add_scaled", "add_product")  # fmt: skip
 absent(
     "MindSpore has no primitive of this operation", "frexp", "view_dtype",
     "linalg_lu_factor", "linalg_solve", "linalg_cholesky", "linalg_qr",
@@ -168,6 +189,7 @@ leave_to_host(
     "GPU", ("float64",), "conv2d", "conv2d_input", "conv2d_weight", "linear_bias", "batch_norm_grad", "cross_entropy",
     "binary_cross_entropy", "topk_indices",
 )  # fmt: skip
+leave_to_host("GPU", ("float64",), "adamw_step", "momentum_step")  # steps in float64 are composed: nobody asked for their numbers
 leave_to_host("GPU", ("float16",), "batch_norm_grad", "gammainc", "gammaincc", "hypot", "cummin_indices", "running_average")
 leave_to_host("GPU", ("int64", "int32", "uint8"), "mm", "bmm", "topk_indices")
 leave_to_host("GPU", ("int64",), "bitwise_left_shift", "bitwise_right_shift")  # the kernels do not broadcast
@@ -175,4 +197,33 @@ leave_to_host("GPU", ("uint8",), "sign", "sgn")
 leave_to_host(
     "GPU", ("bool",), "add", "nonzero", "index_write", "scatter_reduce", "topk_indices", "cummax_indices", "cummin_indices", "sign", "sgn",
 )  # fmt: skip
-leave_to_host("GPU", ("complex64", "complex128"), "eq", "ne")
+# Equal, ReduceMax and UnsortedSegmentSum take no complex numbers there.
+leave_to_host("GPU", ("complex64", "complex128"), "eq", "ne", "sgn", "logaddexp", "p_norm", "index_write", "sinc")
+leave_to_host("GPU", INTS, "conv", "conv_transpose")  # composed of products, which take no integers
+# Sort takes 8,000 elements along a dimension in these two alone ("resize failed").
+leave_to_host("GPU", tuple(name for name in ALL if name not in ("float32", "float16")), "argsort", "kth_index")
+leave_to_host("GPU", ("int8", "int16"), "topk_indices")
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_empty, value))
+    return isinstance(value, Raw) and not value.size
+
+
+def _beside_nothing(op: str, function: Function) -> Function:
+    """Wrap a row to let NumPy compute what has operands without elements, which the plugin's kernels refuse ("resize failed")."""
+    of_arrays = HOST[op].function
+
+    def call(*args: Any) -> Any:
+        if any(map(_is_empty, args)):
+            with quiet():
+                return from_arrays(of_arrays(*map(to_arrays, args)))
+        return function(*args)
+
+    return call
+
+
+for _op in set(HOST) & set(ROWS):
+    if "GPU" in ROWS[_op].functions:
+        ROWS[_op].functions["GPU"] = _beside_nothing(_op, ROWS[_op].functions["GPU"])

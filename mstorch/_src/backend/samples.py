@@ -58,6 +58,7 @@ _TWICE = Passes([(axis, (np.repeat(np.arange(3), 2),)) for axis in (2, 3)])
 
 BY_HAND: dict[str, list[Any]] = {
     "adamw_step": [*(_floats(3, 4) for _ in range(4)), _floats(), 0.01, 0.9, 0.999, 0.01, 1e-8, False],
+    "momentum_step": [*(_floats(3, 4) for _ in range(3)), 0.01, 0.9],
     "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
     "add_product": [_floats(3, 4), _floats(3, 4), _floats(3, 1), -1.0],
     "addmm": [_floats(4), _floats(3, 5), _floats(5, 4), 0.5, 2.0],

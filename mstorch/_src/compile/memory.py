@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._tensor import Tensor
 from ..backend.arrays import Array
-from ..backend.device_memory import HAS_WINDOWS, dense, is_dense, primitive_window
+from ..backend.device_memory import HAS_WRITES, dense, is_dense, primitive_window
 from ..backend.primitives import run
 from ..backend.raw import NAME_OF, ON_CPU, Raw, from_numpy
 from ..backend.table import kernel
@@ -48,7 +48,7 @@ def input_of(tensor: Any) -> Raw:
 @cache
 def graphs_read_windows() -> bool:
     """Return whether graphs read non-contiguous views correctly; determined once by running a graph and reading its result."""
-    if not HAS_WINDOWS:
+    if not HAS_WRITES:
         return False
     memory = from_numpy(np.arange(12, dtype=np.float32))
     first, second = (from_numpy(np.zeros((2, 2), np.float32)) for _ in range(2))

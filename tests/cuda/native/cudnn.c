@@ -18,3 +18,17 @@ int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void *h, int m, int o, voi
 int cudnnDropoutGetStatesSize(void *h, Z *n) { *n = 1024; return 0; }
 static const char *text = "emulated";
 const char *cudnnGetErrorString(int s) { return text; }
+int cudnnGetConvolutionForwardWorkspaceSize(void *h, void *x, void *w, void *c, void *y, int a, Z *n) { *n = 1024; return 0; }
+int cudnnGetConvolutionBackwardDataWorkspaceSize(void *h, void *w, void *y, void *c, void *x, int a, Z *n) { *n = 1024; return 0; }
+int cudnnGetConvolutionBackwardFilterWorkspaceSize(void *h, void *x, void *y, void *c, void *w, int a, Z *n) { *n = 1024; return 0; }
+int cudnnGetReductionWorkspaceSize(void *h, void *r, void *a, void *c, Z *n) { *n = 1024; return 0; }
+int cudnnGetRNNWorkspaceSize(void *h, void *r, int length, void *x, Z *n) { *n = 1024; return 0; }
+int cudnnGetReductionIndicesSize(void *h, void *r, void *a, void *c, Z *n) { *n = 1024; return 0; }
+struct Perf { int algo, status; float time; Z memory; int determinism, math, reserved[3]; };
+static int first(int *count, struct Perf *perf) { struct Perf none = {0}; *count = 1; *perf = none; return 0; }
+int cudnnGetConvolutionForwardAlgorithm_v7(void *h, void *x, void *w, void *c, void *y, int most, int *count, struct Perf *perf) { return first(count, perf); }
+int cudnnGetConvolutionBackwardDataAlgorithm_v7(void *h, void *w, void *y, void *c, void *x, int most, int *count, struct Perf *perf) { return first(count, perf); }
+int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void *h, void *x, void *y, void *c, void *w, int most, int *count, struct Perf *perf) { return first(count, perf); }
+int cudnnFindConvolutionForwardAlgorithm(void *h, void *x, void *w, void *c, void *y, int most, int *count, struct Perf *perf) { return first(count, perf); }
+int cudnnFindConvolutionBackwardDataAlgorithm(void *h, void *w, void *y, void *c, void *x, int most, int *count, struct Perf *perf) { return first(count, perf); }
+int cudnnFindConvolutionBackwardFilterAlgorithm(void *h, void *x, void *y, void *c, void *w, int most, int *count, struct Perf *perf) { return first(count, perf); }

@@ -8,7 +8,7 @@ import numpy as np
 from ..device_memory import full
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import HALVES
-from ._primitives import enter, run
+from ._primitives import absent, enter, run
 
 _FAR = 2**31 - 1  # number of keys before and after a query that are attended to: all
 _SIDE = 2048  # side of the compressed triangle, which represents a triangle of any size
@@ -69,4 +69,5 @@ enter("baddbmm", "Baddbmm", _KINDS)
 enter("lerp_scalar", "LerpScalar", _KINDS)
 enter("add_product", "AddcmulExt", _KINDS)
 enter("adamw_step", _adamw_step, ("float32",))
+absent("two kernels update all parameters of a step, which are adjacent in memory", "momentum_step")
 enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), ("float32",))  # MindSpore rounds the scale to single precision

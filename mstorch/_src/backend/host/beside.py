@@ -37,6 +37,11 @@ def numpy_storage_scatter(x: Array, index: Array, new: Array) -> Array:
     return found
 
 
+def numpy_slice(x: Array, dim: int, start: int, stop: int, step: int) -> Array:
+    """Return every ``step``-th entry of a dimension from ``start`` to before ``stop``."""
+    return np.array(x[(slice(None),) * dim + (slice(start, stop, step),)], order="C")
+
+
 def _complex(function: Callable[..., Any]) -> Callable[..., Array]:
     def kernel(*args: Any) -> Array:
         with quiet():
@@ -64,3 +69,8 @@ define_host("storage_gather", numpy_storage_gather, spare=True)
 define_host("storage_scatter", numpy_storage_scatter, spare=True)
 define_host("linear_index", numpy_linear_index, spare=True)
 define_host("angle", numpy_angle, (*FLOATS, *COMPLEX), dict.fromkeys(HALVES, "float32"), spare=True)
+define_host("permute", lambda x, order: np.array(x.transpose(order), order="C"), spare=True)
+define_host("reshape", lambda x, shape: x.reshape(shape).copy(), spare=True)
+define_host("expand", lambda x, shape: np.array(np.broadcast_to(x, shape)), spare=True)
+define_host("select", lambda x, dim, index: np.array(x.take(index, dim)), spare=True)
+define_host("slice", numpy_slice, spare=True)

@@ -99,6 +99,12 @@ def adamw_step(
     return np.asarray(param * real(1 - lr * decay) - mean / low * real(lr / (1 - beta1**step))), np.asarray(mean), np.asarray(square)
 
 
+def momentum_step(param: Array, grad: Array, velocity: Array, lr: float, momentum: float) -> tuple[Array, Array]:
+    """Return a parameter and its velocity after a step of gradient descent with momentum."""
+    velocity = np.asarray(velocity * velocity.dtype.type(momentum) + grad)
+    return np.asarray(param - velocity * param.dtype.type(lr)), velocity
+
+
 def add_scaled(x: Array, y: Array, scale: float) -> Array:
     """Return ``x + scale * y``."""
     return np.asarray(x + y * x.dtype.type(scale))
@@ -134,4 +140,5 @@ define_host("baddbmm", scaled_product, _KINDS)
 define_host("lerp_scalar", lerp_scalar, _KINDS)
 define_host("add_product", add_product, _KINDS)
 define_host("adamw_step", adamw_step, FLOATS)
+define_host("momentum_step", momentum_step, FLOATS)
 define_host("add_scaled", add_scaled, FLOATS)

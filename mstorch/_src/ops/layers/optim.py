@@ -173,7 +173,7 @@ def _descend(param: Array, direction: Array, lr: float) -> None:
         param -= direction * direction.dtype.type(lr)
 
 
-_adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")
+_adamw_kernel, _momentum_kernel, _add_kernel = kernel("adamw_step"), kernel("momentum_step"), kernel("add_scaled")
 
 
 @ways(native=value_of)
@@ -198,6 +198,13 @@ def adamw_on_device(
     for tensor, new in zip((param, exp_avg, exp_avg_sq), found):
         put_raw(tensor, new)
     counter.add_(1)
+
+
+def momentum_step_on_device(param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
+    """Run a step with momentum for a parameter and its buffer by one device kernel, in place."""
+    updated = _momentum_kernel["float32"](value_of(param), value_of(grad), value_of(buffer), lr, momentum)
+    for tensor, new in zip((param, buffer), updated):
+        put_raw(tensor, new)
 
 
 def momentum_on_device(buffer: TensorBase, grad: TensorBase, momentum: float) -> None:

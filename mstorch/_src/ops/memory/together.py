@@ -12,7 +12,7 @@ from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, on_device, value_of
 from ...tape.ways import is_known, ways
 
-LAYS_OUT = device_memory.HAS_WINDOWS
+LAYS_OUT = device_memory.HAS_WRITES
 """True if this process can concatenate tensors in device memory."""
 
 
