@@ -31,7 +31,7 @@ def test_dtypes(both: Any, name: str, first: str, second: str) -> None:
         x, w = (lambda shape, kind=kind: torch.ones(shape, dtype=getattr(torch, kind)) for kind in (first, second))
         return CALLS[name](torch.nn.functional, x, w) if name in CALLS else eval(name, {"torch": torch, "x": x, "w": w})
 
-    by_processor = first == "bfloat16" and ("conv" in name or name in ("in groups", "transposed"))  # where torch has a kernel for it
+    by_processor = first in ("bfloat16", "float16") and ("conv" in name or name in ("in groups", "transposed"))  # where torch has a kernel for it
     both(body, message="" if by_processor else None)
 
 

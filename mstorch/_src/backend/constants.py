@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Number
 from .raw import NAME_OF_NP, NP_DTYPE, ON_CPU, Raw, from_numpy
 
 Tables = TypeVar("Tables")
@@ -19,10 +19,10 @@ _MOST = 4096
 _KEPT: OrderedDict[tuple[np.dtype[Any], tuple[int, ...], bytes], Raw] = OrderedDict()
 
 
-_NUMBERS: dict[tuple[float, str], Raw] = {}
+_NUMBERS: dict[tuple[Number, str], Raw] = {}
 
 
-def number_of(number: float, name: str) -> Raw:
+def number_of(number: Number, name: str) -> Raw:
     """Return a Python number as a 0-d tensor for kernels to read."""
     known = number.__class__ in (int, float) and number != 0  # 0.0 and -0.0 are equal as keys
     found = _NUMBERS.get((number, name)) if known else None

@@ -72,6 +72,11 @@ def to_numpy(raw: Raw) -> Array:
     return raw.asnumpy()
 
 
+def face(array: Array) -> Raw:
+    """Return a MindSpore tensor that shares an array's memory; for an array that is not row-major, a copy."""
+    return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))
+
+
 def host_face(array: Array) -> Raw:
     """Return a MindSpore tensor that shares the memory of a C-contiguous host array, for a host kernel; it is never copied to a device."""
     return _from_numpy(as_bytes(array) if array.dtype.names else array)

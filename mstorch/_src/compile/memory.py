@@ -14,11 +14,11 @@ from ..._tensor import Tensor
 from ..backend.arrays import Array
 from ..backend.device_memory import HAS_WRITES, dense, is_dense, primitive_window
 from ..backend.primitives import run
-from ..backend.raw import NAME_OF, ON_CPU, Raw, from_numpy
+from ..backend.raw import NAME_OF, ON_CPU, Raw, face, from_numpy
 from ..backend.table import kernel
 from ..backend.tape import native_set_to
 from ..backend.trace import KernelBreak, capture
-from ..core.storage import DeviceMemory, Storage, face
+from ..core.storage import DeviceMemory, Storage
 from ..core.tensor_base import array_of, put_array, put_raw, tensor_of, value_of, whole_storage, wrap
 
 _clone = kernel("clone")

@@ -594,8 +594,3 @@ def home(tensor: TensorBase) -> Any:
     """Return the object that currently holds a tensor's elements."""
     storage = tensor._ms_storage
     return storage if modes.native is None or storage.__class__ is Absent else modes.native
-
-
-def face(array: Array) -> Raw:
-    """Return a MindSpore tensor that shares an array's memory; for an array that is not row-major, a copy."""
-    return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

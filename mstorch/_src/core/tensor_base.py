@@ -13,7 +13,7 @@ from ..backend.cell import tensors_of
 from ..backend.float8 import typed
 from ..backend.geometry import contiguous_strides
 from ..backend.host.narrow import assign, row_major
-from ..backend.raw import ON_CPU, Array, Raw, from_numpy, number_in
+from ..backend.raw import ON_CPU, Array, Raw, face, from_numpy, number_in
 from ..backend.table import kernel
 from ..backend.tape import bump_versions, refuse_in_trace
 from . import determinism
@@ -24,7 +24,7 @@ from .dtype import OF_MS, OF_NP, dtype
 from .marks import mark
 from .modes import modes
 from .no_memory import counted
-from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
+from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, refuse_growth
 from .strides import Strides, dense_layout, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 

@@ -15,11 +15,11 @@ from ..backend import tape
 from ..backend.arrays import Array
 from ..backend.cell import Parameter, share
 from ..backend.forked import forked
-from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..backend.raw import NAME_OF, NP_DTYPE, Raw, face, from_numpy
 from ..backend.table import LOCK
 from ..core.ends import ENDS
 from ..core.modes import modes
-from ..core.storage import DeviceMemory, Storage, face
+from ..core.storage import DeviceMemory, Storage
 from ..core.tensor_base import TensorBase, array_of, is_tracked, tensor_of, value_of, wrap
 from . import engine
 from .node import Accumulate, Edge, Node, bare_twin, edge_of, named

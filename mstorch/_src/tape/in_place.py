@@ -69,7 +69,7 @@ def is_target(tensor: Any) -> bool:
     return tensor is _target.tensor
 
 
-def changed(kernel: Kernel, kind: str, inputs: Sequence[Any], args: Sequence[Any], keeps_first: bool) -> TensorBase | None:
+def changed(kernel: Kernel, kind: str, inputs: Sequence[Any], args: tuple[Any, ...], keeps_first: bool) -> TensorBase | None:
     """Run a kernel over the memory of its first input, the target of the current operation, and return its result; None if it can't.
 
     ``keeps_first``: the kernel's gradient reads the first input, so that a recorded operation needs its old value.

@@ -43,4 +43,5 @@ def test_gradients(both: Any, function: str, matrix: str, kind: str) -> None:
         (slope,) = torch.autograd.grad(found, a)
         return found, slope
 
-    both(body, strides=False, rtol=1e-4, atol=1e-4)
+    # Which element of a matrix of rank 1 comes out as zero depends on the processor's kernels.
+    both(body, strides=False, rtol=1e-4, atol=1e-4, message="" if (function, matrix) == ("inv", "rank 1") else None)
