@@ -12,6 +12,7 @@ from .. import serialization
 from .._src.serialization.zipfile_format import write_all
 from ..nn.modules.module import Module
 from ._torchscript.write.archive import write as write_program
+from ._torchscript.write.scripts import write_script
 
 if TYPE_CHECKING:
     from ._script import _Callable
@@ -33,7 +34,9 @@ def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
     """
     content = io.BytesIO()
     example = m.__dict__.get("_ms_example")
-    if example is None:
+    if example is None and m.__dict__.get("_scripted", type(m).__dict__.get("_scripted", getattr(type(m), "_scripted", False))):
+        write_script(m if isinstance(m, Module) else None, getattr(m, "__wrapped__", None), content, extra_files or {})
+    elif example is None:
         _write_object(m, content, extra_files)
     else:
         module = m if isinstance(m, Module) else None

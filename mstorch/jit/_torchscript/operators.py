@@ -57,7 +57,7 @@ def _check_of(kind: str) -> Callable[[Any], bool]:
         return _CHECKS.get(kind, lambda value: True)
     inner, one = _check_of(listed[1]), bool(listed[2])
     # A list of a fixed length accepts one number for all.
-    return lambda value: type(value) is list and all(map(inner, value)) or one and inner(value) and type(value) in (int, float)
+    return lambda value: (type(value) is list or type(value) is tuple) and all(map(inner, value)) or one and inner(value) and type(value) in (int, float)
 
 
 class _Overload:
@@ -81,6 +81,13 @@ class _Overload:
                 return False
         supplied = {argument.name for argument in self.free[: len(args)]} | set(kwargs)
         return all(argument.has_default or argument.name in supplied for argument in self.schema.arguments)
+
+    def gathered(self, args: list[Any]) -> list[Any] | None:
+        """Return the arguments with numbers that are told one by one as a list, if the last parameter without a default is one."""
+        places = [place for place, one in enumerate(self.free) if one.type in ("int[]", "SymInt[]")]
+        if len(places) != 1 or len(args) <= places[0] or not all(type(one) is int for one in args[places[0] :]):
+            return None
+        return [*args[: places[0]], args[places[0] :]]
 
     def converted(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with tensors of one element as numbers, where the overload takes numbers."""
@@ -204,6 +211,10 @@ def _operator(space: str, name: str) -> Operator:
                 result = one.apply(values, kwargs)
                 return result if isinstance(result, Tensor) else _result(result)
         for one in listed:
+            sizes = one.gathered(values)
+            if sizes is not None and one.fits(sizes, kwargs):
+                return _result(one.apply(sizes, kwargs))
+        for one in listed:
             numbers, options = one.converted(values, kwargs)
             if one.fits(numbers, options):
                 return _result(one.apply(numbers, options))
@@ -313,3 +324,6 @@ PRIM: dict[str, Operator] = {
     "isinstance": isinstance,
     "is_grad_enabled": lambda: modes.grad,
 }
+_NO_PROPERTIES = {"NumToTensor", "unchecked_unwrap_optional", "min", "max", "abs", "rangelist", "TupleIndex", "TupleUnpack", "id", "tolist", "isinstance"}
+PROPERTIES = {name for name in PRIM if name not in _NO_PROPERTIES} | {"real", "imag"}
+"""What the text may read of tensors and devices as an attribute."""

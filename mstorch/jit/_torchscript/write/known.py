@@ -1,0 +1,72 @@
+"""Names under which a program reaches torch's functions: operators, functions of ``nn.functional``, and numbers of modules."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ...._src.aten.overloads import all_overloads
+from ...._src.core.above import above
+from ..scalars import OF_ALL, PLAIN
+from .library import FUNCTIONS
+
+LIBRARY = "__torch__.torch.nn.functional"
+_PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
+_OF_MATH = {"pow": "pow", "fabs": "fabs", "remainder": "mathremainder"}
+_RENAMED = {"set_grad_enabled": "set_grad_enabled", "is_grad_enabled": "is_grad_enabled", "is_storage": ""}
+VARYING = {"zeros", "ones", "empty", "rand", "randn"}
+"""Functions that take sizes one by one."""
+VARYING_METHODS = {"view", "reshape", "expand", "permute", "repeat", "tile", "flip", "new_zeros", "new_ones", "new_empty"}
+LISTED = {
+    "meshgrid", "broadcast_tensors", "block_diag", "cartesian_prod", "einsum", "atleast_1d", "atleast_2d", "atleast_3d", "chain_matmul",
+}  # fmt: skip
+"""Functions that take tensors one by one, and operators that take a list of them."""
+
+
+def has_operator(name: str) -> bool:
+    """Return whether ATen has an operator of a name, or TorchScript one of its own."""
+    if name in PLAIN or name in OF_ALL:
+        return True
+    try:
+        return bool(all_overloads(name))
+    except RuntimeError:
+        return False
+
+
+@functools.cache
+def _tables() -> tuple[dict[int, str], list[Any]]:
+    torch = above.torch
+    table: dict[int, str] = {}
+    held = []
+
+    def add(value: Any, text: str) -> None:
+        if callable(value) and not isinstance(value, type):
+            table.setdefault(id(value), text)
+            held.append(value)
+
+    for name in FUNCTIONS:
+        add(getattr(torch.nn.functional, name, None), f"{LIBRARY}.{name}")
+    for name in sorted(dir(torch)):
+        if has_operator(name):
+            add(getattr(torch, name), f"torch.{name}")
+    for name in sorted(dir(torch.nn.functional)):
+        if not name.startswith("__") and has_operator(name):
+            add(getattr(torch.nn.functional, name), f"torch.{name}")
+    for space, prefix in _PREFIXES.items():
+        for name in dir(getattr(torch, space)):
+            if has_operator(prefix + name):
+                add(getattr(getattr(torch, space), name), f"torch.{prefix}{name}")
+    for name in dir(math):
+        add(getattr(math, name), f"torch.{_OF_MATH.get(name, name)}")
+    return table, held
+
+
+def operator_text(function: Any) -> str | None:
+    """Return the text by which a program calls a function of torch or of ``math``; None for others."""
+    text = _tables()[0].get(id(function))
+    if text is None and type(function).__name__ == "OpOverloadPacket":
+        space, _, name = str(function).rpartition(".")
+        space = space.removeprefix("torch.ops.").removeprefix("ops.")
+        return f"torch.{name}" if space == "aten" else f"ops.{space}.{name}"
+    return text
