@@ -169,6 +169,19 @@ def _has_tensor(values: Any) -> bool:
     return False
 
 
+def _turned(name: str) -> Operator:
+    return lambda tensor, number: operator("aten", name)(tensor, number)
+
+
+_TURNED: dict[str, Operator] = {
+    **{name: _turned(name) for name in ("add", "mul", "eq", "ne", "__and__", "__or__", "__xor__")},
+    **{name: _turned(other) for name, other in (("lt", "gt"), ("le", "ge"), ("gt", "lt"), ("ge", "le"), ("sub", "rsub"))},
+    "div": lambda tensor, number: tensor.reciprocal() * number,
+    "floor_divide": lambda tensor, number: (tensor.new_full([], number) // tensor),
+}
+"""Operators of a number and a tensor, as functions of the tensor and the number."""
+
+
 _known: dict[tuple[str, str], Operator] = {}
 
 
@@ -188,6 +201,9 @@ def _operator(space: str, name: str) -> Operator:
     whole = OWN.get(name, OF_ALL.get(name)) if space == "aten" else None
     if whole is not None:
         return whole
+    if (space, name) == ("aten", "floordiv"):
+        divide, of_numbers = operator("aten", "floor_divide"), PLAIN["floordiv"]
+        return lambda a, b: divide(a, b) if _has_tensor((a, b)) else of_numbers(a, b)
     plain, held = (PLAIN.get(name), OF_CONTAINERS.get(name)) if space == "aten" else (None, None)
     try:
         listed = _overloads(space, name)
@@ -220,6 +236,8 @@ def _operator(space: str, name: str) -> Operator:
                 return _result(one.apply(numbers, options))
         if writes and values and not isinstance(values[0], Tensor) and plain is not None:
             return plain(*args, **kwargs)
+        if space == "aten" and len(values) == 2 and type(values[0]) in _NUMBERS and isinstance(values[1], Tensor) and name in _TURNED:
+            return _TURNED[name](values[1], values[0])
         told = ", ".join([*map(described, args), *(f"{key}={described(value)}" for key, value in kwargs.items())])
         forms = "".join(f"\n  {one.schema.namespace}::{one.schema.text}" for one in listed)
         raise RuntimeError(f"Arguments for call are not valid: {space}::{name}({told}).\nThe following variants are available:{forms}")

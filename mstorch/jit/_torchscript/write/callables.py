@@ -21,7 +21,7 @@ from ..types import TENSOR, Type, read_type
 from .annotations import BOOL, DEVICE, FLOAT, INT, NONE, STR, fits, of_annotation, of_value
 from .library import node_of
 from .known import LISTED, VARYING, VARYING_METHODS, has_operator, operator_text
-from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, plain_of
+from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, of_library, plain_of
 from .results import INTS, Misfit, of_method, of_turn
 from .values import Unwritable
 
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 Pieces = list[Piece]
 _TEXTS = {"len": INT, "int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "ord": INT, "chr": STR, "hex": STR, "oct": STR, "bin": STR, "hash": INT, "print": NONE, "round": None, "any": BOOL, "all": BOOL}
 _OF_BOTH = {"abs", "min", "max", "sum", "divmod", "sorted", "pow"}
+
+
+CASTS = {
+    "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10, "bool": 11, "bfloat16": 15,
+}  # fmt: skip
+"""Methods of tensors that convert them, and the numbers of their dtypes."""
 
 
 class Callables:
@@ -179,7 +185,7 @@ class Callables:
 
     def has_method(self, kind: Type, name: str) -> bool:
         """Return whether values of a type have a method."""
-        return has_operator(name) or kind.kind == "Future"
+        return has_operator(name) or kind.kind == "Future" or kind.kind == "Tensor" and name in CASTS
 
     def _of_method(self, method: Method, args: Pieces, kwargs: dict[str, Piece], node: ast.Call) -> Piece:
         owner = method.owner
@@ -195,8 +201,12 @@ class Callables:
             return Piece(f"{owner.text}.{name}({self._listed(args, kwargs)})", returns)
         if kind is not None and kind.kind in ("Optional", "NoneType"):
             raise self.unwritable(f"a call of '{name}' of {kind!r}: check for None before", node)
+        if name in CASTS and kind is not None and kind.kind == "Tensor" and not args and not kwargs:
+            return Piece(f"{owner.text}.to({CASTS[name]})", TENSOR)
         if not has_operator(name) and (kind is None or kind.kind != "Future"):
             raise self.unwritable(f"a call of '{name}', which is no method of {'a value' if kind is None else repr(kind)},", node)
+        if name == "stft":
+            return self.called(above.torch.stft, [Piece(owner.text, kind), *args], kwargs, node)
         if name == "format" and owner.kind is not None and owner.kind.kind == "str":
             return Piece(f"torch.format({self._listed([Piece(owner.text), *args], kwargs)})", STR)
         if name in VARYING_METHODS and args and not _is_list(args[0]) and (kind is None or kind.kind == "Tensor"):
@@ -207,6 +217,12 @@ class Callables:
         if kind is None:
             result = {"size": None if not args else INT, "dim": INT, "numel": INT}.get(name)
         return Piece(f"{owner.text}.{name}({self._listed(args, kwargs)})", result)
+
+    def magic(self, piece: Piece, name: str, args: Pieces, node: ast.AST) -> Piece | None:
+        """Return the call of a special method of an object of the script's classes; None for other values."""
+        if piece.kind is None or not self.program.is_class(piece.kind) or name not in self.program.methods_of(piece.kind):
+            return None
+        return Piece(f"{piece.text}.{name}({self._listed(args, {})})", self.program.result_of(piece.kind, name, self.place(node)))
 
     # Modules
 
@@ -299,8 +315,30 @@ class Callables:
             piece = self.value(node.args[0])
             return Piece(f"ops.prim.unchecked_unwrap_optional({piece.text})", piece.kind.of[0] if piece.kind is not None and piece.kind.of else piece.kind)
         if value is jit.fork:
-            raise self.unwritable("a call of torch.jit.fork", node)
+            return self._forked(node)
+        if value is jit.wait:
+            future = self.value(node.args[0])
+            return Piece(f"torch.wait({future.text})", future.kind.of[0] if future.kind is not None and future.kind.of else None)
         return None
+
+    def _forked(self, node: ast.Call) -> Piece:
+        """Return the call of ``torch.jit.fork``."""
+        callee, args = self.expression(node.args[0]), self.spread(node.args[1:])
+        value = callee.static
+        if node.keywords:
+            raise self.unwritable("a fork with named arguments", node)
+        if isinstance(value, Method) and isinstance(value.owner, Module):
+            name, returns = self.program.method(value.owner, value.name, self.place(node))
+            text = attribute(value.text, name)
+        elif isinstance(value, Module):
+            name, returns = self.program.method(value, "forward", self.place(node))
+            text = attribute(callee.text, name)
+        elif inspect.isfunction(value) or type(value).__name__ == "ScriptFunction":
+            text, returns = self.program.function(getattr(value, "__wrapped__", value), self.place(node))
+        else:
+            raise self.unwritable("a fork of this", node)
+        listed = ", ".join([text, *(self._runtime(one, node).text for one in args)])
+        return Piece(f"fork({listed})", None if returns is None else Type("Future", (returns,)))
 
     def _isinstance(self, node: ast.Call) -> Piece:
         piece = self.expression(node.args[0])
@@ -344,6 +382,11 @@ class Callables:
             return self._over_modules(name, args, lists, kwargs, node)
         for piece in (*args, *kwargs.values()):
             self._runtime(piece, node)
+        magic = {"len": "__len__", "str": "__str__", "bool": "__bool__", "int": "__int__", "float": "__float__", "abs": "__abs__"}.get(name)
+        if magic is not None and len(args) == 1:
+            own = self.magic(args[0], magic, [], node)
+            if own is not None:
+                return own
         text = f"{name}({self._listed(args, kwargs)})"
         self.here = node
         kinds = [piece.kind for piece in args]
@@ -415,7 +458,7 @@ class Callables:
             return Piece(f"list({args[0].text})", INTS)
         if kind.__module__ == "collections" and kind.__name__ == "OrderedDict" and not args:
             return Piece("{}", Type("Dict", (STR, TENSOR)))
-        if getattr(kind, "__name__", "") in ("no_grad", "enable_grad") and kind.__module__.startswith("mstorch"):
+        if getattr(kind, "__name__", "") in ("no_grad", "enable_grad") and of_library(kind):
             return Piece(f"{self.program.library_class(kind.__name__)}()", None)
         if issubclass(kind, (Module, Tensor)) or not issubclass(kind, (object,)):
             raise self.unwritable(f"a new {kind.__name__}", node)

@@ -18,7 +18,7 @@ from ..types import ANY, TENSOR, Type
 from .annotations import BOOL, DEVICE, INT, NONE, STR, fits, joined, of_annotation, of_value
 from .callables import Callables
 from .pieces import NOTHING, Items, Method, ParentOf, Piece, Poison, attribute, plain_of
-from .results import PROPERTIES, of_binary, of_element, of_operator, of_turn
+from .results import PROPERTIES, NamedResult, of_binary, of_element, of_operator, of_turn
 from .values import quoted, shown, tuple_text
 
 BINARY: dict[type[ast.operator], tuple[str, str]] = {
@@ -26,6 +26,7 @@ BINARY: dict[type[ast.operator], tuple[str, str]] = {
     ast.Mod: ("remainder", "%"), ast.Pow: ("pow", "**"), ast.BitAnd: ("__and__", "&"), ast.BitOr: ("__or__", "|"), ast.BitXor: ("__xor__", "^"),
     ast.MatMult: ("matmul", "@"), ast.LShift: ("__lshift__", "<<"), ast.RShift: ("__rshift__", ">>"),
 }  # fmt: skip
+_MAGIC = {"div": "truediv", "remainder": "mod"}
 _COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("eq", "=="), ast.NotEq: ("ne", "!="), ast.Lt: ("lt", "<"), ast.LtE: ("le", "<="), ast.Gt: ("gt", ">"), ast.GtE: ("ge", ">="),
 }  # fmt: skip
@@ -101,6 +102,8 @@ class Expressions(Callables):
         """Raise Unwritable for a piece that is no value of a program."""
         if piece.static is not NOTHING and (piece.kind is None or isinstance(piece.static, Items)):
             value = piece.static
+            if isinstance(value, Method) and isinstance(value.owner, Piece) and value.owner.kind is None:
+                return Piece(piece.text)  # an attribute of a value of unknown type
             if isinstance(value, Module):
                 raise self.unwritable(f"a module ({type(value).__name__}) as a value", node)
             title = getattr(value, "__name__", type(value).__name__)
@@ -190,6 +193,9 @@ class Expressions(Callables):
         if name == "remainder" and left.kind is not None and left.kind.kind == "str":
             values = [self.value(one).text for one in node.right.elts] if isinstance(node.right, ast.Tuple) else [right.text]
             return Piece(f"torch.percentFormat({', '.join([left.text, *values])})", STR)
+        own = self.magic(left, name if name.startswith("__") else f"__{_MAGIC.get(name, name)}__", [right], node)
+        if own is not None:
+            return own
         kind = self.binary_kind(name, left, right, node)
         static: Any = NOTHING
         if type(left.static) is type(right.static) is int and name in ("add", "sub", "mul"):
@@ -228,10 +234,16 @@ class Expressions(Callables):
             if isinstance(second, ast.Tuple) and right.kind is not None:
                 holder = f"[{right.text[1:-1].rstrip(',')}]"  # torch finds elements of lists alone
             self._runtime(left, node)
+            own = self.magic(right, "__contains__", [left], node)
+            if own is not None:
+                return own if isinstance(op, ast.In) else Piece(f"(not {own.text})", BOOL)
             text = f"({left.text} in {holder})"
             return Piece(text if isinstance(op, ast.In) else f"(not {text})", BOOL)
         self._runtime(left, node), self._runtime(right, node)
         name, sign = _COMPARED[type(op)]
+        own = self.magic(left, f"__{name}__", [right], node)
+        if own is not None:
+            return own
         if left.is_static and right.is_static and left.kind is not None and right.kind is not None:
             try:
                 return _truth(bool(_STATIC[name](left.static, right.static)))
@@ -321,6 +333,9 @@ class Expressions(Callables):
             return self._module_at(holder, items, node)
         self._runtime(holder, node)
         text, place, cut = self.index(node.slice)
+        own = self.magic(holder, "__getitem__", [Piece(text)], node)
+        if own is not None:
+            return own
         kind = holder.kind if cut and holder.kind is not None and holder.kind.kind in ("List", "str") else None
         if kind is None and not cut:
             self.here = node
@@ -428,6 +443,9 @@ class Expressions(Callables):
                 raise self.unwritable(f"{ast.unparse(node)} ({error})", node) from None
         if isinstance(value, Items):
             raise self.unwritable(f"'{node.attr}' of several modules", node)
+        if isinstance(holder.kind, NamedResult) and node.attr in holder.kind.names:
+            place = holder.kind.names.index(node.attr)
+            return Piece(f"{holder.text}[{place}]", holder.kind.of[place])
         kind = self.attribute_kind(holder, node.attr, node)
         if kind is None and (holder.kind is None or not self.program.is_class(holder.kind) or node.attr in self.program.methods_of(holder.kind)):
             return Piece(f"{holder.text}.{node.attr}", None, Method(holder, node.attr, holder.text))

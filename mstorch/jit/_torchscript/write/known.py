@@ -46,7 +46,7 @@ def _tables() -> tuple[dict[int, str], list[Any]]:
             held.append(value)
 
     for name in FUNCTIONS:
-        add(getattr(torch.nn.functional, name, None), f"{LIBRARY}.{name}")
+        add(getattr(torch.nn.functional, name, getattr(torch, name, None)), f"{LIBRARY}.{name}")
     for name in sorted(dir(torch)):
         if has_operator(name):
             add(getattr(torch, name), f"torch.{name}")

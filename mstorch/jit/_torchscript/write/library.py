@@ -87,6 +87,33 @@ def dropout2d(input: Tensor, p: float=0.5, training: bool=True, inplace: bool=Fa
 def dropout3d(input: Tensor, p: float=0.5, training: bool=True, inplace: bool=False) -> Tensor:
   return torch.feature_dropout_(input, p, training) if inplace else torch.feature_dropout(input, p, training)
 
+def logsigmoid(input: Tensor) -> Tensor:
+  return torch.log_sigmoid(input)
+
+def stft(input: Tensor, n_fft: int, hop_length: Optional[int]=None, win_length: Optional[int]=None, window: Optional[Tensor]=None, center: bool=True, pad_mode: str="reflect", normalized: bool=False, onesided: Optional[bool]=None, return_complex: Optional[bool]=None) -> Tensor:
+  signal = input
+  if center:
+    rows = torch.unsqueeze(input, 0) if torch.dim(input) == 1 else input
+    padded = torch.pad(torch.unsqueeze(rows, 1), [n_fft // 2, n_fft // 2], pad_mode)
+    signal = torch.squeeze(padded, 1) if torch.dim(input) == 2 else torch.view(padded, [-1])
+  return torch.stft(signal, n_fft, hop_length, win_length, window, normalized, onesided, return_complex)
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Optional[Tensor]=None, max_norm: Optional[float]=None, norm_type: float=2.0, scale_grad_by_freq: bool=False, mode: str="mean", sparse: bool=False, per_sample_weights: Optional[Tensor]=None, include_last_offset: bool=False, padding_idx: Optional[int]=None) -> Tensor:
+  words = input
+  starts = offsets
+  weights = per_sample_weights
+  if torch.dim(input) == 2:
+    starts = torch.arange(0, torch.numel(input), torch.size(input, 1), dtype=ops.prim.dtype(input), device=ops.prim.device(input))
+    words = torch.reshape(input, [-1])
+    if weights is not None:
+      weights = torch.reshape(weights, [-1])
+  assert starts is not None, "offsets has to be a 1D Tensor"
+  number = 0 if mode == "sum" else 1 if mode == "mean" else 2
+  if max_norm is not None:
+    with __torch__.torch.autograd.grad_mode.no_grad():
+      renormed = torch.embedding_renorm_(torch.detach(weight), torch.contiguous(words), max_norm, norm_type)
+  return (torch.embedding_bag(weight, words, starts, scale_grad_by_freq, number, sparse, weights, include_last_offset, padding_idx))[0]
+
 def linear(input: Tensor, weight: Tensor, bias: Optional[Tensor]=None) -> Tensor:
   return torch.linear(input, weight, bias)
 
@@ -301,7 +328,7 @@ def interpolate(input: Tensor, size: Optional[List[int]]=None, scale_factor: Opt
   assert mode == "trilinear" and dims == 3, torch.format("no interpolation {} of {} dimensions", mode, dims)
   return torch.upsample_trilinear3d(input, sizes, corners, factors)
 '''
-NO_GRAD = '''class {name}(object):
+NO_GRAD = '''class {name}:
   before : bool
   def __init__(self: __torch__.torch.autograd.grad_mode.{name}) -> NoneType:
     self.before = torch.is_grad_enabled()

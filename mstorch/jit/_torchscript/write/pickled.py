@@ -103,7 +103,7 @@ def _typed(value: Any, kind: Type, storages: Storages) -> bytes:
         return _name("torch.device") + b"(" + _text(str(value)) + b"tR"
     if "." in kind.kind:
         if isinstance(value, enum.Enum):
-            return _name(kind.kind) + b"(" + _value(value.value, storages) + b"tR"
+            return _name(kind.kind) + _value(value.value, storages) + b"R"
         if isinstance(value, tuple):
             return _name(kind.kind) + b"(" + b"".join(_value(item, storages) for item in value) + b"tR"
         raise Unwritable(f"mstorch: torch.jit.save has no form for an attribute of {kind.kind}")

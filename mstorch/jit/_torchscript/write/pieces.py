@@ -56,6 +56,13 @@ class ParentOf:
         self.owner, self.kind = owner, kind
 
 
+def of_library(value: Any) -> bool:
+    """Return whether a class or function is one of mstorch's own, under whichever name."""
+    space = getattr(value, "__globals__", None)
+    module = str(space.get("__name__") if space is not None else getattr(value, "__module__", ""))
+    return module.partition(".")[0] in ("mstorch", "torch")
+
+
 class Poison:
     """A name that has no single value here, and why."""
 

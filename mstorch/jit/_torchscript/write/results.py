@@ -42,6 +42,16 @@ _OF_NUMBERS = frozenset(
 )
 
 
+class NamedResult(Type):
+    """A tuple whose elements have names, as some operators return."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, of: tuple[Type, ...], names: tuple[str, ...]) -> None:
+        super().__init__("Tuple", of)
+        self.names = names
+
+
 class Misfit(TypeError):
     """Raised for arguments that no overload of an operator takes."""
 
@@ -51,20 +61,23 @@ def of_schema(text: str) -> Type | None:
     """Return the type that a schema writes; None for one that is not known here."""
     text = re.sub(r"\([a-z!*| >-]+\)", "", text).strip()
     if text.startswith("(") and text.endswith(")"):
-        parts = [of_schema(part.strip().split(" ")[0]) for part in text[1:-1].split(",")] if text != "()" else []
-        return NONE if text == "()" else None if None in parts else Type("Tuple", tuple(parts))  # type: ignore[arg-type]
+        if text == "()":
+            return NONE
+        listed = [part.strip().split(" ") for part in text[1:-1].split(",")]
+        parts = [of_schema(part[0]) for part in listed]
+        return None if None in parts else NamedResult(tuple(parts), tuple(part[-1] if len(part) > 1 else "" for part in listed))  # type: ignore[arg-type]
     if text.endswith("?"):
         inner = of_schema(text[:-1])
         return None if inner is None else Type("Optional", (inner,))
-    listed = re.fullmatch(r"(.*)\[\d*\]", text)
-    if listed is not None:
-        inner = of_schema(listed[1])
+    several = re.fullmatch(r"(.*)\[\d*\]", text)
+    if several is not None:
+        inner = of_schema(several[1])
         return None if inner is None else Type("List", (inner,))
     return _OF_SCHEMAS.get(text.split(" ")[0])
 
 
-def _takes(text: str, kind: Type | None) -> bool:
-    """Return whether a parameter of a schema takes a value of a type."""
+def _takes(text: str, kind: Type | None, exactly: bool = False) -> bool:
+    """Return whether a parameter of a schema takes a value of a type; ``exactly`` without a conversion of numbers to tensors and back."""
     if kind is None or kind.kind == "Any":
         return True
     wanted = of_schema(text)
@@ -72,6 +85,8 @@ def _takes(text: str, kind: Type | None) -> bool:
         return True
     inner = wanted.of[0] if wanted.kind == "Optional" else wanted
     if kind.kind == "Optional":
+        return False
+    if exactly and ("Tensor" in (inner.kind, kind.kind)):
         return False
     if inner.kind in ("int", "float", "number", "bool", "complex"):
         return kind.kind in ("Tensor", "number") or inner.kind in ("float", "number", "complex") and kind.kind in ("int", "float", "bool")
@@ -85,7 +100,7 @@ def _takes(text: str, kind: Type | None) -> bool:
     return inner.kind == "Device" and kind.kind == "str"
 
 
-def _bound(schema: Schema, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> bool:
+def _bound(schema: Schema, args: Sequence[Type | None], kwargs: dict[str, Type | None], exactly: bool) -> bool:
     free = [one for one in schema.arguments if not one.kwarg_only]
     values = list(args)
     if len(values) > len(free):
@@ -99,7 +114,9 @@ def _bound(schema: Schema, args: Sequence[Type | None], kwargs: dict[str, Type |
     told = {one.name for one in free[: len(values)]} | set(kwargs)
     if any(not one.has_default and one.name not in told for one in schema.arguments):
         return False
-    return all(_takes(one.type, kind) for one, kind in zip(free, values)) and all(_takes(known[name].type, kind) for name, kind in kwargs.items())
+    return all(_takes(one.type, kind, exactly) for one, kind in zip(free, values)) and all(
+        _takes(known[name].type, kind, exactly) for name, kind in kwargs.items()
+    )
 
 
 def of_operator(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> Type | None:
@@ -128,7 +145,7 @@ def _chosen(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | Non
     schemas = _overloads(name)
     if not schemas:
         return None
-    kinds = [schema for schema in schemas if _bound(schema, args, kwargs)]
+    kinds = [schema for schema in schemas if _bound(schema, args, kwargs, True)] or [schema for schema in schemas if _bound(schema, args, kwargs, False)]
     if not kinds:
         if args and (args[0] is None or args[0].kind in ("Tensor", "List")) or not args:
             told = ", ".join([*(repr(kind) for kind in args), *(f"{key}: {kind!r}" for key, kind in kwargs.items())])

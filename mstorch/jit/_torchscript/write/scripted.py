@@ -22,7 +22,7 @@ from .annotations import BOOL, NONE, fields_of, hints_of, joined, of_annotation,
 from .layers import LAYERS
 from .library import FUNCTIONS, NO_GRAD, REFERENCES, result_of
 from .pickled import Typed
-from .pieces import NOTHING, Piece, is_identifier, plain_of
+from .pieces import NOTHING, Piece, is_identifier, of_library, plain_of
 from .statements import Statements
 from .values import Unwritable, shown, tuple_text
 
@@ -74,7 +74,7 @@ class Body(Statements):
         hints = hints_of(function, self.source, closed)
         self.returns = of_annotation(hints["return"], program.named) if "return" in hints else None
         self.hints = hints
-        library = owner is not None and isinstance(owner, Module) and function.__module__.startswith("mstorch.")
+        library = owner is not None and isinstance(owner, Module) and of_library(function)
         if library and self.returns is ANY:
             self.returns = None
         self._library = library
@@ -250,7 +250,7 @@ class Program:
             return Type(self._classes[kind].name)
         if kind.__module__ in ("builtins", "typing", "collections", "numpy") or issubclass(kind, (Module, Tensor, BaseException)):
             return None
-        if kind.__module__.startswith("mstorch.") and not (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        if of_library(kind) and not (issubclass(kind, tuple) and hasattr(kind, "_fields")):
             return None
         own = _Class(kind, self.fresh_name(place_name(kind), kind.__name__))
         self._classes[kind] = self._by_name[own.name] = own
@@ -341,8 +341,8 @@ class Program:
         function = getattr(function, "__func__", function)
         if function is None or definer is Module:
             raise Unwritable(f"mstorch: torch.jit.save cannot write a call of '{name}', which {type(module).__name__} does not have, as TorchScript ({place})")
-        if name == "forward" and definer is not None and definer.__module__.startswith("mstorch."):
-            layer = next((kind.__name__ for kind in order if kind.__name__ in LAYERS and kind.__module__.startswith("mstorch.nn")), None)
+        if name == "forward" and definer is not None and of_library(definer):
+            layer = next((kind.__name__ for kind in order if kind.__name__ in LAYERS and of_library(kind)), None)
             if layer is not None:
                 return title, self._layer(own, layer, title)
         mark = get_torchscript_modifier(function)
@@ -417,7 +417,7 @@ class Program:
         if type(value).__name__ == "Attribute" and hasattr(value, "type") and hasattr(value, "value"):
             return of_annotation(value.type, self.named)
         for kind in type(module).__mro__:
-            if name in vars(kind).get("__annotations__", {}) and not kind.__module__.startswith("mstorch."):
+            if name in vars(kind).get("__annotations__", {}) and not of_library(kind):
                 try:
                     hint = typing.get_type_hints(kind)[name]
                 except (NameError, TypeError, KeyError):
