@@ -154,7 +154,7 @@ class Compiler(Unlowered):
             return lambda frame: bind_target(frame, names, value(frame))
         held = f"{target.lineno}:{target.col_offset}"  # no name of the text
         parts = [
-            self._assigned(one, lambda frame, place=place: frame[held][place], target)  # type: ignore[misc]
+            self._assigned(one, lambda frame, place=place: frame[held][place], target)
             for place, one in enumerate(target.elts)
         ]
 
@@ -478,7 +478,7 @@ class Compiler(Unlowered):
 
                 def create(frame: Frame) -> Any:
                     value = program.construct(target, [])
-                    start.run([value, *(arg(frame) for arg in args)], {key: item(frame) for key, item in kwargs.items()})  # type: ignore[misc]
+                    start.run([value, *(arg(frame) for arg in args)], {key: item(frame) for key, item in kwargs.items()})
                     return value
 
                 return create

@@ -57,7 +57,7 @@ def _check_of(kind: str) -> Callable[[Any], bool]:
         return _CHECKS.get(kind, lambda value: True)
     inner, one = _check_of(listed[1]), bool(listed[2])
     # A list of a fixed length accepts one number for all.
-    return lambda value: (type(value) is list or type(value) is tuple) and all(map(inner, value)) or one and inner(value) and type(value) in (int, float)
+    return lambda value: type(value) in (list, tuple) and all(map(inner, value)) or one and inner(value) and type(value) in (int, float)
 
 
 class _Overload:
@@ -204,6 +204,13 @@ def _operator(space: str, name: str) -> Operator:
     if (space, name) == ("aten", "floordiv"):
         divide, of_numbers = operator("aten", "floor_divide"), PLAIN["floordiv"]
         return lambda a, b: divide(a, b) if _has_tensor((a, b)) else of_numbers(a, b)
+    if (space, name) == ("aten", "remainder"):
+        remain = _of_overloads(space, name)
+        return lambda a, *b, **named: OF_ALL["percentFormat"](a, *b) if type(a) is str else remain(a, *b, **named)
+    return _of_overloads(space, name)
+
+
+def _of_overloads(space: str, name: str) -> Operator:
     plain, held = (PLAIN.get(name), OF_CONTAINERS.get(name)) if space == "aten" else (None, None)
     try:
         listed = _overloads(space, name)
@@ -342,6 +349,8 @@ PRIM: dict[str, Operator] = {
     "isinstance": isinstance,
     "is_grad_enabled": lambda: modes.grad,
 }
-_NO_PROPERTIES = {"NumToTensor", "unchecked_unwrap_optional", "min", "max", "abs", "rangelist", "TupleIndex", "TupleUnpack", "id", "tolist", "isinstance"}
+_NO_PROPERTIES = {
+    "NumToTensor", "unchecked_unwrap_optional", "min", "max", "abs", "rangelist", "TupleIndex", "TupleUnpack", "id", "tolist", "isinstance",
+}  # fmt: skip
 PROPERTIES = {name for name in PRIM if name not in _NO_PROPERTIES} | {"real", "imag"}
 """What the text may read of tensors and devices as an attribute."""

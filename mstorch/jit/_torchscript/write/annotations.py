@@ -151,11 +151,11 @@ def hints_of(function: Any, source: str, names: dict[str, Any]) -> dict[str, Any
         comment = _COMMENT.search(line)
         if comment is not None:
             space = {**vars(typing), "Tensor": Tensor, **names}
-            listed = eval(f"({comment[1]},)" if comment[1].strip() else "()", space)  # noqa: S307 - the text is a part of the user's own function
+            listed = eval(f"({comment[1]},)" if comment[1].strip() else "()", space)
             parameters = list(inspect.signature(function).parameters)
             if len(parameters) == len(listed) + 1:
                 parameters = parameters[1:]
-            return dict(zip(parameters, listed)) | {"return": eval(comment[2], space)}  # noqa: S307
+            return dict(zip(parameters, listed)) | {"return": eval(comment[2], space)}
         if line.strip().startswith(("return", "if ", "for ", "while ", "with ")):
             break
     try:

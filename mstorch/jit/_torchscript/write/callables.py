@@ -8,7 +8,7 @@ import enum
 import inspect
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...._jit_internal import is_scripting
 from ...._src.core.above import above
@@ -19,60 +19,44 @@ from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, Para
 from ....nn.modules.module import Module
 from ..types import TENSOR, Type, read_type
 from .annotations import BOOL, DEVICE, FLOAT, INT, NONE, STR, fits, of_annotation, of_value
-from .library import node_of
 from .known import LISTED, VARYING, VARYING_METHODS, has_operator, operator_text
+from .library import node_of
 from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, of_library, plain_of
 from .results import INTS, Misfit, of_method, of_turn
 from .values import Unwritable
-
-if TYPE_CHECKING:
-    from .scripted import Program
+from .writer import Function
 
 Pieces = list[Piece]
-_TEXTS = {"len": INT, "int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "ord": INT, "chr": STR, "hex": STR, "oct": STR, "bin": STR, "hash": INT, "print": NONE, "round": None, "any": BOOL, "all": BOOL}
+_TEXTS = {
+    "len": INT,
+    "int": INT,
+    "float": FLOAT,
+    "bool": BOOL,
+    "str": STR,
+    "ord": INT,
+    "chr": STR,
+    "hex": STR,
+    "oct": STR,
+    "bin": STR,
+    "hash": INT,
+    "print": NONE,
+    "complex": Type("complex"),
+    "round": None,
+    "any": BOOL,
+    "all": BOOL,
+}
 _OF_BOTH = {"abs", "min", "max", "sum", "divmod", "sorted", "pow"}
 
 
 CASTS = {
-    "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10, "bool": 11, "bfloat16": 15,
+    "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10, "bool": 11,
+    "bfloat16": 15,
 }  # fmt: skip
 """Methods of tensors that convert them, and the numbers of their dtypes."""
 
 
-class Callables:
+class Callables(Function):
     """Writes calls."""
-
-    program: Program
-    env: dict[str, Any]
-    here: Any
-    if TYPE_CHECKING:
-
-        def unwritable(self, what: str, node: Any) -> Unwritable:
-            """Return the error for a part of the source."""
-
-        def place(self, node: Any) -> str:
-            """Return the file and line of a part of the source."""
-
-        def expression(self, node: ast.expr, expected: Type | None = None) -> Piece:
-            """Return the piece of an expression."""
-
-        def value(self, node: ast.expr, expected: Type | None = None) -> Piece:
-            """Return the piece of a value."""
-
-        def static(self, value: Any, node: Any) -> Piece:
-            """Return the piece of a value of Python."""
-
-        def evaluated(self, node: ast.expr) -> Any:
-            """Return the value of an annotation."""
-
-        def _runtime(self, piece: Piece, node: Any) -> Piece: ...
-
-        def tensor_of(self, name: str, args: Pieces, kwargs: dict[str, Piece], node: Any) -> Type | None:
-            """Return the type of an operator's result."""
-
-    owner: Any
-    function: Any
-    file: str
 
     def spread(self, nodes: list[ast.expr]) -> Pieces:
         """Return the pieces of arguments; a tuple with a star becomes its elements."""
@@ -126,8 +110,15 @@ class Callables:
         text = operator_text(value)
         if text is None:
             if not inspect.isfunction(value):
-                raise self.unwritable(f"a call of '{getattr(value, '__name__', type(value).__name__)}', which is no operator of torch,", node)
-            name, returns = program.function(value, self.place(node))
+                raise self.unwritable(
+                    f"a call of '{getattr(value, '__name__', type(value).__name__)}', which is no operator of torch,", node
+                )
+            try:
+                name, returns = program.function(value, self.place(node))
+            except Unwritable as error:
+                if of_library(value) and not of_library(self.function):
+                    raise self.unwritable(f"a call of '{value.__name__}' ({error})", node) from None
+                raise
             return Piece(f"{name}({self._listed(args, kwargs)})", returns)
         if text.startswith("__torch__"):
             name = text.rpartition(".")[2]
@@ -210,7 +201,14 @@ class Callables:
         if name == "format" and owner.kind is not None and owner.kind.kind == "str":
             return Piece(f"torch.format({self._listed([Piece(owner.text), *args], kwargs)})", STR)
         if name in VARYING_METHODS and args and not _is_list(args[0]) and (kind is None or kind.kind == "Tensor"):
-            if len(args) > 1 or args[0].kind is not None and args[0].kind.kind == "int" and name != "flip" or name == "flip" and args[0].kind is not None:
+            if (
+                len(args) > 1
+                or args[0].kind is not None
+                and args[0].kind.kind == "int"
+                and name != "flip"
+                or name == "flip"
+                and args[0].kind is not None
+            ):
                 args = [self._as_list(args)]
         self.here = node
         result = None if kind is None else of_method(kind, name, [one.kind for one in args], {key: one.kind for key, one in kwargs.items()})
@@ -232,7 +230,9 @@ class Callables:
         if isinstance(value, Items):
             return value
         if isinstance(value, (ModuleList, Sequential)):
-            return Items(Piece(attribute(text, name), None if child is not None else NONE, plain_of(child)) for name, child in value._modules.items())
+            return Items(
+                Piece(attribute(text, name), None if child is not None else NONE, plain_of(child)) for name, child in value._modules.items()
+            )
         if isinstance(value, ParameterList):
             return Items(Piece(attribute(text, name), TENSOR) for name in value._parameters)
         return None
@@ -248,7 +248,11 @@ class Callables:
         if name in module._modules:
             child = plain_of(module._modules[name])
             return Piece(text, NONE if child is None else None, child)
-        if isinstance(module, ModuleDict) and name in ("items", "keys", "values") or name in ("children", "named_children", "modules", "named_modules", "parameters"):
+        if (
+            isinstance(module, ModuleDict)
+            and name in ("items", "keys", "values")
+            or name in ("children", "named_children", "modules", "named_modules", "parameters")
+        ):
             return Piece("", None, Method(module, name, holder.text))
         if isinstance(module, ParameterDict) and name in ("items", "keys", "values"):
             return Piece("", None, Method(module, name, holder.text))
@@ -271,11 +275,15 @@ class Callables:
         if fixed is not None:
             value = getattr(module, name)
             listed = tuple(value) if isinstance(value, list) else value
-            return Piece(fixed, of_value(listed, self.program.named), value if type(value) in (bool, int, float, str, type(None)) else NOTHING)
+            return Piece(
+                fixed, of_value(listed, self.program.named), value if type(value) in (bool, int, float, str, type(None)) else NOTHING
+            )
         static: Any = None if kind.kind == "NoneType" else NOTHING
         return Piece(text, kind, static)
 
-    def _own_method(self, module: Any, name: str, text: str, args: Pieces, kwargs: dict[str, Piece], node: ast.Call, after: Any = None) -> Piece:
+    def _own_method(
+        self, module: Any, name: str, text: str, args: Pieces, kwargs: dict[str, Piece], node: ast.Call, after: Any = None
+    ) -> Piece:
         if isinstance(module, (ModuleDict, ParameterDict)) and name in ("items", "keys", "values"):
             return Piece("", None, _table(module._modules if isinstance(module, ModuleDict) else module._parameters, name, text))
         if name in ("children", "named_children") and isinstance(module, Module):
@@ -305,15 +313,18 @@ class Callables:
         if value in (builtins.hasattr, builtins.getattr) if callable(value) else False:
             return self._named_attribute(value, node)
         if value is builtins.super:
-            kind = self.evaluated(node.args[0]) if node.args else self.scope.get("__class__")  # type: ignore[attr-defined]
-            return Piece("self", None, ParentOf(self.owner, kind))
+            own: Any = self.evaluated(node.args[0]) if node.args else self.scope.get("__class__")
+            return Piece("self", None, ParentOf(self.owner, own))
         if value is builtins.type and len(node.args) == 1:
             piece = self.expression(node.args[0])
             if isinstance(piece.static, Module):
                 return Piece("", None, type(piece.static))
         if getattr(value, "__name__", "") == "_unwrap_optional":
             piece = self.value(node.args[0])
-            return Piece(f"ops.prim.unchecked_unwrap_optional({piece.text})", piece.kind.of[0] if piece.kind is not None and piece.kind.of else piece.kind)
+            return Piece(
+                f"ops.prim.unchecked_unwrap_optional({piece.text})",
+                piece.kind.of[0] if piece.kind is not None and piece.kind.of else piece.kind,
+            )
         if value is jit.fork:
             return self._forked(node)
         if value is jit.wait:
@@ -350,7 +361,9 @@ class Callables:
         self._runtime(piece, node)
         texts = [kind.__name__ if kind in (list, tuple) else repr(of_annotation(kind, self.program.named)) for kind in kinds]
         if piece.kind is not None and piece.kind.kind not in ("Any", "Optional", "Union", "number"):
-            names = [Type(text) if text in ("list", "tuple") else of_annotation(kind, self.program.named) for text, kind in zip(texts, kinds)]
+            names = [
+                Type(text) if text in ("list", "tuple") else of_annotation(kind, self.program.named) for text, kind in zip(texts, kinds)
+            ]
             if not any("." in name.kind for name in names) or self.program.is_class(piece.kind):
                 truth = any(fits(piece.kind, name) for name in names)
                 return Piece(str(truth), BOOL, truth)
@@ -397,16 +410,24 @@ class Callables:
             listed = [INT, *parts] if name == "enumerate" else parts
             return Piece(text, None if None in listed else Type("List", (Type("Tuple", tuple(listed)),)))  # type: ignore[arg-type]
         if name == "list":
-            return Piece(text, None if kinds[0] is None else Type("List", (of_turn(kinds[0]),))) if kinds and of_turn(kinds[0]) is not None else Piece(text if args else "[]")  # type: ignore[arg-type]
+            item = of_turn(kinds[0]) if kinds else None
+            return Piece(text if args else "[]", None if item is None else Type("List", (item,)))
         if name == "tuple" and kinds and kinds[0] is not None and kinds[0].kind == "Tuple":
             return args[0]
         if name == "dict" and not args and not kwargs:
             return Piece("{}", Type("Dict", (STR, TENSOR)))
-        if name in ("dict", "sorted"):
-            return Piece(text, kinds[0] if kinds and kinds[0] is not None and kinds[0].kind == ("Dict" if name == "dict" else "List") else None)
-        if name == "slice" or name not in _TEXTS and name not in _OF_BOTH:
+        if name in ("dict", "sorted") and not kwargs:
+            return Piece(
+                text, kinds[0] if kinds and kinds[0] is not None and kinds[0].kind == ("Dict" if name == "dict" else "List") else None
+            )
+        if name == "sorted" and kwargs or name == "slice" or name not in _TEXTS and name not in _OF_BOTH:
             raise self.unwritable(f"a call of Python's {name}", node)
-        if name in ("int", "float", "bool") and kinds and kinds[0] is not None and kinds[0].kind in ("Optional", "NoneType", "List", "Tuple", "Dict"):
+        if (
+            name in ("int", "float", "bool")
+            and kinds
+            and kinds[0] is not None
+            and kinds[0].kind in ("Optional", "NoneType", "List", "Tuple", "Dict")
+        ):
             raise Misfit(f"{name} takes no {kinds[0]!r}")
         if name in _TEXTS:
             return Piece(text, TENSOR if name == "round" and kinds[0] is not None and kinds[0].kind == "Tensor" else _TEXTS[name])
@@ -433,7 +454,9 @@ class Callables:
             start = (args[1] if len(args) > 1 else kwargs.get("start", Piece("0", INT, 0))).static
             if type(start) is not int or lists[0] is None:
                 raise self.unwritable("enumerate with a computed start", node)
-            return Piece("", None, Items(Piece("", None, Items([Piece(str(place), INT, place), one])) for place, one in enumerate(lists[0], start)))
+            return Piece(
+                "", None, Items(Piece("", None, Items([Piece(str(place), INT, place), one])) for place, one in enumerate(lists[0], start))
+            )
         turns = []
         for place in range(count):
             turn = []
@@ -491,7 +514,10 @@ def _table(table: dict[str, Any], name: str, text: str) -> Items:
     from .values import quoted
 
     keys = [Piece(quoted(key), STR, key) for key in table]
-    values = [Piece(attribute(text, key), TENSOR if isinstance(item, Tensor) else None, NOTHING if isinstance(item, Tensor) else plain_of(item)) for key, item in table.items()]
+    values = [
+        Piece(attribute(text, key), TENSOR if isinstance(item, Tensor) else None, NOTHING if isinstance(item, Tensor) else plain_of(item))
+        for key, item in table.items()
+    ]
     if name == "keys":
         return Items(keys)
     return Items(values) if name == "values" else Items(Piece("", None, Items(pair)) for pair in zip(keys, values))

@@ -23,8 +23,8 @@ from .values import quoted, shown, tuple_text
 
 BINARY: dict[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("add", "+"), ast.Sub: ("sub", "-"), ast.Mult: ("mul", "*"), ast.Div: ("div", "/"), ast.FloorDiv: ("floordiv", "//"),
-    ast.Mod: ("remainder", "%"), ast.Pow: ("pow", "**"), ast.BitAnd: ("__and__", "&"), ast.BitOr: ("__or__", "|"), ast.BitXor: ("__xor__", "^"),
-    ast.MatMult: ("matmul", "@"), ast.LShift: ("__lshift__", "<<"), ast.RShift: ("__rshift__", ">>"),
+    ast.Mod: ("remainder", "%"), ast.Pow: ("pow", "**"), ast.BitAnd: ("__and__", "&"), ast.BitOr: ("__or__", "|"),
+    ast.BitXor: ("__xor__", "^"), ast.MatMult: ("matmul", "@"), ast.LShift: ("__lshift__", "<<"), ast.RShift: ("__rshift__", ">>"),
 }  # fmt: skip
 _MAGIC = {"div": "truediv", "remainder": "mod"}
 _COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -36,7 +36,7 @@ class Expressions(Callables):
     """Writes expressions. ``expected`` is the type that an annotation tells of an empty list or dict."""
 
     def expression(self, node: ast.expr, expected: Type | None = None) -> Piece:
-        """Return an expression's text, type, and value if it is known. Raise Unwritable, naming the line, for what a program cannot hold."""
+        """Return an expression's text, type, and value if it is known. Raise Unwritable, naming the line, for what a program has not."""
         method = getattr(self, f"_of_{type(node).__name__}", None)
         if method is None:
             raise self.unwritable(f"an expression {type(node).__name__}", node)
@@ -80,7 +80,7 @@ class Expressions(Callables):
         if isinstance(value, enum.Enum):
             kind = self.program.named(type(value))
             if kind is not None:
-                return Piece(f"{kind!r}.{value.name}", kind)
+                return Piece(f"{kind!r}.{value.name}", kind, value)
         if isinstance(value, Tensor):
             raise self.unwritable("a tensor of the surrounding module: make it an argument or a buffer", node)
         if value is None or type(value) in (bool, int, float, str, complex):
@@ -94,7 +94,7 @@ class Expressions(Callables):
     def evaluated(self, node: ast.expr) -> Any:
         """Return the value of an annotation, or of another expression of names that the function sees."""
         try:
-            return eval(compile(ast.Expression(node), self.file, "eval"), dict(self.scope))  # noqa: S307 - the user's own annotation
+            return eval(compile(ast.Expression(node), self.file, "eval"), dict(self.scope))
         except Exception as error:  # noqa: BLE001 - it may be any
             raise self.unwritable(f"'{ast.unparse(node)}' ({type(error).__name__}: {error})", node) from None
 
@@ -115,8 +115,16 @@ class Expressions(Callables):
         return self._runtime(self.expression(node, expected), node)
 
     def _of_Tuple(self, node: ast.Tuple, expected: Type | None = None) -> Piece:
-        kinds = expected.of if expected is not None and expected.kind == "Tuple" and len(expected.of) == len(node.elts) else [None] * len(node.elts)
-        parts = [self.value(one, kind) for one, kind in zip(self._unstarred(node.elts), kinds)] if not any(isinstance(one, ast.Starred) for one in node.elts) else self.spread(node.elts)
+        kinds = (
+            expected.of
+            if expected is not None and expected.kind == "Tuple" and len(expected.of) == len(node.elts)
+            else [None] * len(node.elts)
+        )
+        parts = (
+            [self.value(one, kind) for one, kind in zip(self._unstarred(node.elts), kinds)]
+            if not any(isinstance(one, ast.Starred) for one in node.elts)
+            else self.spread(node.elts)
+        )
         of = [part.kind for part in parts]
         kind = None if None in of else Type("Tuple", tuple(of))  # type: ignore[arg-type]
         return Piece(f"({', '.join(part.text for part in parts)}{',' if len(parts) == 1 else ''})", kind)
@@ -128,7 +136,9 @@ class Expressions(Callables):
     def _of_List(self, node: ast.List, expected: Type | None = None) -> Piece:
         inner = expected.of[0] if expected is not None and expected.kind == "Optional" else expected
         of = inner.of[0] if inner is not None and inner.kind == "List" else None
-        parts = self.spread(node.elts) if any(isinstance(one, ast.Starred) for one in node.elts) else [self.value(one, of) for one in node.elts]
+        parts = (
+            self.spread(node.elts) if any(isinstance(one, ast.Starred) for one in node.elts) else [self.value(one, of) for one in node.elts]
+        )
         if not parts:
             return Piece("[]", Type("List", (TENSOR,)) if of is None else inner)
         kind: Type | None = parts[0].kind
@@ -164,9 +174,10 @@ class Expressions(Callables):
         template, values = "", []
         for part in node.values:
             if isinstance(part, ast.Constant):
-                if "{" in part.value or "}" in part.value:
+                text = str(part.value)
+                if "{" in text or "}" in text:
                     raise self.unwritable("a brace in an f-string", node)
-                template += part.value
+                template += text
             elif isinstance(part, ast.FormattedValue):
                 if part.conversion != -1 or part.format_spec is not None:
                     raise self.unwritable("a format in an f-string", node)
@@ -185,14 +196,15 @@ class Expressions(Callables):
         if isinstance(node.op, ast.UAdd):
             return piece
         sign = "-" if isinstance(node.op, ast.USub) else "~"
+        if sign == "~" and piece.kind is not None and piece.kind.kind != "Tensor":
+            raise self.unwritable(f"~ of {piece.kind!r}", node)
         return Piece(f"({sign}{piece.text})", piece.kind if piece.kind is None or piece.kind.kind != "bool" else INT)
 
     def _of_BinOp(self, node: ast.BinOp) -> Piece:
         left, right = self.value(node.left), self.value(node.right)
         name, sign = BINARY[type(node.op)]
         if name == "remainder" and left.kind is not None and left.kind.kind == "str":
-            values = [self.value(one).text for one in node.right.elts] if isinstance(node.right, ast.Tuple) else [right.text]
-            return Piece(f"torch.percentFormat({', '.join([left.text, *values])})", STR)
+            return Piece(f"({left.text} % {right.text})", STR)
         own = self.magic(left, name if name.startswith("__") else f"__{_MAGIC.get(name, name)}__", [right], node)
         if own is not None:
             return own
@@ -226,6 +238,8 @@ class Expressions(Callables):
             if known is not None:
                 return _truth(known is isinstance(op, ast.Is))
             self._runtime(left, node), self._runtime(right, node)
+            if left.kind is not None and right.kind is not None and self.program.is_class(left.kind) and left.kind.kind == right.kind.kind:
+                return Piece(f"({left.text} {'==' if isinstance(op, ast.Is) else '!='} {right.text})", BOOL)  # members of an enum
             return Piece(f"({left.text} {'is' if isinstance(op, ast.Is) else 'is not'} {right.text})", BOOL)
         if isinstance(op, (ast.In, ast.NotIn)):
             if isinstance(right.static, Module):
@@ -270,9 +284,12 @@ class Expressions(Callables):
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Piece:
         wanted = isinstance(node.op, ast.And)
-        parts, env = [], dict(self.env)
-        for one in node.values:
+        parts: list[Piece] = []
+        env = dict(self.env)
+        for place, one in enumerate(node.values):
+            self.conditional += place > 0
             part = self.condition(one)
+            self.conditional -= place > 0
             if part.is_static:
                 if bool(part.static) is not wanted:
                     if not parts:
@@ -282,7 +299,7 @@ class Expressions(Callables):
                     break
                 continue
             parts.append(part)
-            self._narrow(self.narrowed(one, wanted))  # type: ignore[attr-defined]
+            self._narrow(self.narrowed(one, wanted))
         self.env = env
         if not parts:
             return _truth(wanted)
@@ -299,8 +316,8 @@ class Expressions(Callables):
             other = node.comparators[0]
             if isinstance(piece, Piece) and piece.kind is not None and isinstance(other, ast.Constant) and other.value is None:
                 is_none = isinstance(node.ops[0], ast.Is) is truth
-                if piece.kind.kind == "Optional":
-                    return [(node.left.id, NONE if is_none else piece.kind.of[0])]  # type: ignore[attr-defined]
+                if piece.kind.kind == "Optional" and isinstance(node.left, ast.Name):
+                    return [(node.left.id, NONE if is_none else piece.kind.of[0])]
         if truth and isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and len(node.args) == 2:
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
             if name == "isinstance" and isinstance(node.args[0], ast.Name) and not isinstance(node.args[1], ast.Tuple):
@@ -314,12 +331,14 @@ class Expressions(Callables):
         if test.is_static:
             return self.expression(node.body if test.static else node.orelse, expected)
         env = dict(self.env)
-        self._narrow(self.narrowed(node.test, True))  # type: ignore[attr-defined]
+        self.conditional += 1
+        self._narrow(self.narrowed(node.test, True))
         yes = self.value(node.body, expected)
         self.env = dict(env)
-        self._narrow(self.narrowed(node.test, False))  # type: ignore[attr-defined]
+        self._narrow(self.narrowed(node.test, False))
         no = self.value(node.orelse, expected)
         self.env = env
+        self.conditional -= 1
         try:
             kind = joined(yes.kind, no.kind)
         except TypeError as error:
@@ -353,7 +372,7 @@ class Expressions(Callables):
             bounds = [None if one is None else self.expression(one).static for one in (node.slice.lower, node.slice.upper, node.slice.step)]
             if all(one is None or type(one) is int for one in bounds):
                 return Piece("", None, Items(items[slice(*bounds)]))
-        place = self.expression(node.slice).static  # type: ignore[arg-type]
+        place = self.expression(node.slice).static
         if type(place) is str and isinstance(holder.static, Module) and place in holder.static._modules:
             return Piece(attribute(holder.text, place), None, plain_of(holder.static._modules[place]))
         if type(place) is str and isinstance(holder.static, Module) and place in holder.static._parameters:
@@ -384,27 +403,33 @@ class Expressions(Callables):
                 raise self.unwritable("a comprehension over modules with a condition", node)
             env, parts = dict(self.env), []
             for item in items.static:
-                self._turn(target, item, node)  # type: ignore[attr-defined]
+                self._turn(target, item, node)
                 parts.append(self.expression(node.elt))
             self.env = env
             if any(part.is_static and part.kind is None for part in parts):
                 return Piece("", None, Items(parts))
             kind = parts[0].kind if parts else TENSOR
             return Piece(f"[{', '.join(part.text for part in parts)}]", None if kind is None else Type("List", (kind,)))
+        if node.generators[0].ifs or not isinstance(target, ast.Name):
+            return self._spelled_out(node, items)
         head, env = self._loop_head(node, items)
         value = self.value(node.elt)
         self.env = env
+        self.conditional -= 1
         return Piece(f"[{value.text} {head}]", None if value.kind is None else Type("List", (value.kind,)))
 
     _of_GeneratorExp = _of_ListComp
 
     def _of_DictComp(self, node: ast.DictComp) -> Piece:
-        _, items = self._comprehended(node)
+        target, items = self._comprehended(node)
         if isinstance(items.static, Items):
             raise self.unwritable("a dict comprehension over modules", node)
+        if node.generators[0].ifs or not isinstance(target, ast.Name):
+            return self._spelled_out(node, items)
         head, env = self._loop_head(node, items)
         key, value = self.value(node.key), self.value(node.value)
         self.env = env
+        self.conditional -= 1
         kind = None if key.kind is None or value.kind is None else Type("Dict", (key.kind, value.kind))
         return Piece(f"{{{key.text}: {value.text} {head}}}", kind)
 
@@ -419,9 +444,40 @@ class Expressions(Callables):
         self._runtime(items, node)
         env = dict(self.env)
         self.here = node
-        target = self._loop_target(node.generators[0].target, of_turn(items.kind))  # type: ignore[attr-defined]
-        tests = "".join(f" if {self.condition(test).text}" for test in node.generators[0].ifs)
-        return f"for {target} in {items.text}{tests}", env
+        target = self._loop_target(node.generators[0].target, of_turn(items.kind), True)
+        self.conditional += 1  # until the comprehension ends
+        return f"for {target} in {items.text}", env
+
+    def _spelled_out(self, node: Any, items: Piece) -> Piece:
+        """Write a comprehension as a loop before the statement: torch's text knows none with a condition, or with several names."""
+        if self.conditional:
+            raise self.unwritable(
+                "a comprehension with a condition or several names within another expression: give it a name before", node
+            )
+        name, place = self.fresh(), len(self.lines)
+        self.line("")
+        head, env = self._loop_head(node, items)
+        self.conditional = 0
+        self.line(f"{head}:")
+        depth = self.depth
+        for test in node.generators[0].ifs:
+            self.depth += 1
+            self.line(f"if {self.condition(test).text}:")
+            self._narrow(self.narrowed(test, True))
+        self.depth += 1
+        if isinstance(node, ast.DictComp):
+            parts = [self.value(node.key), self.value(node.value)]
+            self.line(f"{name}[{parts[0].text}] = {parts[1].text}")
+        else:
+            parts = [self.value(node.elt)]
+            self.line(f"{name}.append({parts[0].text})")
+        self.env, self.depth = env, depth
+        of = [part.kind for part in parts]
+        if None in of:
+            raise self.unwritable("a comprehension whose elements are of an unknown type: give the list a type before", node)
+        kind = Type("Dict" if len(of) == 2 else "List", tuple(of))  # type: ignore[arg-type]
+        self.lines[place] = f"{'  ' * depth}{name} = annotate({kind!r}, {'{}' if len(of) == 2 else '[]'})"
+        return Piece(name, kind)
 
     def _of_Attribute(self, node: ast.Attribute) -> Piece:
         holder = self.expression(node.value)
@@ -430,12 +486,20 @@ class Expressions(Callables):
             return self.of_module(holder, node.attr, node)
         if isinstance(value, ParentOf):
             return Piece("", None, Method(value, node.attr, holder.text))
+        if isinstance(value, enum.Enum) and node.attr in ("name", "value"):
+            return self.static(getattr(value, node.attr), node)
         if isinstance(value, (dtype, layout, memory_format)) and node.attr in ("is_floating_point", "is_complex"):
             return _truth(bool(getattr(value, node.attr)))
         if value is not NOTHING and holder.kind is None and not isinstance(value, Items):
             if isinstance(value, type) and issubclass(value, enum.Enum) and node.attr in value.__members__:
                 return self.static(value[node.attr], node)
-            if not isinstance(value, (type, types.ModuleType)) and type(value).__name__ not in ("OpOverloadPacket", "_OpNamespace", "_Ops", "Operators", "Namespace"):
+            if not isinstance(value, (type, types.ModuleType)) and type(value).__name__ not in (
+                "OpOverloadPacket",
+                "_OpNamespace",
+                "_Ops",
+                "Operators",
+                "Namespace",
+            ):
                 raise self.unwritable(f"an attribute of '{type(value).__name__}' of Python", node)
             try:
                 return self.static(getattr(value, node.attr), node)
@@ -447,7 +511,9 @@ class Expressions(Callables):
             place = holder.kind.names.index(node.attr)
             return Piece(f"{holder.text}[{place}]", holder.kind.of[place])
         kind = self.attribute_kind(holder, node.attr, node)
-        if kind is None and (holder.kind is None or not self.program.is_class(holder.kind) or node.attr in self.program.methods_of(holder.kind)):
+        if kind is None and (
+            holder.kind is None or not self.program.is_class(holder.kind) or node.attr in self.program.methods_of(holder.kind)
+        ):
             return Piece(f"{holder.text}.{node.attr}", None, Method(holder, node.attr, holder.text))
         return Piece(f"{holder.text}.{node.attr}", kind)
 

@@ -14,10 +14,11 @@ from .library import FUNCTIONS
 LIBRARY = "__torch__.torch.nn.functional"
 _PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 _OF_MATH = {"pow": "pow", "fabs": "fabs", "remainder": "mathremainder"}
-_RENAMED = {"set_grad_enabled": "set_grad_enabled", "is_grad_enabled": "is_grad_enabled", "is_storage": ""}
 VARYING = {"zeros", "ones", "empty", "rand", "randn"}
 """Functions that take sizes one by one."""
 VARYING_METHODS = {"view", "reshape", "expand", "permute", "repeat", "tile", "flip", "new_zeros", "new_ones", "new_empty"}
+_OTHERWISE = {"fractional_max_pool2d", "fractional_max_pool3d"}
+"""Functions with other arguments than the operators of their names, which have no text here."""
 LISTED = {
     "meshgrid", "broadcast_tensors", "block_diag", "cartesian_prod", "einsum", "atleast_1d", "atleast_2d", "atleast_3d", "chain_matmul",
 }  # fmt: skip
@@ -51,7 +52,7 @@ def _tables() -> tuple[dict[int, str], list[Any]]:
         if has_operator(name):
             add(getattr(torch, name), f"torch.{name}")
     for name in sorted(dir(torch.nn.functional)):
-        if not name.startswith("__") and has_operator(name):
+        if not name.startswith("__") and has_operator(name) and name not in _OTHERWISE:
             add(getattr(torch.nn.functional, name), f"torch.{name}")
     for space, prefix in _PREFIXES.items():
         for name in dir(getattr(torch, space)):

@@ -279,10 +279,37 @@ def _pooled(rank: int) -> Callable[[Any], str]:
     return text
 
 
+def _adaptive(kind: str, rank: int) -> Callable[[Any], str]:
+    def text(layer: Any) -> str:
+        sizes = layer.output_size if isinstance(layer.output_size, (tuple, list)) else [layer.output_size] * rank
+        listed = ", ".join(f"torch.size(input, {place - rank})" if size is None else str(size) for place, size in enumerate(sizes))
+        call = f"torch.adaptive_{kind}_pool{rank}d(input, [{listed}])"
+        if kind == "avg":
+            return f"def forward(self, input: Tensor) -> Tensor:\n  return {call}\n"
+        if layer.return_indices:
+            return f"def forward(self, input: Tensor) -> Tuple[Tensor, Tensor]:\n  return {call}\n"
+        return f"def forward(self, input: Tensor) -> Tensor:\n  return ({call})[0]\n"
+
+    return text
+
+
+def _unpooled(rank: int) -> Callable[[Any], str]:
+    def listed(value: Any) -> str:
+        return f"[{', '.join(map(str, value if isinstance(value, (tuple, list)) else [value] * rank))}]"
+
+    def text(layer: Any) -> str:
+        settings = ", ".join(listed(value) for value in (layer.kernel_size, layer.stride, layer.padding))
+        return f"def forward(self, input: Tensor, indices: Tensor, output_size: Optional[List[int]]=None) -> Tensor:\n  return {_F}.max_unpool{rank}d(input, indices, {settings}, output_size)\n"
+
+    return text
+
+
 LAYERS: dict[str, Callable[[Any], str]] = {
     **{f"Conv{rank}d": _convolved(rank) for rank in (1, 2, 3)},
     **{f"ConvTranspose{rank}d": _transposed(rank) for rank in (1, 2, 3)},
     **{f"MaxPool{rank}d": _pooled(rank) for rank in (1, 2, 3)},
+    **{f"Adaptive{kind.title()}Pool{rank}d": _adaptive(kind, rank) for kind in ("avg", "max") for rank in (1, 2, 3)},
+    **{f"MaxUnpool{rank}d": _unpooled(rank) for rank in (1, 2, 3)},
     "BatchNorm1d": _normalized((2, 3)), "BatchNorm2d": _normalized((4,)), "BatchNorm3d": _normalized((5,)), "SyncBatchNorm": _normalized((2, 3, 4, 5)),
     **{f"InstanceNorm{rank}d": _of_instances(rank) for rank in (1, 2, 3)},
     "LSTM": _recurrent("lstm", 2), "GRU": _recurrent("gru", 1), "RNN": _recurrent("", 1),

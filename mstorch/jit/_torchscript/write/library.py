@@ -246,6 +246,76 @@ def adaptive_max_pool1d(input: Tensor, output_size: List[int], return_indices: b
 def adaptive_max_pool2d(input: Tensor, output_size: List[int], return_indices: bool=False) -> Tensor:
   return (torch.adaptive_max_pool2d(input, output_size))[0]
 
+def multi_margin_loss(input: Tensor, target: Tensor, p: int=1, margin: float=1.0, weight: Optional[Tensor]=None, size_average: Optional[bool]=None, reduce: Optional[bool]=None, reduction: str="mean") -> Tensor:
+  return torch.multi_margin_loss(input, target, p, margin, weight, __torch__.torch.nn.functional._reduction_number(reduction))
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Optional[bool]=None, reduce: Optional[bool]=None, reduction: str="mean") -> Tensor:
+  return torch.multilabel_margin_loss(input, target, __torch__.torch.nn.functional._reduction_number(reduction))
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[Tensor]=None, size_average: Optional[bool]=None, reduce: Optional[bool]=None, reduction: str="mean") -> Tensor:
+  loss = torch.neg(target * torch.log_sigmoid(input) + (1 - target) * torch.log_sigmoid(torch.neg(input)))
+  if weight is not None:
+    loss = loss * weight
+  return __torch__.torch.nn.functional._reduced(torch.mean(loss, [-1]), reduction)
+
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: List[int], stride: Optional[List[int]]=None, padding: List[int]=[0], output_size: Optional[List[int]]=None) -> Tensor:
+  steps = kernel_size if stride is None else stride
+  wanted = annotate(List[int], [])
+  for place in range(1):
+    step = steps[place] if torch.len(steps) > 1 else steps[0]
+    pad = padding[place] if torch.len(padding) > 1 else padding[0]
+    kernel = kernel_size[place] if torch.len(kernel_size) > 1 else kernel_size[0]
+    wanted.append((torch.size(input, torch.dim(input) - 1 + place) - 1) * step - 2 * pad + kernel)
+  if output_size is not None:
+    wanted = output_size[torch.len(output_size) - 1:]
+  lines = torch.unsqueeze(input, -1)
+  return torch.squeeze(torch.max_unpool2d(lines, torch.unsqueeze(indices, -1), [wanted[0], 1]), -1)
+
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: List[int], stride: Optional[List[int]]=None, padding: List[int]=[0], output_size: Optional[List[int]]=None) -> Tensor:
+  steps = kernel_size if stride is None else stride
+  wanted = annotate(List[int], [])
+  for place in range(2):
+    step = steps[place] if torch.len(steps) > 1 else steps[0]
+    pad = padding[place] if torch.len(padding) > 1 else padding[0]
+    kernel = kernel_size[place] if torch.len(kernel_size) > 1 else kernel_size[0]
+    wanted.append((torch.size(input, torch.dim(input) - 2 + place) - 1) * step - 2 * pad + kernel)
+  if output_size is not None:
+    wanted = output_size[torch.len(output_size) - 2:]
+  return torch.max_unpool2d(input, indices, wanted)
+
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: List[int], stride: Optional[List[int]]=None, padding: List[int]=[0], output_size: Optional[List[int]]=None) -> Tensor:
+  steps = kernel_size if stride is None else stride
+  wanted = annotate(List[int], [])
+  for place in range(3):
+    step = steps[place] if torch.len(steps) > 1 else steps[0]
+    pad = padding[place] if torch.len(padding) > 1 else padding[0]
+    kernel = kernel_size[place] if torch.len(kernel_size) > 1 else kernel_size[0]
+    wanted.append((torch.size(input, torch.dim(input) - 3 + place) - 1) * step - 2 * pad + kernel)
+  if output_size is not None:
+    wanted = output_size[torch.len(output_size) - 3:]
+  return torch.max_unpool3d(input, indices, wanted, steps if torch.len(steps) > 1 else torch.mul(steps, 3), padding if torch.len(padding) > 1 else torch.mul(padding, 3))
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: List[int], stride: Optional[List[int]]=None, ceil_mode: bool=False) -> Tensor:
+  count = 1
+  for place in range(1):
+    count = count * (kernel_size[place] if torch.len(kernel_size) > 1 else kernel_size[0])
+  mean = torch.avg_pool1d(torch.pow(input, norm_type), kernel_size, annotate(List[int], []) if stride is None else stride, [0], ceil_mode)
+  return torch.pow(torch.sign(mean) * torch.relu(torch.abs(mean)) * float(count), 1.0 / norm_type)
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: List[int], stride: Optional[List[int]]=None, ceil_mode: bool=False) -> Tensor:
+  count = 1
+  for place in range(2):
+    count = count * (kernel_size[place] if torch.len(kernel_size) > 1 else kernel_size[0])
+  mean = torch.avg_pool2d(torch.pow(input, norm_type), kernel_size, annotate(List[int], []) if stride is None else stride, [0], ceil_mode)
+  return torch.pow(torch.sign(mean) * torch.relu(torch.abs(mean)) * float(count), 1.0 / norm_type)
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: List[int], stride: Optional[List[int]]=None, ceil_mode: bool=False) -> Tensor:
+  count = 1
+  for place in range(3):
+    count = count * (kernel_size[place] if torch.len(kernel_size) > 1 else kernel_size[0])
+  mean = torch.avg_pool3d(torch.pow(input, norm_type), kernel_size, annotate(List[int], []) if stride is None else stride, [0], ceil_mode)
+  return torch.pow(torch.sign(mean) * torch.relu(torch.abs(mean)) * float(count), 1.0 / norm_type)
+
 def pad(input: Tensor, pad: List[int], mode: str="constant", value: Optional[float]=None) -> Tensor:
   return torch.pad(input, pad, mode, value)
 
@@ -257,11 +327,14 @@ def gumbel_softmax(logits: Tensor, tau: float=1.0, hard: bool=False, eps: float=
     return torch.scatter_(torch.zeros_like(logits, memory_format=0), dim, index, 1.0) - torch.detach(soft) + soft
   return soft
 
+def _two(value: List[int]) -> List[int]:
+  return value if torch.len(value) > 1 else torch.mul(value, 2)
+
 def unfold(input: Tensor, kernel_size: List[int], dilation: List[int]=[1, 1], padding: List[int]=[0, 0], stride: List[int]=[1, 1]) -> Tensor:
-  return torch.im2col(input, kernel_size, dilation, padding, stride)
+  return torch.im2col(input, __torch__.torch.nn.functional._two(kernel_size), __torch__.torch.nn.functional._two(dilation), __torch__.torch.nn.functional._two(padding), __torch__.torch.nn.functional._two(stride))
 
 def fold(input: Tensor, output_size: List[int], kernel_size: List[int], dilation: List[int]=[1, 1], padding: List[int]=[0, 0], stride: List[int]=[1, 1]) -> Tensor:
-  return torch.col2im(input, output_size, kernel_size, dilation, padding, stride)
+  return torch.col2im(input, __torch__.torch.nn.functional._two(output_size), __torch__.torch.nn.functional._two(kernel_size), __torch__.torch.nn.functional._two(dilation), __torch__.torch.nn.functional._two(padding), __torch__.torch.nn.functional._two(stride))
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str="bilinear", padding_mode: str="zeros", align_corners: Optional[bool]=None) -> Tensor:
   number = 0 if mode == "bilinear" else 1 if mode == "nearest" else 2

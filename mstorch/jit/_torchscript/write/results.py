@@ -14,31 +14,64 @@ from .annotations import BOOL, FLOAT, INT, NONE, STR, fits
 
 NUMBER, INTS, STRINGS = Type("number"), Type("List", (INT,)), Type("List", (STR,))
 _OF_SCHEMAS = {
-    "Tensor": TENSOR, "int": INT, "SymInt": INT, "float": FLOAT, "bool": BOOL, "str": STR, "Scalar": NUMBER, "ScalarType": INT, "Layout": INT,
+    "Tensor": TENSOR, "int": INT, "SymInt": INT, "float": FLOAT, "bool": BOOL, "str": STR, "Scalar": NUMBER, "ScalarType": INT,
+    "Layout": INT,
     "MemoryFormat": INT, "Device": Type("Device"), "Generator": Type("Generator"), "complex": Type("complex"),
 }  # fmt: skip
 PROPERTIES: dict[str, Type] = {
-    "shape": INTS, "dtype": INT, "device": Type("Device"), "layout": INT, "ndim": INT, "requires_grad": BOOL, "is_leaf": BOOL, "itemsize": INT,
-    "nbytes": INT, **{name: TENSOR for name in ("T", "mT", "H", "mH", "data", "real", "imag")}, "grad": Type("Optional", (TENSOR,)),
+    "shape": INTS, "dtype": INT, "device": Type("Device"), "layout": INT, "ndim": INT, "requires_grad": BOOL, "is_leaf": BOOL,
+    "itemsize": INT,
+    "nbytes": INT, **dict.fromkeys(("T", "mT", "H", "mH", "data", "real", "imag"), TENSOR), "grad": Type("Optional", (TENSOR,)),
     **{f"is_{name}": BOOL for name in ("cuda", "cpu", "xpu", "mps", "meta", "nested", "mkldnn", "sparse", "sparse_csr", "quantized")},
 }  # fmt: skip
-_METHODS: dict[str, Type] = {"item": NUMBER, "dim": INT, "numel": INT, "get_device": INT, "element_size": INT, "is_floating_point": BOOL, "is_contiguous": BOOL, "is_complex": BOOL, "storage_offset": INT}
+_METHODS: dict[str, Type] = {
+    "item": NUMBER,
+    "dim": INT,
+    "numel": INT,
+    "get_device": INT,
+    "element_size": INT,
+    "is_floating_point": BOOL,
+    "is_contiguous": BOOL,
+    "is_complex": BOOL,
+    "storage_offset": INT,
+}
 _OF_STRINGS: dict[str, Type] = {
-    **{
-        name: STR
-        for name in "upper lower capitalize title swapcase strip lstrip rstrip replace zfill expandtabs center ljust rjust join format".split()
-    },
-    **{name: INT for name in "find rfind index rindex count".split()},
-    **{name: STRINGS for name in "split rsplit splitlines".split()},
-    **{name: BOOL for name in "startswith endswith isdigit isalpha isalnum isdecimal isnumeric isspace isupper islower istitle isidentifier isprintable".split()},
+    **dict.fromkeys(
+        "upper lower capitalize title swapcase strip lstrip rstrip replace zfill expandtabs center ljust rjust join format".split(), STR
+    ),
+    **dict.fromkeys("find rfind index rindex count".split(), INT),
+    **dict.fromkeys("split rsplit splitlines".split(), STRINGS),
+    **dict.fromkeys(
+        "startswith endswith isdigit isalpha isalnum isdecimal isnumeric isspace isupper islower istitle isidentifier isprintable".split(),
+        BOOL,
+    ),
     **{name: Type("Tuple", (STR, STR, STR)) for name in ("partition", "rpartition")},
 }
-_OF_LISTS = {"append": NONE, "extend": NONE, "insert": NONE, "clear": NONE, "reverse": NONE, "remove": NONE, "sort": NONE, "index": INT, "count": INT}
-_FUNCTIONS: dict[str, Type] = {"len": INT, "floor": INT, "ceil": INT, "gcd": INT, "factorial": INT, "isnan": BOOL, "isinf": BOOL, "isfinite": BOOL}
+_OF_LISTS = {
+    "append": NONE,
+    "extend": NONE,
+    "insert": NONE,
+    "clear": NONE,
+    "reverse": NONE,
+    "remove": NONE,
+    "sort": NONE,
+    "index": INT,
+    "count": INT,
+}
+_FUNCTIONS: dict[str, Type] = {
+    "len": INT,
+    "floor": INT,
+    "ceil": INT,
+    "gcd": INT,
+    "factorial": INT,
+    "isnan": BOOL,
+    "isinf": BOOL,
+    "isfinite": BOOL,
+}
 
 _OF_NUMBERS = frozenset(
-    "sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gamma lgamma erf erfc degrees radians atan2 "
-    "copysign fabs fmod pow ldexp mathremainder".split()
+    "sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gamma lgamma erf erfc degrees radians "
+    "atan2 copysign fabs fmod pow ldexp mathremainder".split()
 )
 
 
@@ -145,7 +178,9 @@ def _chosen(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | Non
     schemas = _overloads(name)
     if not schemas:
         return None
-    kinds = [schema for schema in schemas if _bound(schema, args, kwargs, True)] or [schema for schema in schemas if _bound(schema, args, kwargs, False)]
+    kinds = [schema for schema in schemas if _bound(schema, args, kwargs, True)] or [
+        schema for schema in schemas if _bound(schema, args, kwargs, False)
+    ]
     if not kinds:
         if args and (args[0] is None or args[0].kind in ("Tensor", "List")) or not args:
             told = ", ".join([*(repr(kind) for kind in args), *(f"{key}: {kind!r}" for key, kind in kwargs.items())])
@@ -169,7 +204,8 @@ def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict
         key, value = holder.of
         pair = Type("Tuple", (key, value))
         return {
-            "keys": Type("List", (key,)), "values": Type("List", (value,)), "items": Type("List", (pair,)), "pop": value, "setdefault": value,
+            "keys": Type("List", (key,)), "values": Type("List", (value,)), "items": Type("List", (pair,)), "pop": value,
+            "setdefault": value,
             "popitem": pair, "get": value if len(args) > 1 else Type("Optional", (value,)), "copy": holder, "clear": NONE, "update": NONE,
         }.get(name)  # fmt: skip
     return holder.of[0] if holder.kind == "Future" and name == "wait" else None

@@ -36,6 +36,17 @@ def place_name(value: Any) -> str:
     return ".".join(["__torch__", *parts])
 
 
+def _outside_comprehensions(node: ast.AST) -> list[ast.Name]:
+    """Return the names of a function that are not of a comprehension."""
+    names = []
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, ast.Name):
+            names.append(one)
+        elif not isinstance(one, (ast.ListComp, ast.DictComp, ast.GeneratorExp)):
+            names += _outside_comprehensions(one)
+    return names
+
+
 class Body(Statements):
     """Writes one function."""
 
@@ -58,7 +69,9 @@ class Body(Statements):
         try:
             tree = ast.parse(self.source)
         except SyntaxError:
-            raise Unwritable(f"mstorch: torch.jit.save finds no function in the source of {function.__qualname__} ({self.file}:{start})") from None
+            raise Unwritable(
+                f"mstorch: torch.jit.save finds no function in the source of {function.__qualname__} ({self.file}:{start})"
+            ) from None
         node = tree.body[0]
         if not isinstance(node, ast.FunctionDef):
             raise self.unwritable("a lambda, or another function without a def,", node)
@@ -71,13 +84,29 @@ class Body(Statements):
                 pass
         self.scope: dict[str, Any] = {**function.__globals__, **closed}
         self.locals = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-        hints = hints_of(function, self.source, closed)
-        self.returns = of_annotation(hints["return"], program.named) if "return" in hints else None
+        self.locals_and_arguments = {one.id for one in _outside_comprehensions(node) if isinstance(one.ctx, ast.Store)} | {
+            one.arg for one in ast.walk(node) if isinstance(one, ast.arg)
+        }
+        self.conditional = 0  # how many expressions enclose the present one that may leave it out
+        hints = self._placed(lambda: hints_of(function, self.source, closed))
+        self.returns = self._placed(lambda: of_annotation(hints["return"], program.named)) if "return" in hints else None
         self.hints = hints
         library = owner is not None and isinstance(owner, Module) and of_library(function)
         if library and self.returns is ANY:
             self.returns = None
         self._library = library
+
+    def _placed(self, read: Any) -> Any:
+        """Return what a function reads of the signature; an error of it names the line."""
+        try:
+            return read()
+        except Unwritable as error:
+            raise error if f"({self.file}:" in str(error) else Unwritable(f"{error} ({self.place(self.node)})") from None
+
+    def type_of_parameter(self, name: str) -> Type:
+        """Return the type of a parameter."""
+        kind: Type = self._placed(lambda: of_annotation(self.hints.get(name, inspect.Parameter.empty), self.program.named))
+        return kind
 
     def fresh(self) -> str:
         """Return a new local name."""
@@ -108,7 +137,7 @@ class Body(Statements):
             if one.kind is one.KEYWORD_ONLY and not keyword:
                 given.append("*")
                 keyword = True
-            kind = of_annotation(self.hints.get(name, inspect.Parameter.empty), self.program.named)
+            kind = self.type_of_parameter(name)
             if self._library and kind is ANY:
                 kind = TENSOR
             default = "" if one.default is one.empty else f"={self._default(one.default, kind)}"
@@ -122,16 +151,18 @@ class Body(Statements):
         if returns is None:
             kinds = self.returned if ends else [*self.returned, NONE]
             returns = kinds[0] if kinds else None
-            for kind in kinds[1:]:
+            for one_kind in kinds[1:]:
                 try:
-                    returns = joined(returns, kind)
+                    returns = joined(returns, one_kind)
                 except TypeError as error:
                     raise self.unwritable(f"results that are {error}", self.node) from None
         if not ends:
             self.depth += 1
             self.line("return None" if returns is None or returns.kind in ("NoneType", "Optional") else "assert False")
             self.depth -= 1
-        told = f" -> {self.returns!r}" if self.returns is not None else f" -> {returns!r}" if returns is not None and not self.returned else ""
+        told = (
+            f" -> {self.returns!r}" if self.returns is not None else f" -> {returns!r}" if returns is not None and not self.returned else ""
+        )
         head = f"{'  ' * self.depth}def {self.title}({', '.join(given)}){told}:"
         return "\n".join([head, *self.lines]) + "\n", returns
 
@@ -166,6 +197,10 @@ class _Module:
         self.module = module
         self.attributes: dict[str, tuple[Type, Any]] = {}
         self.methods: dict[str, tuple[str, Type | None] | None] = {}
+
+
+def _missing(what: str, kind: type, place: str) -> Unwritable:
+    return Unwritable(f"mstorch: torch.jit.save cannot write {what}, which {kind.__name__} does not have, as TorchScript ({place})")
 
 
 class Program:
@@ -207,13 +242,15 @@ class Program:
             return known[0], known[2][1]
         mark = get_torchscript_modifier(function)
         if mark in (FunctionModifiers.IGNORE, FunctionModifiers._DROP):
-            raise Unwritable(f"mstorch: torch.jit.save cannot write a call of {function.__qualname__}, which is ignored, as TorchScript ({place})")
+            raise Unwritable(
+                f"mstorch: torch.jit.save cannot write a call of {function.__qualname__}, which is ignored, as TorchScript ({place})"
+            )
         name = self.fresh_name(place_name(function), function.__name__)
         result: list[Any] = ["", None]
         self._functions[id(function)] = name, function, result
         body = Body(self, function, None, name.rpartition(".")[2])
         result[1] = body.returns
-        result[:] = (self._unused(body) if mark == FunctionModifiers.UNUSED else body.write())
+        result[:] = self._unused(body) if mark == FunctionModifiers.UNUSED else body.write()
         return name, result[1]
 
     @staticmethod
@@ -221,10 +258,14 @@ class Program:
         """Return the text of a function that scripts cannot call: it raises."""
         given = [] if body.owner is None else ["self"]
         for name in list(inspect.signature(body.function).parameters)[len(given) :]:
-            given.append(f"{name}: {of_annotation(body.hints.get(name, inspect.Parameter.empty), body.program.named)!r}")
+            given.append(f"{name}: {body.type_of_parameter(name)!r}")
         indent = "  " * body.depth
         told = f" -> {body.returns!r}" if body.returns is not None else ""
-        lines = [f"{indent}def {body.title}({', '.join(given)}){told}:", f'{indent}  ops.prim.RaiseException("a function that is unused in scripts was called", "builtins.NotImplementedError")', f"{indent}  assert False"]
+        lines = [
+            f"{indent}def {body.title}({', '.join(given)}){told}:",
+            f'{indent}  ops.prim.RaiseException("a function that is unused in scripts was called", "builtins.NotImplementedError")',
+            f"{indent}  assert False",
+        ]
         return "\n".join(lines) + "\n", body.returns
 
     def library_function(self, name: str) -> Type:
@@ -293,7 +334,7 @@ class Program:
         """Return the type of a field; None for a method."""
         own = self._by_name[kind.kind]
         if name not in own.fields and name not in own.methods:
-            raise Unwritable(f"mstorch: torch.jit.save cannot write '{name}', which {own.kind.__name__} does not have, as TorchScript ({place})")
+            raise _missing(f"'{name}'", own.kind, place)
         return own.fields.get(name)
 
     def add_field(self, kind: Type, name: str, own: Type | None, place: str) -> None:
@@ -308,7 +349,7 @@ class Program:
         """Return the type of a method's result."""
         own = self._by_name[kind.kind]
         if name not in own.methods:
-            raise Unwritable(f"mstorch: torch.jit.save cannot write a call of '{name}', which {own.kind.__name__} does not have, as TorchScript ({place})")
+            raise _missing(f"a call of '{name}'", own.kind, place)
         return self._class_method(own, name)[1]
 
     # Modules
@@ -340,7 +381,7 @@ class Program:
             raise Unwritable(f"mstorch: torch.jit.save cannot write the static method '{name}' as TorchScript ({place})")
         function = getattr(function, "__func__", function)
         if function is None or definer is Module:
-            raise Unwritable(f"mstorch: torch.jit.save cannot write a call of '{name}', which {type(module).__name__} does not have, as TorchScript ({place})")
+            raise _missing(f"a call of '{name}'", type(module), place)
         if name == "forward" and definer is not None and of_library(definer):
             layer = next((kind.__name__ for kind in order if kind.__name__ in LAYERS and of_library(kind)), None)
             if layer is not None:
@@ -364,7 +405,7 @@ class Program:
                 self.attribute(own.module, name, layer)
             fixed = self.constant_text(own.module, name)
             if fixed is not None:
-                text = re.sub(rf"\bself\.{name}\b", lambda found, fixed=fixed: fixed, text)  # type: ignore[misc]
+                text = re.sub(rf"\bself\.{name}\b", lambda found, fixed=fixed: fixed, text)
         own.methods[title] = text, returns
         for name in REFERENCES.findall(text):
             self.library_function(name)
@@ -402,12 +443,12 @@ class Program:
         if name not in own.attributes:
             value = module.__dict__.get(name, getattr(type(module), name, NOTHING))
             if value is NOTHING:
-                raise Unwritable(f"mstorch: torch.jit.save cannot write '{name}', which {type(module).__name__} does not have, as TorchScript ({place})")
+                raise _missing(f"'{name}'", type(module), place)
             kind = self.type_of_attribute(module, name, value)
             if kind is None:
                 raise Unwritable(
-                    f"mstorch: torch.jit.save cannot write the attribute '{name}' ({type(value).__name__}) of {type(module).__name__} as TorchScript: "
-                    f"its type needs an annotation, or there is none ({place})"
+                    f"mstorch: torch.jit.save cannot write the attribute '{name}' ({type(value).__name__}) of {type(module).__name__} as "
+                    f"TorchScript: its type needs an annotation, or there is none ({place})"
                 )
             own.attributes[name] = kind, value
         return own.attributes[name][0]

@@ -49,8 +49,10 @@ class _Classes:
         if id(module) in self._objects:
             return self._objects[id(module)]
         own = self.program.module(module)
-        tables = module._parameters, module._buffers
-        head = [f"{word} = [{''.join(f'{quoted(name)}, ' for name in table)}]" for word, table in zip(("__parameters__", "__buffers__"), tables)]
+        tables: tuple[dict[str, Any], ...] = module._parameters, module._buffers
+        head = [
+            f"{word} = [{''.join(f'{quoted(name)}, ' for name in table)}]" for word, table in zip(("__parameters__", "__buffers__"), tables)
+        ]
         kept: dict[str, Any] = {}
         declared: dict[str, str] = {}
         for table in tables:
@@ -64,22 +66,25 @@ class _Classes:
         for name, child in module._modules.items():
             kept[name] = None if child is None else self.add(child)
             declared[name] = "NoneType" if child is None else kept[name].kind
-        head += [f"{name} : {kind}" if is_identifier(name) else f"__annotations__[{quoted(name)}] = {kind}" for name, kind in declared.items()]
+        head += [
+            f"{name} : {kind}" if is_identifier(name) else f"__annotations__[{quoted(name)}] = {kind}" for name, kind in declared.items()
+        ]
         methods = "".join(pair[0] for pair in own.methods.values() if pair is not None)
         body = "".join(f"  {line}\n" for line in [*head, *more])
         title = getattr(module, "original_name", type(module).__name__)
         key = place_name(type(module)), title, body + methods
-        name = self._known.get(key)
-        if name is None:
+        if key not in self._known:
             name = self._known[key] = self.program.fresh_name(key[0], title)
             self.texts.append((name, f"class {name.rpartition('.')[2]}(Module):\n{body}{_with_self(methods, name)}"))
-        made = self._objects[id(module)] = Object(name, kept)
+        made = self._objects[id(module)] = Object(self._known[key], kept)
         return made
 
 
 def _with_self(methods: str, name: str) -> str:
     """Return methods whose first parameter tells its class."""
-    return "".join(f"{line.replace('(self', f'(self: {name}', 1) if line.startswith('  def ') else line}\n" for line in methods.splitlines())
+    return "".join(
+        f"{line.replace('(self', f'(self: {name}', 1) if line.startswith('  def ') else line}\n" for line in methods.splitlines()
+    )
 
 
 def sources_of(module: Module | None, function: Any) -> tuple[Program, Object, dict[str, str]]:

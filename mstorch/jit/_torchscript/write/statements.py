@@ -6,6 +6,7 @@ import ast
 import builtins
 from typing import Any
 
+from ....nn.modules.module import Module
 from ..types import Type
 from .annotations import fits, joined, of_annotation
 from .expressions import BINARY, Expressions
@@ -67,7 +68,7 @@ class Statements(Expressions):
         return True
 
     def _do_Assign(self, node: ast.Assign) -> None:
-        value = self.expression(node.value)
+        value = self.expression(node.value, self._expected(node.targets[0]))
         if len(node.targets) > 1:
             self._runtime(value, node)
             name = self.fresh()
@@ -75,6 +76,21 @@ class Statements(Expressions):
             value = Piece(name, value.kind)
         for target in node.targets:
             self._assign(target, value, node)
+
+    def _expected(self, target: ast.expr) -> Type | None:
+        """Return the type that a target is known to have, for an empty list or dict."""
+        if isinstance(target, ast.Name):
+            return self.declared.get(target.id) or self.outer.get(target.id)
+        if isinstance(target, ast.Subscript):
+            kind = self.expression(target.value).kind
+            return kind.of[-1] if kind is not None and kind.kind in ("List", "Dict") else None
+        if isinstance(target, ast.Attribute):
+            holder = self.expression(target.value)
+            if isinstance(holder.static, Module):
+                return self.attribute_kind(holder, target.attr, target)
+            if holder.kind is not None and self.program.is_class(holder.kind):
+                return self.program.fields(holder.kind).get(target.attr)
+        return None
 
     def _assign(self, target: ast.expr, value: Piece, node: ast.AST) -> None:
         if isinstance(target, ast.Name):
@@ -87,12 +103,16 @@ class Statements(Expressions):
             if self.title == "__init__" and holder.text == "self" and holder.kind is not None:
                 self.program.add_field(holder.kind, target.attr, value.kind, self.place(node))
             kind = self.attribute_kind(holder, target.attr, target)
+            if kind is not None and value.text in ("[]", "{}"):
+                value = Piece(f"annotate({kind!r}, {value.text})", kind)
             if not fits(value.kind, kind):
                 raise self.unwritable(f"an attribute '{target.attr}' of {kind!r} that becomes {value.kind!r}", node)
             self.line(f"{holder.text}.{target.attr} = {value.text}")
         elif isinstance(target, ast.Subscript):
             self._runtime(value, node)
             holder = self.expression(target.value)
+            if value.kind is not None and value.text in ("[]", "{}"):
+                value = Piece(f"annotate({value.kind!r}, {value.text})", value.kind)
             if holder.kind is not None and holder.kind.kind in ("List", "Dict") and not fits(value.kind, holder.kind.of[-1]):
                 raise self.unwritable(f"an element of {value.kind!r} in {holder.kind!r}", node)
             self.line(f"{holder.text}[{self.index(target.slice)[0]}] = {value.text}")
@@ -105,6 +125,7 @@ class Statements(Expressions):
             self.env[name] = value
             return
         before = self.env.get(name)
+        kind: Type | None
         if name in self.declared:
             if not fits(value.kind, self.declared[name]):
                 raise self.unwritable(f"'{name}', declared {self.declared[name]!r}, that becomes {value.kind!r}", node)
@@ -113,7 +134,8 @@ class Statements(Expressions):
             kind = value.kind
             if isinstance(before, Piece) and name in self.outer and not before.is_static and not fits(value.kind, self.outer[name]):
                 raise self.unwritable(f"'{name}', which is {self.outer[name]!r} outside, that becomes {value.kind!r}", node)
-        self.line(f"{name} = {value.text}")
+        text = f"annotate({value.kind!r}, {value.text})" if value.kind is not None and value.text in ("[]", "{}") else value.text
+        self.line(f"{name} = {text}")
         self.env[name] = Piece(name, kind)
 
     def _is_written_only(self, value: Piece) -> bool:
@@ -207,7 +229,9 @@ class Statements(Expressions):
         test = self.condition(node.test)
         if test.static is True:
             return False
+        self.conditional += 1
         message = f", {self.expression(node.msg).text}" if node.msg is not None else ""
+        self.conditional -= 1
         self.line(f"assert {test.text}{message}")
         self._narrow(self.narrowed(node.test, True))
         return test.static is False
@@ -285,7 +309,9 @@ class Statements(Expressions):
         for name in {**one, **two}:
             a, b = one.get(name), two.get(name)
             if not isinstance(a, Piece) or not isinstance(b, Piece):
-                reason = next((side.reason for side in (a, b) if isinstance(side, Poison)), f"'{name}' is not defined in each branch before")
+                reason = next(
+                    (side.reason for side in (a, b) if isinstance(side, Poison)), f"'{name}' is not defined in each branch before"
+                )
                 env[name] = Poison(reason)
             elif a is b:
                 env[name] = a
@@ -307,7 +333,9 @@ class Statements(Expressions):
     def _do_While(self, node: ast.While) -> bool:
         if node.orelse:
             raise self.unwritable("an else of a loop", node)
+        self.conditional += 1
         test = self.condition(node.test)
+        self.conditional -= 1
         if test.static is False:
             return False
         self._loop(f"while {'True' if test.static is True else test.text}:", node.body, self.narrowed(node.test, True))
@@ -370,14 +398,16 @@ class Statements(Expressions):
         else:
             self._assign(target, item, node)
 
-    def _loop_target(self, target: ast.expr, kind: Type | None) -> str:
+    def _loop_target(self, target: ast.expr, kind: Type | None, aside: bool = False) -> str:
+        """Bind the target of a loop and return its text; ``aside`` leaves variables of the same name as they are."""
         if isinstance(target, ast.Name):
-            self.env[target.id] = Piece(target.id, kind)
-            return target.id
+            name = self.fresh() if aside and target.id in self.locals_and_arguments else target.id
+            self.env[target.id] = Piece(name, kind)
+            return name
         if not isinstance(target, (ast.Tuple, ast.List)):
             raise self.unwritable("a target of a loop", target)
         kinds = kind.of if kind is not None and kind.kind == "Tuple" and len(kind.of) == len(target.elts) else [None] * len(target.elts)
-        parts = [self._loop_target(one, of) for one, of in zip(target.elts, kinds)]
+        parts = [self._loop_target(one, of, aside) for one, of in zip(target.elts, kinds)]
         return parts[0] + "," if len(parts) == 1 else ", ".join(f"({part})" if ", " in part else part for part in parts)
 
     def _do_With(self, node: ast.With) -> bool:
