@@ -30,6 +30,11 @@ class Program:
     """Where the text's names lead: ``find`` returns a class or function of the archive, ``constant`` a constant by its number."""
 
     version = 3  # of the archive's operators
+    places: dict[str, Any] = {}  # devices by the kinds that the text names, if it was told another place
+
+    def device(self, text: str) -> Any:
+        """Return the device of a name."""
+        return self.places.get(text.partition(":")[0]) or operator("aten", "device")(text)
 
     def find(self, name: str) -> Definition | Function:
         """Return the class or function of a full name."""
@@ -440,6 +445,9 @@ class Compiler(Unlowered):
             raise _unknown("A call", node)
         root = _root(function)
         if root == "torch" and isinstance(function.value, ast.Name):
+            if function.attr == "device" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and type(node.args[0].value) is str:
+                place = self._program.device(node.args[0].value)
+                return lambda frame: place
             old = former(function.attr, self._program.version)
             return self._call_of(old or operator("aten", function.attr), node)
         if root == "ops":

@@ -158,6 +158,8 @@ class Callables(Function):
             args = [self._as_list(args)]
         elif name in VARYING and args and not _is_list(args[0]) and (len(args) > 1 or args[0].kind is not None):
             args = [self._as_list(args)]
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": _device_of(kwargs["device"])}
         if text.startswith("ops."):
             return Piece(f"{text}({self._listed(args, kwargs)})", None)
         if "self" in kwargs and not args:
@@ -200,6 +202,10 @@ class Callables(Function):
             return self.called(above.torch.stft, [Piece(owner.text, kind), *args], kwargs, node)
         if name == "format" and owner.kind is not None and owner.kind.kind == "str":
             return Piece(f"torch.format({self._listed([Piece(owner.text), *args], kwargs)})", STR)
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": _device_of(kwargs["device"])}
+        if name == "to" and args:
+            args = [_device_of(args[0]), *args[1:]]
         if name in VARYING_METHODS and args and not _is_list(args[0]) and (kind is None or kind.kind == "Tensor"):
             if (
                 len(args) > 1
@@ -504,6 +510,11 @@ class Callables(Function):
                 raise self.unwritable(f"a {kind.__name__} with '{next(iter(given))}'", node)
             return Piece(f"{own!r}({', '.join(piece.text for piece in listed)})", own)
         return Piece(f"{own!r}({self._listed(args, kwargs)})", own)
+
+
+def _device_of(piece: Piece) -> Piece:
+    """Return the name of a device as a device."""
+    return Piece(f"torch.device({piece.text})", DEVICE) if piece.kind is not None and piece.kind.kind == "str" else piece
 
 
 def _is_list(piece: Piece) -> bool:
