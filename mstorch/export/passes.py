@@ -29,7 +29,8 @@ def _moved(value: Any, location: Location) -> Any:
 def move_to_device_pass(ep: ExportedProgram, location: Location) -> ExportedProgram:
     """Move a program to a device, and return it: its tensors, its example inputs, and the devices that its calls name.
 
-    A dict tells a device for each one that the program has. Raise NotImplementedError for a program without a graph, whose Python names devices.
+    A dict tells a device for each one that the program has. Raise NotImplementedError for a program without a graph, whose Python names
+    devices.
     """
     graph_module = ep.graph_module
     for module in ep._state.modules():

@@ -63,7 +63,7 @@ def _write_script(program: Any, call: Any, path: Path) -> str:
 
 def scripts() -> dict[str, Any]:
     """Return the scripts of the tests, functions of a scripted program and a call, by name."""
-    from tests.jit import script_samples, torchscript_operators, torchscript_samples  # noqa: F401 - the second registers its own
+    from tests.jit import script_detection, script_layers, script_samples, torchscript_operators, torchscript_samples  # noqa: F401 - some register their own
 
     others = {name: make for name, make in torchscript_samples.SAMPLES.items() if not name.startswith("traced_")}
     return {**others, **{f"{name} as a script": make for name, make in script_samples.SAMPLES.items()}}

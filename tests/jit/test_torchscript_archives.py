@@ -288,3 +288,30 @@ def said_or_done(call: Any) -> Any:
         return call()
     except Exception as error:  # noqa: BLE001 - that there is one is the result
         return f"{type(error).__name__}: {error}"
+
+
+def _as_version(file: io.BytesIO, version: int) -> bytes:
+    """Return an archive with another version of its operators."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(file) as archive, zipfile.ZipFile(changed, "w") as other:
+        for name in archive.namelist():
+            other.writestr(name, f"{version}\n".encode() if name.endswith("version") and name.count("/") == 1 else archive.read(name))
+    return changed.getvalue()
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["mlp", "convolutions", "recurrent", "loops", "divisions", "factories", "embeddings"])
+def test_archives_of_older_versions_compute_what_torch_computes(name: str) -> None:
+    torch.manual_seed(0)
+    program, args = SAMPLES[name]()
+    program.eval()
+    file, run = saved(torch.jit.save, program), 0
+    for version in range(2, 11):
+        data = _as_version(file, version)
+        want = said_or_done(lambda: torch.jit.load(io.BytesIO(data))(*args))
+        got = said_or_done(lambda: mstorch.jit.load(io.BytesIO(data))(*ours(args)))
+        assert (type(want) is str) == (type(got) is str), (version, want, got)
+        if type(want) is not str:
+            same(want, got, rtol=1e-4, atol=1e-5, strides=False)
+            run += 1
+    assert run >= 5

@@ -445,8 +445,9 @@ class Compiler(Unlowered):
             raise _unknown("A call", node)
         root = _root(function)
         if root == "torch" and isinstance(function.value, ast.Name):
-            if function.attr == "device" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and type(node.args[0].value) is str:
-                place = self._program.device(node.args[0].value)
+            text = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
+            if function.attr == "device" and type(text) is str:
+                place = self._program.device(text)
                 return lambda frame: place
             old = former(function.attr, self._program.version)
             return self._call_of(old or operator("aten", function.attr), node)

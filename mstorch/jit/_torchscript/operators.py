@@ -174,7 +174,8 @@ def _turned(name: str) -> Operator:
 
 
 _TURNED: dict[str, Operator] = {
-    **{name: _turned(name) for name in ("add", "mul", "eq", "ne", "__and__", "__or__", "__xor__")},
+    **{name: _turned(name) for name in ("add", "mul", "eq", "ne")},
+    **{name: _turned(name) for name in ("__and__", "__or__", "__xor__")},
     **{name: _turned(other) for name, other in (("lt", "gt"), ("le", "ge"), ("gt", "lt"), ("ge", "le"), ("sub", "rsub"))},
     "div": lambda tensor, number: tensor.reciprocal() * number,
     "floor_divide": lambda tensor, number: (tensor.new_full([], number) // tensor),

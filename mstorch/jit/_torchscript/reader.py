@@ -39,7 +39,8 @@ def _check_stored(reader: ZipReader, path: str) -> None:
 def load(reader: ZipReader, map_location: Any) -> ArchivedModule:
     """Return the module of an archive. Raise RuntimeError for a damaged one, and for operators that mstorch does not have.
 
-    Devices that the text names, of the kind on which the archive's tensors were, become ``map_location`` as the tensors do. (torch leaves them.)
+    Devices that the text names, of the kind on which the archive's tensors were, become ``map_location`` as the tensors do. (torch leaves
+    them.)
     """
     for name in reader.names():
         if name.startswith(("data", "constants")):

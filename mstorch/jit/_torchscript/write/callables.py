@@ -19,11 +19,11 @@ from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, Para
 from ....nn.modules.module import Module
 from ..types import TENSOR, Type, read_type
 from .annotations import BOOL, DEVICE, FLOAT, INT, NONE, STR, fits, of_annotation, of_value
-from .known import LISTED, VARYING, VARYING_METHODS, has_operator, operator_text
+from .known import has_operator, operator_text, takes_sizes, takes_tensors
 from .library import node_of
 from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, of_library, plain_of
 from .results import INTS, Misfit, of_method, of_turn
-from .values import Unwritable
+from .values import Unwritable, quoted
 from .writer import Function
 
 Pieces = list[Piece]
@@ -41,11 +41,17 @@ _TEXTS = {
     "hash": INT,
     "print": NONE,
     "complex": Type("complex"),
-    "round": None,
+    "round": None,  # (None: a number like the arguments)
+    "abs": None,
+    "min": None,
+    "max": None,
+    "sum": None,
+    "divmod": None,
+    "sorted": None,
+    "pow": None,
     "any": BOOL,
     "all": BOOL,
 }
-_OF_BOTH = {"abs", "min", "max", "sum", "divmod", "sorted", "pow"}
 
 
 CASTS = {
@@ -154,9 +160,9 @@ class Callables(Function):
             kwargs = {"self" if key == "input" else key: piece for key, piece in kwargs.items()}
         if name == "einsum" and len(args) > 1 and not _is_list(args[1]):
             args = [args[0], self._as_list(args[1:])]
-        elif name in LISTED and name != "einsum" and args and not (len(args) == 1 and _is_list(args[0])):
+        elif len(args) > 1 and not _is_list(args[0]) and takes_tensors(name):
             args = [self._as_list(args)]
-        elif name in VARYING and args and not _is_list(args[0]) and (len(args) > 1 or args[0].kind is not None):
+        elif args and _is_int(args[0]) and takes_sizes(name, 0):
             args = [self._as_list(args)]
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _device_of(kwargs["device"])}
@@ -206,16 +212,8 @@ class Callables(Function):
             kwargs = {**kwargs, "device": _device_of(kwargs["device"])}
         if name == "to" and args:
             args = [_device_of(args[0]), *args[1:]]
-        if name in VARYING_METHODS and args and not _is_list(args[0]) and (kind is None or kind.kind == "Tensor"):
-            if (
-                len(args) > 1
-                or args[0].kind is not None
-                and args[0].kind.kind == "int"
-                and name != "flip"
-                or name == "flip"
-                and args[0].kind is not None
-            ):
-                args = [self._as_list(args)]
+        if args and _is_int(args[0]) and (kind is None or kind.kind == "Tensor") and takes_sizes(name, 1):
+            args = [self._as_list(args)]
         self.here = node
         result = None if kind is None else of_method(kind, name, [one.kind for one in args], {key: one.kind for key, one in kwargs.items()})
         if kind is None:
@@ -426,7 +424,7 @@ class Callables(Function):
             return Piece(
                 text, kinds[0] if kinds and kinds[0] is not None and kinds[0].kind == ("Dict" if name == "dict" else "List") else None
             )
-        if name == "sorted" and kwargs or name == "slice" or name not in _TEXTS and name not in _OF_BOTH:
+        if name not in _TEXTS or name == "sorted" and kwargs:
             raise self.unwritable(f"a call of Python's {name}", node)
         if (
             name in ("int", "float", "bool")
@@ -435,8 +433,11 @@ class Callables(Function):
             and kinds[0].kind in ("Optional", "NoneType", "List", "Tuple", "Dict")
         ):
             raise Misfit(f"{name} takes no {kinds[0]!r}")
-        if name in _TEXTS:
-            return Piece(text, TENSOR if name == "round" and kinds[0] is not None and kinds[0].kind == "Tensor" else _TEXTS[name])
+        told = _TEXTS[name]
+        if told is not None:
+            return Piece(text, told)
+        if name == "round":
+            return Piece(text, TENSOR if kinds[0] is not None and kinds[0].kind == "Tensor" else None)
         return Piece(text, self._of_numbers(name, kinds))
 
     @staticmethod
@@ -517,13 +518,15 @@ def _device_of(piece: Piece) -> Piece:
     return Piece(f"torch.device({piece.text})", DEVICE) if piece.kind is not None and piece.kind.kind == "str" else piece
 
 
+def _is_int(piece: Piece) -> bool:
+    return piece.kind is not None and piece.kind.kind == "int"
+
+
 def _is_list(piece: Piece) -> bool:
     return piece.kind is not None and piece.kind.kind in ("List", "Tuple")
 
 
 def _table(table: dict[str, Any], name: str, text: str) -> Items:
-    from .values import quoted
-
     keys = [Piece(quoted(key), STR, key) for key in table]
     values = [
         Piece(attribute(text, key), TENSOR if isinstance(item, Tensor) else None, NOTHING if isinstance(item, Tensor) else plain_of(item))

@@ -18,7 +18,7 @@ from ..types import ANY, TENSOR, Type
 from .annotations import BOOL, DEVICE, INT, NONE, STR, fits, joined, of_annotation, of_value
 from .callables import Callables
 from .pieces import NOTHING, Items, Method, ParentOf, Piece, Poison, attribute, plain_of
-from .results import PROPERTIES, NamedResult, of_binary, of_element, of_operator, of_turn
+from .results import COMPARED, PROPERTIES, NamedResult, of_binary, of_element, of_operator, of_turn
 from .values import quoted, shown, tuple_text
 
 BINARY: dict[type[ast.operator], tuple[str, str]] = {
@@ -27,9 +27,6 @@ BINARY: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitXor: ("__xor__", "^"), ast.MatMult: ("matmul", "@"), ast.LShift: ("__lshift__", "<<"), ast.RShift: ("__rshift__", ">>"),
 }  # fmt: skip
 _MAGIC = {"div": "truediv", "remainder": "mod"}
-_COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Eq: ("eq", "=="), ast.NotEq: ("ne", "!="), ast.Lt: ("lt", "<"), ast.LtE: ("le", "<="), ast.Gt: ("gt", ">"), ast.GtE: ("ge", ">="),
-}  # fmt: skip
 
 
 class Expressions(Callables):
@@ -254,7 +251,7 @@ class Expressions(Callables):
             text = f"({left.text} in {holder})"
             return Piece(text if isinstance(op, ast.In) else f"(not {text})", BOOL)
         self._runtime(left, node), self._runtime(right, node)
-        name, sign = _COMPARED[type(op)]
+        name, sign = COMPARED[type(op)]
         own = self.magic(left, f"__{name}__", [right], node)
         if own is not None:
             return own

@@ -14,15 +14,8 @@ from .library import FUNCTIONS
 LIBRARY = "__torch__.torch.nn.functional"
 _PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 _OF_MATH = {"pow": "pow", "fabs": "fabs", "remainder": "mathremainder"}
-VARYING = {"zeros", "ones", "empty", "rand", "randn"}
-"""Functions that take sizes one by one."""
-VARYING_METHODS = {"view", "reshape", "expand", "permute", "repeat", "tile", "flip", "new_zeros", "new_ones", "new_empty"}
 _OTHERWISE = {"fractional_max_pool2d", "fractional_max_pool3d"}
 """Functions with other arguments than the operators of their names, which have no text here."""
-LISTED = {
-    "meshgrid", "broadcast_tensors", "block_diag", "cartesian_prod", "einsum", "atleast_1d", "atleast_2d", "atleast_3d", "chain_matmul",
-}  # fmt: skip
-"""Functions that take tensors one by one, and operators that take a list of them."""
 
 
 def has_operator(name: str) -> bool:
@@ -33,6 +26,30 @@ def has_operator(name: str) -> bool:
         return bool(all_overloads(name))
     except RuntimeError:
         return False
+
+
+@functools.cache
+def takes_tensors(name: str) -> bool:
+    """Return whether an operator takes a list of tensors alone, which Python's function of its name takes one by one."""
+    try:
+        schemas = all_overloads(name).values()
+    except RuntimeError:
+        return False
+    return any([one.type for one in schema.arguments if not one.kwarg_only] == ["Tensor[]"] for schema, _ in schemas)
+
+
+@functools.cache
+def takes_sizes(name: str, place: int) -> bool:
+    """Return whether an operator takes sizes one by one: its last positional parameter is a list of ints of any length, at this place."""
+    try:
+        schemas = all_overloads(name).values()
+    except RuntimeError:
+        return False
+    for schema, _ in schemas:
+        free = [one.type for one in schema.arguments if not one.kwarg_only]
+        if len(free) == place + 1 and free[-1] in ("int[]", "SymInt[]"):
+            return True
+    return False
 
 
 @functools.cache

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from ...._src.aten.overloads import all_overloads
 from ...._src.core.schemas import Schema
+from ..scalars import PLAIN
 from ..types import TENSOR, Type
 from .annotations import BOOL, FLOAT, INT, NONE, STR, fits
 
-NUMBER, INTS, STRINGS = Type("number"), Type("List", (INT,)), Type("List", (STR,))
+NUMBER, INTS = Type("number"), Type("List", (INT,))
 _OF_SCHEMAS = {
     "Tensor": TENSOR, "int": INT, "SymInt": INT, "float": FLOAT, "bool": BOOL, "str": STR, "Scalar": NUMBER, "ScalarType": INT,
     "Layout": INT,
@@ -34,18 +37,6 @@ _METHODS: dict[str, Type] = {
     "is_contiguous": BOOL,
     "is_complex": BOOL,
     "storage_offset": INT,
-}
-_OF_STRINGS: dict[str, Type] = {
-    **dict.fromkeys(
-        "upper lower capitalize title swapcase strip lstrip rstrip replace zfill expandtabs center ljust rjust join format".split(), STR
-    ),
-    **dict.fromkeys("find rfind index rindex count".split(), INT),
-    **dict.fromkeys("split rsplit splitlines".split(), STRINGS),
-    **dict.fromkeys(
-        "startswith endswith isdigit isalpha isalnum isdecimal isnumeric isspace isupper islower istitle isidentifier isprintable".split(),
-        BOOL,
-    ),
-    **{name: Type("Tuple", (STR, STR, STR)) for name in ("partition", "rpartition")},
 }
 _OF_LISTS = {
     "append": NONE,
@@ -69,10 +60,8 @@ _FUNCTIONS: dict[str, Type] = {
     "isfinite": BOOL,
 }
 
-_OF_NUMBERS = frozenset(
-    "sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gamma lgamma erf erfc degrees radians "
-    "atan2 copysign fabs fmod pow ldexp mathremainder".split()
-)
+_OF_NUMBERS = {name for name in PLAIN if hasattr(math, name)} - {*_FUNCTIONS, "remainder", "frexp", "modf", "trunc"}
+"""Functions of ``math``, which return a float."""
 
 
 class NamedResult(Type):
@@ -195,7 +184,8 @@ def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict
     if holder.kind == "Tensor":
         return _METHODS.get(name) or of_operator(name, [holder, *args], kwargs)
     if holder.kind == "str":
-        return _OF_STRINGS.get(name)
+        own = [schema for schema in _overloads(name) if schema.arguments and schema.arguments[0].type == "str"]
+        return of_schema(own[0].returns) if own else None
     if holder.kind == "List":
         if name in ("append", "insert") and args and not fits(args[-1], holder.of[0]):
             raise Misfit(f"a list of {holder.of[0]!r} takes no {args[-1]!r}")
@@ -211,7 +201,11 @@ def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict
     return holder.of[0] if holder.kind == "Future" and name == "wait" else None
 
 
-_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("eq", "=="), ast.NotEq: ("ne", "!="), ast.Lt: ("lt", "<"), ast.LtE: ("le", "<="), ast.Gt: ("gt", ">"), ast.GtE: ("ge", ">="),
+}  # fmt: skip
+"""Operators and signs of comparisons."""
+_COMPARISONS = {name for name, _ in COMPARED.values()}
 
 
 def of_binary(name: str, left: Type | None, right: Type | None) -> Type | None:

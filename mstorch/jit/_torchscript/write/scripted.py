@@ -101,7 +101,7 @@ class Body(Statements):
         try:
             return read()
         except Unwritable as error:
-            raise error if f"({self.file}:" in str(error) else Unwritable(f"{error} ({self.place(self.node)})") from None
+            raise error if error.file == self.file else self._named(f"{error} ({self.place(self.node)})") from None
 
     def type_of_parameter(self, name: str) -> Type:
         """Return the type of a parameter."""
@@ -119,7 +119,12 @@ class Body(Statements):
 
     def unwritable(self, what: str, node: Any) -> Unwritable:
         """Return the error for a part of the source."""
-        return Unwritable(f"mstorch: torch.jit.save cannot write {what} as TorchScript ({self.place(node)})")
+        return self._named(f"mstorch: torch.jit.save cannot write {what} as TorchScript ({self.place(node)})")
+
+    def _named(self, message: str) -> Unwritable:
+        error = Unwritable(message)
+        error.file = self.file
+        return error
 
     def write(self) -> tuple[str, Type | None]:
         """Return the function's text, and the type of its result."""

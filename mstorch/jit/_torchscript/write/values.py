@@ -12,7 +12,9 @@ from ..numbers import number_of
 
 
 class Unwritable(RuntimeError):
-    """Raised for what a TorchScript archive cannot hold."""
+    """Raised for what a TorchScript archive cannot hold; ``file`` is that of the line that the message names."""
+
+    file = ""
 
 
 class Length(int):
