@@ -6,6 +6,7 @@ from typing import Any
 from .._src.core.device import device
 from .._src.ops.memory.creation import empty
 from .._tensor import Tensor
+from ..fx.graph_module import GraphModule
 from ..nn.parameter import Parameter
 from ..utils._pytree import tree_map
 from . import ExportedProgram
@@ -52,7 +53,7 @@ def move_to_device_pass(ep: ExportedProgram, location: Location) -> ExportedProg
         for node in getattr(getattr(module, "graph", None), "nodes", ()):
             node.args = tuple(_place_of(one, location) if isinstance(one, device) else one for one in node.args)
             node.kwargs = {key: _place_of(one, location) if isinstance(one, device) else one for key, one in node.kwargs.items()}
-        if hasattr(module, "recompile"):
+        if isinstance(module, GraphModule):
             module.recompile()
     return ep
 
