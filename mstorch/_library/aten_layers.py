@@ -236,6 +236,34 @@ def max_pool2d_with_indices_backward(
     return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)
 
 
+def _unpooled(self: Tensor, indices: Tensor, output_size: Sequence[int]) -> Tensor:
+    """Return zeros of the spatial sizes ``output_size``, with the elements at their indices."""
+    rank = len(output_size)
+    batch, count = self.shape[: self.dim() - rank], math.prod(output_size)
+    if indices.shape != self.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got indices tensor with shape: "
+            f"{list(indices.shape)}"
+        )
+    flat = creation.zeros((*batch, count), dtype=self.dtype, device=self.device)
+    return flat.scatter(-1, indices.reshape((*batch, -1)), self.reshape((*batch, -1))).reshape((*batch, *output_size))
+
+
+def max_unpool2d(self: Tensor, indices: Tensor, output_size: Sequence[int]) -> Tensor:
+    """Return the inverse of ``max_pool2d`` with indices."""
+    return _unpooled(self, indices, output_size)
+
+
+def max_unpool3d(self: Tensor, indices: Tensor, output_size: Sequence[int], stride: Sequence[int], padding: Sequence[int]) -> Tensor:
+    """Return the inverse of ``max_pool3d`` with indices; ``stride`` and ``padding`` have no effect."""
+    return _unpooled(self, indices, output_size)
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Return the input with whole channels set to the negative saturation value of SELU, in training."""
+    return F.feature_alpha_dropout(input, p, train)
+
+
 def _adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """Return adaptive average pooling to ``output_size``."""
     return F.adaptive_avg_pool2d(self, tuple(output_size))

@@ -48,6 +48,16 @@ def nll_loss_forward(
 nll_loss2d_forward = nll_loss_forward
 
 
+def l1_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """Return the mean absolute error."""
+    return F.l1_loss(self, target, reduction=REDUCTIONS[reduction])
+
+
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """Return the multi-label margin loss."""
+    return F.multilabel_margin_loss(self, target, reduction=REDUCTIONS[reduction])
+
+
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """Return the mean squared error."""
     return F.mse_loss(self, target, reduction=REDUCTIONS[reduction])

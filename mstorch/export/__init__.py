@@ -24,6 +24,7 @@ from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure
 from ..utils._trees.spec import TreeSpec
 from ._file import check_name, text_of
 from ._file import load as read
+from ._pt2.former import is_former, read_former
 from ._pt2.guards import Guards
 from ._pt2.read import Parts, is_pt2
 from ._pt2.read import read as read_pt2
@@ -241,6 +242,8 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     file = open(f, "rb") if path else f
     try:
         if hasattr(file, "seek") and looks_like_zip(file):
+            if is_former(file):
+                return _of_former(file, extra_files)
             reader = ZipReader(file)
             if is_pt2(reader):
                 return _of_archive(reader, extra_files)
@@ -269,6 +272,13 @@ def _of_archive(reader: ZipReader, extra_files: dict[str, Any] | None) -> Export
         if reader.has(f"extra/{name}"):
             extra_files[name] = reader.read(f"extra/{name}").decode("utf-8")  # type: ignore[index]
     return program
+
+
+def _of_former(file: Any, extra_files: dict[str, Any] | None) -> ExportedProgram:
+    try:
+        return _of_parts(read_former(file, extra_files))
+    except _DAMAGES as error:
+        raise ValueError(f"the file holds a damaged program ({type(error).__name__}: {error})") from error
 
 
 def _of_parts(parts: Parts) -> ExportedProgram:

@@ -1,4 +1,4 @@
-"""Files of scripted and traced objects: an archive with the pickled Python object."""
+"""Files of scripted and traced objects: archives of TorchScript, and those with the pickled Python object that mstorch wrote before."""
 from __future__ import annotations
 
 import hashlib
@@ -12,6 +12,7 @@ from .. import serialization
 from .._src.serialization.zipfile_format import write_all
 from ..nn.modules.module import Module
 from ._torchscript.write.archive import write as write_program
+from ._torchscript.write.scripts import write_script
 
 if TYPE_CHECKING:
     from ._script import _Callable
@@ -26,14 +27,23 @@ def wrote(content: bytes) -> bool:
     return hashlib.sha256(content).digest() in _written
 
 
+def is_scripted(m: Any) -> bool:
+    """Return whether a module or function was scripted, not traced."""
+    return bool(m.__dict__.get("_scripted", getattr(type(m), "_scripted", False)))
+
+
 def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
-    """Write the object, with extra files by name, to a path or a file: a traced one as TorchScript, which torch loads too.
+    """Write the object, with extra files by name, to a path or a file, as TorchScript, which torch loads too.
+
+    What is traced in several methods is written as a Python object.
 
     Raise RuntimeError, before anything is written, if it cannot be written.
     """
     content = io.BytesIO()
     example = m.__dict__.get("_ms_example")
-    if example is None:
+    if example is None and is_scripted(m):
+        write_script(m if isinstance(m, Module) else None, getattr(m, "__wrapped__", None), content, extra_files or {})
+    elif example is None:
         _write_object(m, content, extra_files)
     else:
         module = m if isinstance(m, Module) else None

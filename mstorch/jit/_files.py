@@ -19,9 +19,8 @@ from ._torchscript.reader import load as load_program
 def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """Save a scripted or traced module or function, with extra files by name, to a path or a file.
 
-    A traced module or function is run once more with its example inputs, and written as TorchScript, which torch loads. Raise RuntimeError,
-    before anything is written, for what an archive cannot hold. Differs from torch: the file of a scripted one holds the Python object,
-    whose classes are imported when it is loaded; torch cannot load it.
+    The file is an archive of TorchScript, which torch loads. A scripted module's text is written from its Python source; a traced one is
+    run once more with its example inputs. Raise RuntimeError, naming the line, before anything is written, for what an archive cannot hold.
     """
     deprecated("save", "switch to `torch.export`")
     if not isinstance(m, (ScriptModule, ScriptFunction)):

@@ -14,9 +14,10 @@ from .._src.core.warned import warn
 from .._src.hook import missing as _missing
 from .._src.hook import not_yet
 from ..nn.modules.module import Module
-from ._archive import write
+from ._archive import is_scripted, write
 from ._arguments import converted
 from ._state import _enabled
+from ._torchscript.write.scripts import code_of
 
 Attribute = collections.namedtuple("Attribute", ["value", "type"])
 
@@ -27,6 +28,11 @@ class _Callable:
     """Base of scripted functions and modules: no graph, and files."""
 
     def __getattr__(self, name: str) -> Any:
+        if name == "code" and is_scripted(self):
+            try:
+                return code_of(self if isinstance(self, Module) else None, self.__dict__.get("__wrapped__"))
+            except RuntimeError as error:
+                raise AttributeError(str(error)) from error
         if name in _NO_GRAPH:
             raise AttributeError(f"mstorch: torch.jit runs Python, '{type(self).__name__}' has no '{name}' {not_yet()}")
         return super().__getattr__(name)

@@ -3,26 +3,22 @@ from __future__ import annotations
 
 import copy
 import io
+import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch._export.serde.schema import SCHEMA_VERSION
+from torch._export.serde.serialize import serialize
 
 import mstorch
 from tests.against_torch import same
 from tests.export.pt2_samples import SAMPLES
 from tests.jit.test_torchscript_archives import loss, ours
+from tests.saved import saved
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def written(program: Any) -> io.BytesIO:
-    """Return the archive that real torch writes of a program."""
-    file = io.BytesIO()
-    torch.export.save(program, file)
-    file.seek(0)
-    return file
 
 
 def compare(theirs: Any, own: Any, calls: list[tuple[Any, ...]], differentiable: bool = True) -> None:
@@ -49,13 +45,59 @@ def compare(theirs: Any, own: Any, calls: list[tuple[Any, ...]], differentiable:
 def test_program_computes_the_same(name: str) -> None:
     torch.manual_seed(0)
     program, calls = SAMPLES[name]()
-    file = written(program)
+    file = saved(torch.export.save, program)
     theirs, own = torch.export.load(io.BytesIO(file.getvalue())), mstorch.export.load(file)
     assert list(theirs.state_dict) == list(own.state_dict)
     assert [str(kind) for kind in theirs.graph_signature.user_inputs] == [str(kind) for kind in own.graph_signature.user_inputs]
     assert theirs.graph_signature.buffers_to_mutate == own.graph_signature.buffers_to_mutate
     # torch refuses this backward: its program writes to buffers that the node has saved.
     compare(theirs.module(), own.module(), calls, differentiable=name != "training_batch_norm_decomposed")
+
+
+def _former(program: Any, **changes: bytes) -> io.BytesIO:
+    """Return a program in the layout before ``archive_format``, of the parts that torch's own serializer writes, which torch still loads."""
+    parts = serialize(program)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        records = {
+            "serialized_exported_program.json": parts.exported_program, "serialized_state_dict.pt": parts.state_dict,
+            "serialized_constants.pt": parts.constants, "serialized_example_inputs.pt": parts.example_inputs,
+            "version": ".".join(map(str, SCHEMA_VERSION)).encode(), "extra_files/note.txt": b"text",
+        }  # fmt: skip
+        for name, content in {**records, **changes}.items():
+            archive.writestr(name, content)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", list(SAMPLES))
+def test_the_former_layout_computes_the_same(name: str) -> None:
+    torch.manual_seed(0)
+    program, calls = SAMPLES[name]()
+    file, extra = _former(program), {"note.txt": ""}
+    theirs, own = torch.export.load(io.BytesIO(file.getvalue())), mstorch.export.load(file, extra_files=extra)
+    assert extra == {"note.txt": "text"} and list(theirs.state_dict) == list(own.state_dict)
+    assert theirs.graph_signature.buffers_to_mutate == own.graph_signature.buffers_to_mutate
+    compare(theirs.module(), own.module(), calls, differentiable=name != "training_batch_norm_decomposed")
+
+
+def test_damaged_files_of_the_former_layout_are_refused() -> None:
+    program = torch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
+    old = serialize(program).exported_program.replace(b'"major": 8', b'"major": 7').replace(b'"major":8', b'"major":7')
+    for change, message in (
+        ({"serialized_exported_program.json": old}, "schema version 7"),
+        ({"serialized_exported_program.json": b"{"}, "JSONDecodeError"),
+        ({"serialized_state_dict.pt": b"\x80\x02cos\nsystem\n(X\x02\x00\x00\x00lstR."}, "damaged program"),
+        ({"serialized_constants.pt": saved(torch.save, {"a": 1}).getvalue()}, "something else than tensors"),
+        ({"serialized_example_inputs.pt": b""}, "no sample inputs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mstorch.export.load(_former(program, **change))
+    content = bytearray(_former(program).getvalue())
+    content[content.index(b"serialized_state_dict.pt") + 200] ^= 1
+    with pytest.raises(ValueError, match="damaged program|Bad CRC"):
+        mstorch.export.load(io.BytesIO(content))
 
 
 def said(call: Any) -> str:
@@ -70,7 +112,7 @@ def said(call: Any) -> str:
 def test_sizes_are_checked_as_in_torch() -> None:
     batch = torch.export.Dim("batch", min=3, max=8)
     program = torch.export.export(torch.nn.Linear(4, 2), (torch.randn(4, 4),), dynamic_shapes=({0: batch},))
-    file = written(program)
+    file = saved(torch.export.save, program)
     theirs, own = torch.export.load(io.BytesIO(file.getvalue())).module(), mstorch.export.load(file).module()
     for shape in ((3, 4), (8, 4), (2, 4), (9, 4), (4, 5)):
         x = torch.randn(shape)
@@ -102,7 +144,7 @@ def test_torch_reads_what_mstorch_writes(name: str, tmp_path: Any) -> None:
     """A program of torch that mstorch loads and saves again is the same program in torch."""
     torch.manual_seed(0)
     program, calls = SAMPLES[name]()
-    own = mstorch.export.load(written(program))
+    own = mstorch.export.load(saved(torch.export.save, program))
     mstorch.export.save(own, tmp_path / "own.pt2")
     again = mstorch.export.load(tmp_path / "own.pt2")
     for one in (own, again):

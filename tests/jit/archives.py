@@ -214,14 +214,14 @@ def _exported(path: Path) -> Any:
 def _read(path: Path, device: str) -> tuple[str, int]:
     """Load and compute a program with mstorch; return what differs, and how many gradients were compared."""
     import mstorch as torch
+    from mstorch.export.passes import move_to_device_pass
 
     try:
         kept = torch.load(f"{path}.numbers", weights_only=False, map_location="cpu")
         args, kwargs = kept["call"]
         if path.suffix == ".exported":
-            program = _exported(path).module()
-            if device != "cpu":
-                program = program.to(device)
+            program = _exported(path)
+            program = (program if device == "cpu" else move_to_device_pass(program, device)).module()
         else:
             program = torch.jit.load(path, map_location=device)
         args, kwargs = _moved(args, device), _moved(kwargs, device)

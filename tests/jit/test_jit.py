@@ -234,17 +234,32 @@ def test_files(tmp_path):
         if isinstance(target, io.BytesIO):
             target.seek(0)
         extra = {"note": ""}
-        back = mstorch.jit.load(target, _extra_files=extra, weights_only=False)
-        assert extra == {"note": b"text"} and type(back) is type(made) and back.power == 3
+        back = mstorch.jit.load(target, _extra_files=extra)
+        assert extra == {"note": b"text"} and back.power == 3
         assert mstorch.equal(back(x), made(x)) and not back.training
         assert list(back.state_dict()) == list(net.state_dict())
-        back.train()
-        assert back._python.training
     assert mstorch.equal(copy.deepcopy(made)(x), made(x))
 
 
-def test_files_of_functions_and_what_cannot_be_saved(tmp_path, monkeypatch):
-    mstorch.jit.save(tripled, tmp_path / "f.pt")
+def _old_file(made, target):
+    """Write a file with the Python object, as mstorch 0.3 wrote scripted modules and functions."""
+    with open(target, "wb") as file:
+        _archive._write_object(made, file, {"note": "text"})
+
+
+def test_former_files_of_modules(tmp_path):
+    net, x = Gate(), mstorch.ones(1, 3)
+    made, extra = mstorch.jit.script(net).eval(), {"note": ""}
+    _old_file(made, tmp_path / "net.pt")
+    back = mstorch.jit.load(tmp_path / "net.pt", _extra_files=extra, weights_only=False)
+    assert extra == {"note": b"text"} and type(back) is type(made) and back.power == 3
+    assert mstorch.equal(back(x), made(x)) and not back.training and list(back.state_dict()) == list(net.state_dict())
+    back.train()
+    assert back._python.training
+
+
+def test_former_files_of_functions_and_what_is_no_file(tmp_path, monkeypatch):
+    _old_file(tripled, tmp_path / "f.pt")
     for trusted in ({"weights_only": False}, {}):  # the second load: this process wrote the file
         assert mstorch.jit.load(tmp_path / "f.pt", **trusted)(mstorch.ones(1)).item() == 3
     with pytest.raises(pickle.UnpicklingError, match="Unsupported global"):
@@ -254,16 +269,19 @@ def test_files_of_functions_and_what_cannot_be_saved(tmp_path, monkeypatch):
         mstorch.jit.load(tmp_path / "f.pt")
     with mstorch.serialization.safe_globals([(tripled, "tests.jit.test_jit.tripled")]):
         assert mstorch.jit.load(tmp_path / "f.pt")(mstorch.ones(1)).item() == 3
-    with pytest.raises(RuntimeError, match="cannot be pickled"):
-        mstorch.jit.save(mstorch.jit.script(lambda x: x), tmp_path / "g.pt")
     mstorch.save({"a": 1}, tmp_path / "h.pt")
     with pytest.raises(RuntimeError, match="failed locating file constants.pkl"):
         mstorch.jit.load(tmp_path / "h.pt")
     with pytest.raises(ValueError, match="does not exist"):
         mstorch.jit.load(tmp_path / "nothing.pt")
+
+
+def test_code():
+    assert mstorch.jit.script(mstorch.nn.Linear(1, 1)).code.startswith("def forward(self, input: Tensor) -> Tensor:\n")
+    assert tripled.code == "def forward(self, x: Tensor) -> Tensor:\n  return (x * 3)\n"
     assert not hasattr(tripled, "graph")
-    with pytest.raises(AttributeError, match="runs Python"):
-        _ = mstorch.jit.script(mstorch.nn.Linear(1, 1)).code
+    with pytest.raises(AttributeError, match=r"a lambda.*test_jit.py:\d+"):
+        _ = mstorch.jit.script(lambda x: x).code
 
 
 def test_scripted_functions_in_classes_bind_no_instance():

@@ -15,16 +15,9 @@ import mstorch
 from tests.against_torch import same
 from tests.jit import torchscript_operators  # noqa: F401 - registers its samples
 from tests.jit.torchscript_samples import SAMPLES
+from tests.saved import saved
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def written(module: Any) -> io.BytesIO:
-    """Return the archive that real torch writes of a module or function."""
-    file = io.BytesIO()
-    torch.jit.save(module, file)
-    file.seek(0)
-    return file
 
 
 def ours(value: Any) -> Any:
@@ -83,7 +76,7 @@ def compare(theirs: Any, own: Any, args: tuple[Any, ...]) -> None:
 def test_archive_computes_the_same(name: str) -> None:
     torch.manual_seed(0)
     program, args = SAMPLES[name]()
-    file = written(program)
+    file = saved(torch.jit.save, program)
     theirs, own = torch.jit.load(io.BytesIO(file.getvalue())), mstorch.jit.load(file)
     assert list(theirs.state_dict()) == list(own.state_dict())
     assert [name for name, _ in theirs.named_modules()] == [name for name, _ in own.named_modules()]
@@ -137,7 +130,7 @@ class _Hooked(torch.nn.Module):
 
 
 def test_hooks_run_where_torch_runs_them() -> None:
-    file = written(torch.jit.script(_Hooked()))
+    file = saved(torch.jit.save, torch.jit.script(_Hooked()))
     theirs, own = torch.jit.load(io.BytesIO(file.getvalue())), mstorch.jit.load(file)
     for module in (own, copy.deepcopy(own)):
         x, y = torch.ones(2, requires_grad=True), mstorch.ones(2, requires_grad=True)
@@ -156,7 +149,7 @@ def test_hooks_run_where_torch_runs_them() -> None:
 def archive(name: str) -> io.BytesIO:
     """Return the archive of a sample."""
     torch.manual_seed(0)
-    return written(SAMPLES[name]()[0])
+    return saved(torch.jit.save, SAMPLES[name]()[0])
 
 
 def said(call: Any) -> str:
@@ -295,3 +288,30 @@ def said_or_done(call: Any) -> Any:
         return call()
     except Exception as error:  # noqa: BLE001 - that there is one is the result
         return f"{type(error).__name__}: {error}"
+
+
+def _as_version(file: io.BytesIO, version: int) -> bytes:
+    """Return an archive with another version of its operators."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(file) as archive, zipfile.ZipFile(changed, "w") as other:
+        for name in archive.namelist():
+            other.writestr(name, f"{version}\n".encode() if name.endswith("version") and name.count("/") == 1 else archive.read(name))
+    return changed.getvalue()
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["mlp", "convolutions", "recurrent", "loops", "divisions", "factories", "embeddings"])
+def test_archives_of_older_versions_compute_what_torch_computes(name: str) -> None:
+    torch.manual_seed(0)
+    program, args = SAMPLES[name]()
+    program.eval()
+    file, run = saved(torch.jit.save, program), 0
+    for version in range(2, 11):
+        data = _as_version(file, version)
+        want = said_or_done(lambda: torch.jit.load(io.BytesIO(data))(*args))
+        got = said_or_done(lambda: mstorch.jit.load(io.BytesIO(data))(*ours(args)))
+        assert (type(want) is str) == (type(got) is str), (version, want, got)
+        if type(want) is not str:
+            same(want, got, rtol=1e-4, atol=1e-5, strides=False)
+            run += 1
+    assert run >= 5

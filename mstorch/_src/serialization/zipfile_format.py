@@ -16,6 +16,7 @@ import numpy as np
 from mstorch._src.serialization.options import OPTIONS
 
 from ..backend.arrays import Array
+from .checksum import descriptor_of, fill
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _CENTRAL_HEADER = struct.Struct("<4s6H3I5H2I")
@@ -234,13 +235,18 @@ class ZipReader:
         if entry.compress_type == zipfile.ZIP_STORED:
             if entry.compress_size != entry.file_size:
                 raise _failed(f"reading file {name}: two sizes")
-            self._file.seek(self.offset(name))
+            start = self._file.seek(self.offset(name))
             data: Any = np.empty(entry.file_size, np.uint8)
-            _fill(self._file, data, name)
+            if entry.CRC == 0:  # none was computed
+                _fill(self._file, memoryview(data), name)
+                return data
+            checksum = fill(lambda view: _fill(self._file, view, name), data, descriptor_of(self._file), start)
+            if checksum < 0:
+                raise _failed(f"reading file {name}: the file ends in the middle of it")
         else:
             data = self._inflated(entry, name)
-        # A checksum of zero means that none was computed.
-        if entry.CRC != 0 and zlib.crc32(data) != entry.CRC:
+            checksum = zlib.crc32(data) if entry.CRC else 0
+        if checksum != entry.CRC:
             raise _failed(f"reading file {name}: checksum mismatch, the bytes are not those that were written")
         return data
 
@@ -258,14 +264,13 @@ class ZipReader:
         return data
 
 
-def _fill(file: Any, data: Any, name: str) -> None:
-    view = memoryview(data)
-    done = 0
-    while done < data.size:
+def _fill(file: Any, view: memoryview, name: str) -> None:
+    done, size = 0, len(view)
+    while done < size:
         if hasattr(file, "readinto"):
             count = file.readinto(view[done:])
         else:
-            piece = file.read(data.size - done)
+            piece = file.read(size - done)
             count = len(piece)
             view[done : done + count] = piece
         if not count:

@@ -210,11 +210,8 @@ def _signature(data: Any, names: list[str]) -> ExportGraphSignature:
     return ExportGraphSignature(inputs, outputs)
 
 
-def read(reader: ZipReader, name: str = "model") -> Parts:
-    """Return the parts of the program of that name. Raise Unreadable for a damaged file, and for what mstorch does not have."""
-    if reader.read("archive_format", 16) != b"pt2":
-        raise Unreadable("the archive's format is not pt2")
-    data = _json(reader, f"models/{name}.json")
+def program_of(data: Any) -> Parts:
+    """Return the parts of a program that its JSON tells: all but the tensors. Raise Unreadable for another version of the schema."""
     if data["schema_version"]["major"] != MAJOR:
         raise Unreadable(f"the program is of schema version {data['schema_version']['major']!r}, and mstorch reads {MAJOR}")
     parts = Parts()
@@ -223,6 +220,15 @@ def read(reader: ZipReader, name: str = "model") -> Parts:
     parts.signature = _signature(data["graph_module"]["signature"], names)
     calls = [call["signature"] for call in data["graph_module"]["module_call_graph"] if call["fqn"] == ""]
     parts.structure, parts.form = structure_of(calls[0]["in_spec"]), structure_of(calls[0]["out_spec"])
+    parts.guards = Guards(data, parts.signature)
+    return parts
+
+
+def read(reader: ZipReader, name: str = "model") -> Parts:
+    """Return the parts of the program of that name. Raise Unreadable for a damaged file, and for what mstorch does not have."""
+    if reader.read("archive_format", 16) != b"pt2":
+        raise Unreadable("the archive's format is not pt2")
+    parts = program_of(_json(reader, f"models/{name}.json"))
     weights = _Tensors(reader, "data/weights").all()
     constants = _Tensors(reader, "data/constants").all()
     parts.parameters = {key: value for key, (value, is_parameter) in weights.items() if is_parameter}
@@ -233,7 +239,6 @@ def read(reader: ZipReader, name: str = "model") -> Parts:
         if spec.kind is InputKind.BUFFER and spec.target in parts.constants:
             parts.buffers[spec.target] = parts.constants.pop(spec.target)
     parts.example = _example(reader, name, parts.structure)
-    parts.guards = Guards(data, parts.signature)
     return parts
 
 

@@ -16,7 +16,8 @@ from .former import former
 from .operators import operator
 from .source import Definition, Function
 from .types import Damaged, Type, cast, dotted, is_of, read_type
-from .words import FUNCTIONS, OPERATORS, Closure, cut, element, forked, raise_
+from .unlowered import BREAK, CONTINUE, Unlowered, bind_target, iterated, target_of
+from .words import FUNCTIONS, OPERATORS, Closure, forked, raise_
 
 Frame = dict[str, Any]
 Expression = Callable[[Frame], Any]
@@ -29,6 +30,11 @@ class Program:
     """Where the text's names lead: ``find`` returns a class or function of the archive, ``constant`` a constant by its number."""
 
     version = 3  # of the archive's operators
+    places: dict[str, Any] = {}  # devices by the kinds that the text names, if it was told another place
+
+    def device(self, text: str) -> Any:
+        """Return the device of a name."""
+        return self.places.get(text.partition(":")[0]) or operator("aten", "device")(text)
 
     def find(self, name: str) -> Definition | Function:
         """Return the class or function of a full name."""
@@ -59,7 +65,7 @@ def _unknown(what: str, node: Any) -> Damaged:
     return Damaged(f"{what} (line {getattr(node, 'lineno', '?')}) is no TorchScript")
 
 
-class Compiler:
+class Compiler(Unlowered):
     """Compiles the functions of a program."""
 
     def __init__(self, program: Program) -> None:
@@ -133,7 +139,9 @@ class Compiler:
     def _do_Assign(self, node: ast.Assign) -> Statement:
         if len(node.targets) != 1:
             raise _unknown("An assignment to several targets", node)
-        target, value = node.targets[0], self.expression(node.value)
+        return self._assigned(node.targets[0], self.expression(node.value), node)
+
+    def _assigned(self, target: ast.expr, value: Expression, node: ast.AST) -> Statement:
         if isinstance(target, ast.Name):
             return _stored(target.id, value)
         if isinstance(target, ast.Tuple):
@@ -141,18 +149,28 @@ class Compiler:
         if isinstance(target, ast.Attribute):
             holder, name, assign = self.expression(target.value), target.attr, self._program.assign
             return lambda frame: assign(holder(frame), name, value(frame))
+        if isinstance(target, ast.Subscript):
+            return self._to_subscript(target, value)
         raise _unknown("A target of an assignment", node)
 
     def _several(self, target: ast.Tuple, value: Expression) -> Statement:
-        if not all(isinstance(one, ast.Name) for one in target.elts):
-            raise _unknown("A target of an assignment", target)
-        names = [one.id for one in target.elts]  # type: ignore[attr-defined]
+        if all(isinstance(one, (ast.Name, ast.Tuple)) for one in target.elts):
+            names = target_of(target)
+            return lambda frame: bind_target(frame, names, value(frame))
+        held = f"{target.lineno}:{target.col_offset}"  # no name of the text
+        parts = [
+            self._assigned(one, lambda frame, place=place: frame[held][place], target)
+            for place, one in enumerate(target.elts)
+        ]
 
         def several(frame: Frame) -> None:
-            items = value(frame)
-            if len(items) != len(names):
-                raise RuntimeError(f"Expected {len(names)} elements in a list but found {len(items)}")
-            frame.update(zip(names, items))
+            items = list(value(frame))
+            if len(items) != len(parts):
+                raise RuntimeError(f"Expected {len(parts)} elements in a list but found {len(items)}")
+            frame[held] = items
+            for part in parts:
+                part(frame)
+            del frame[held]
 
         return several
 
@@ -191,8 +209,9 @@ class Compiler:
         def loop(frame: Frame) -> tuple[Any] | None:
             while test(frame):
                 result = body(frame)
-                if result is not None:
-                    return result
+                if result is None or result is CONTINUE:
+                    continue
+                return None if result is BREAK else result
             return None
 
         return loop
@@ -201,21 +220,15 @@ class Compiler:
         if node.orelse:
             raise _unknown("An else of a loop", node)
         items, body = self._iterated(node.iter), self._block(node.body)
-        targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-        if not all(isinstance(one, ast.Name) for one in targets):
-            raise _unknown("A target of a loop", node)
-        names = [one.id for one in targets]  # type: ignore[attr-defined]
-        single = names[0] if isinstance(node.target, ast.Name) else None
+        target = target_of(node.target)
 
         def loop(frame: Frame) -> tuple[Any] | None:
-            for item in items(frame):
-                if single is not None:
-                    frame[single] = item
-                else:
-                    frame.update(zip(names, item))
+            for item in iterated(items(frame)):
+                bind_target(frame, target, item)
                 result = body(frame)
-                if result is not None:
-                    return result
+                if result is None or result is CONTINUE:
+                    continue
+                return None if result is BREAK else result
             return None
 
         return loop
@@ -262,7 +275,15 @@ class Compiler:
         return within
 
     def _do_Raise(self, node: ast.Raise) -> Statement:
-        text = self.expression(node.exc) if node.exc is not None else lambda frame: ""
+        error = node.exc
+        if isinstance(error, ast.Call) and isinstance(error.func, ast.Name) and error.func.id == "AssertionError" and len(error.args) == 1:
+            message = self.expression(error.args[0])
+
+            def fail_assertion(frame: Frame) -> None:
+                raise raised(str(message(frame)), "AssertionError")
+
+            return fail_assertion
+        text = self.expression(error) if error is not None else lambda frame: ""
 
         def fail(frame: Frame) -> None:
             raise raised(str(text(frame)))
@@ -354,7 +375,18 @@ class Compiler:
         return self._operated(self._BINARY[type(node.op)], [node.left, node.right])
 
     def _of_Compare(self, node: ast.Compare) -> Expression:
-        name = self._COMPARED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        if len(node.ops) > 1:
+            operands = [node.left, *node.comparators]
+            parts = [
+                self._of_Compare(ast.copy_location(ast.Compare(left, [op], [right]), node))
+                for left, op, right in zip(operands, node.ops, operands[1:])
+            ]
+            return lambda frame: all(part(frame) for part in parts)
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            contains, item, holder = operator("aten", "__contains__"), self.expression(node.left), self.expression(node.comparators[0])
+            wanted = isinstance(node.ops[0], ast.In)
+            return lambda frame: contains(holder(frame), item(frame)) is wanted
+        name = self._COMPARED.get(type(node.ops[0]))
         if name is None:
             raise _unknown("A comparison", node)
         return self._operated(name, [node.left, node.comparators[0]])
@@ -368,17 +400,6 @@ class Compiler:
     def _of_IfExp(self, node: ast.IfExp) -> Expression:
         test, yes, no = map(self.expression, (node.test, node.body, node.orelse))
         return lambda frame: yes(frame) if test(frame) else no(frame)
-
-    def _of_Subscript(self, node: ast.Subscript) -> Expression:
-        value = self.expression(node.value)
-        if isinstance(node.slice, ast.Slice):
-            bounds = [
-                self.expression(one) if one is not None else lambda frame: None
-                for one in (node.slice.lower, node.slice.upper, node.slice.step)
-            ]
-            return lambda frame: cut(value(frame), slice(*(bound(frame) for bound in bounds)))
-        index = self.expression(node.slice)
-        return lambda frame: element(value(frame), index(frame))
 
     def _of_Attribute(self, node: ast.Attribute) -> Expression:
         root = _root(node)
@@ -424,6 +445,10 @@ class Compiler:
             raise _unknown("A call", node)
         root = _root(function)
         if root == "torch" and isinstance(function.value, ast.Name):
+            text = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
+            if function.attr == "device" and type(text) is str:
+                place = self._program.device(text)
+                return lambda frame: place
             old = former(function.attr, self._program.version)
             return self._call_of(old or operator("aten", function.attr), node)
         if root == "ops":
@@ -456,6 +481,16 @@ class Compiler:
             if target.kind == "Enum":
                 members = target.python
                 return lambda frame: members(args[0](frame))
+            start = target.methods.get("__init__") if target.kind == "Class" else None
+            if start is not None:
+                self._want(start)
+
+                def create(frame: Frame) -> Any:
+                    value = program.construct(target, [])
+                    start.run([value, *(arg(frame) for arg in args)], {key: item(frame) for key, item in kwargs.items()})
+                    return value
+
+                return create
             return lambda frame: program.construct(target, [arg(frame) for arg in args])
         self._want(target)
         return lambda frame: target.run([arg(frame) for arg in args], {key: value(frame) for key, value in kwargs.items()})

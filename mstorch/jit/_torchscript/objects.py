@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._jit_internal import mode
+from ..._src.core.device import device
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from .._script import RecursiveScriptModule
 from . import compile as compiling
 from .calls import checked_arguments, declared
+from .operators import PROPERTIES, operator
 from .source import Definition, Function, Source
 from .types import Damaged, described
 from .words import Closure
@@ -267,6 +269,8 @@ class Program(compiling.Program):
             return value[_fields(value).index(name)]
         elif isinstance(value, enum.Enum) and name in ("name", "value"):
             return value.name if name == "name" else value.value
+        elif isinstance(value, (Tensor, device)) and name in PROPERTIES or type(value) is complex and name in ("real", "imag"):
+            return operator("aten" if name in ("real", "imag") else "prim", name)(value)
         raise RuntimeError(f"'{described(value)}' object has no attribute or method '{name}'.")
 
     def assign(self, value: Any, name: str, item: Any) -> None:
@@ -292,6 +296,8 @@ class Program(compiling.Program):
             function = value._ms_definition.methods.get(name)
             if function is not None:
                 return (function.run or self.run(function))([value, *args], kwargs)
+        elif isinstance(value, (Tensor, int, float, complex, str, list, dict, tuple)):
+            return operator("aten", name)(value, *args, **kwargs)
         raise RuntimeError(f"'{described(value)}' object has no attribute or method '{name}'.")
 
     def construct(self, definition: Definition, args: list[Any]) -> Any:

@@ -57,7 +57,7 @@ def _check_of(kind: str) -> Callable[[Any], bool]:
         return _CHECKS.get(kind, lambda value: True)
     inner, one = _check_of(listed[1]), bool(listed[2])
     # A list of a fixed length accepts one number for all.
-    return lambda value: type(value) is list and all(map(inner, value)) or one and inner(value) and type(value) in (int, float)
+    return lambda value: type(value) in (list, tuple) and all(map(inner, value)) or one and inner(value) and type(value) in (int, float)
 
 
 class _Overload:
@@ -81,6 +81,13 @@ class _Overload:
                 return False
         supplied = {argument.name for argument in self.free[: len(args)]} | set(kwargs)
         return all(argument.has_default or argument.name in supplied for argument in self.schema.arguments)
+
+    def gathered(self, args: list[Any]) -> list[Any] | None:
+        """Return the arguments with numbers that are told one by one as a list, if the last parameter without a default is one."""
+        places = [place for place, one in enumerate(self.free) if one.type in ("int[]", "SymInt[]")]
+        if len(places) != 1 or len(args) <= places[0] or not all(type(one) is int for one in args[places[0] :]):
+            return None
+        return [*args[: places[0]], args[places[0] :]]
 
     def converted(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments with tensors of one element as numbers, where the overload takes numbers."""
@@ -162,6 +169,20 @@ def _has_tensor(values: Any) -> bool:
     return False
 
 
+def _turned(name: str) -> Operator:
+    return lambda tensor, number: operator("aten", name)(tensor, number)
+
+
+_TURNED: dict[str, Operator] = {
+    **{name: _turned(name) for name in ("add", "mul", "eq", "ne")},
+    **{name: _turned(name) for name in ("__and__", "__or__", "__xor__")},
+    **{name: _turned(other) for name, other in (("lt", "gt"), ("le", "ge"), ("gt", "lt"), ("ge", "le"), ("sub", "rsub"))},
+    "div": lambda tensor, number: tensor.reciprocal() * number,
+    "floor_divide": lambda tensor, number: (tensor.new_full([], number) // tensor),
+}
+"""Operators of a number and a tensor, as functions of the tensor and the number."""
+
+
 _known: dict[tuple[str, str], Operator] = {}
 
 
@@ -181,6 +202,16 @@ def _operator(space: str, name: str) -> Operator:
     whole = OWN.get(name, OF_ALL.get(name)) if space == "aten" else None
     if whole is not None:
         return whole
+    if (space, name) == ("aten", "floordiv"):
+        divide, of_numbers = operator("aten", "floor_divide"), PLAIN["floordiv"]
+        return lambda a, b: divide(a, b) if _has_tensor((a, b)) else of_numbers(a, b)
+    if (space, name) == ("aten", "remainder"):
+        remain = _of_overloads(space, name)
+        return lambda a, *b, **named: OF_ALL["percentFormat"](a, *b) if type(a) is str else remain(a, *b, **named)
+    return _of_overloads(space, name)
+
+
+def _of_overloads(space: str, name: str) -> Operator:
     plain, held = (PLAIN.get(name), OF_CONTAINERS.get(name)) if space == "aten" else (None, None)
     try:
         listed = _overloads(space, name)
@@ -204,11 +235,17 @@ def _operator(space: str, name: str) -> Operator:
                 result = one.apply(values, kwargs)
                 return result if isinstance(result, Tensor) else _result(result)
         for one in listed:
+            sizes = one.gathered(values)
+            if sizes is not None and one.fits(sizes, kwargs):
+                return _result(one.apply(sizes, kwargs))
+        for one in listed:
             numbers, options = one.converted(values, kwargs)
             if one.fits(numbers, options):
                 return _result(one.apply(numbers, options))
         if writes and values and not isinstance(values[0], Tensor) and plain is not None:
             return plain(*args, **kwargs)
+        if space == "aten" and len(values) == 2 and type(values[0]) in _NUMBERS and isinstance(values[1], Tensor) and name in _TURNED:
+            return _TURNED[name](values[1], values[0])
         told = ", ".join([*map(described, args), *(f"{key}={described(value)}" for key, value in kwargs.items())])
         forms = "".join(f"\n  {one.schema.namespace}::{one.schema.text}" for one in listed)
         raise RuntimeError(f"Arguments for call are not valid: {space}::{name}({told}).\nThe following variants are available:{forms}")
@@ -313,3 +350,8 @@ PRIM: dict[str, Operator] = {
     "isinstance": isinstance,
     "is_grad_enabled": lambda: modes.grad,
 }
+_NO_PROPERTIES = {
+    "NumToTensor", "unchecked_unwrap_optional", "min", "max", "abs", "rangelist", "TupleIndex", "TupleUnpack", "id", "tolist", "isinstance",
+}  # fmt: skip
+PROPERTIES = {name for name in PRIM if name not in _NO_PROPERTIES} | {"real", "imag"}
+"""What the text may read of tensors and devices as an attribute."""

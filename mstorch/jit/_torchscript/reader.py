@@ -6,6 +6,7 @@ import functools
 from pickle import UnpicklingError
 from typing import Any
 
+from ..._src.core.device import device
 from ..._src.serialization.archive import StorageReader
 from ..._src.serialization.zipfile_format import ZipReader
 from .objects import ArchivedModule, Program
@@ -36,7 +37,11 @@ def _check_stored(reader: ZipReader, path: str) -> None:
 
 
 def load(reader: ZipReader, map_location: Any) -> ArchivedModule:
-    """Return the module of an archive. Raise RuntimeError for a damaged one, and for operators that mstorch does not have."""
+    """Return the module of an archive. Raise RuntimeError for a damaged one, and for operators that mstorch does not have.
+
+    Devices that the text names, of the kind on which the archive's tensors were, become ``map_location`` as the tensors do. (torch leaves
+    them.)
+    """
     for name in reader.names():
         if name.startswith(("data", "constants")):
             _check_stored(reader, name)
@@ -44,14 +49,23 @@ def load(reader: ZipReader, map_location: Any) -> ArchivedModule:
     name = ".data/version" if reader.has(".data/version") else "version"
     program = Program(Source(functools.partial(_text, reader)), ())
     program.version = int(reader.read(name, limit=100))
+    found: set[str] = set()
+
+    def storage(pid: Any, folder: str) -> Any:
+        value = storages.storage(pid, folder)
+        found.add(str(pid[3]).partition(":")[0])
+        return value
+
     try:
-        constants, kinds = unpickled(reader.read("constants.pkl"), program, lambda pid: storages.storage(pid, "constants"))
+        constants, kinds = unpickled(reader.read("constants.pkl"), program, lambda pid: storage(pid, "constants"))
         if type(constants) is not tuple:
             raise Damaged("constants.pkl holds no tuple")
         program._constants = constants
-        module, classes = unpickled(reader.read("data.pkl"), program, lambda pid: storages.storage(pid, "data"))
+        module, classes = unpickled(reader.read("data.pkl"), program, lambda pid: storage(pid, "data"))
         if not isinstance(module, ArchivedModule):
             raise Damaged("data.pkl holds no module")
+        if isinstance(map_location, (str, device)):
+            program.places = dict.fromkeys(found or {"cpu"}, device(map_location))
         for definition in (*kinds.values(), *classes.values()):
             program.compile_class(definition)
     except (UnpicklingError, EOFError, RecursionError, LookupError, TypeError, ValueError, AttributeError) as error:

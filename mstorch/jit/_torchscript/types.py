@@ -147,8 +147,10 @@ def convert(value: Any, kind: Type) -> Any:
     name, of = kind.kind, kind.of
     if name == "Optional":
         return None if value is None else convert(value, of[0])
-    if name == "float" and type(value) is int:
+    if name == "float" and type(value) in (int, bool):
         return float(value)
+    if name == "int" and type(value) is bool:
+        return int(value)
     if name == "complex" and type(value) in (int, float):
         return complex(value)
     if name == "List" and isinstance(value, (list, tuple)):

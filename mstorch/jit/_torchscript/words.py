@@ -73,6 +73,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "range": lambda *bounds: list(range(*bounds)),
     "list": list,
     "dict": dict,
+    "enumerate": enumerate,
+    "zip": zip,
 }
 # Words of the text that are operators.
 OPERATORS = {

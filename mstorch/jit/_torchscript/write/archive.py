@@ -6,7 +6,6 @@ import contextlib
 import copy
 import inspect
 import json
-import keyword
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -19,20 +18,12 @@ from ...._src.serialization.zipfile_format import ZipWriter
 from ...._tensor import Tensor
 from ....nn.modules.module import Module
 from .pickled import Object, Storages, pickled
+from .pieces import attribute, is_identifier
 from .record import Functions, Operators, Recorder
 from .values import Unwritable, type_text
 
 VERSION = b"10\n"
 """The version of the operators, whose schemas are today's."""
-
-
-def _identifier(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name)
-
-
-def attribute(owner: str, name: str) -> str:
-    """Return the text of an attribute of an object."""
-    return f"{owner}.{name}" if _identifier(name) else f"getattr({owner}, {json.dumps(name)})"
 
 
 class _Class:
@@ -76,8 +67,8 @@ class Classes:
         title = getattr(module, "original_name", kind.__name__)
         inner = getattr(module, "_python", module)
         place = re.sub(r"^mstorch\b", "torch", type(inner).__module__)
-        parts = [] if place == "__main__" or not all(map(_identifier, place.split("."))) else place.split(".")
-        title = title if _identifier(title) else "Module"
+        parts = [] if place == "__main__" or not all(map(is_identifier, place.split("."))) else place.split(".")
+        title = title if is_identifier(title) else "Module"
         key = ".".join([*parts, title]), tuple(head)
         if key in self._known and not root:
             return self._known[key]
@@ -106,7 +97,7 @@ def _names(table: dict[str, Any]) -> str:
 
 
 def _declared(name: str, kind: str) -> str:
-    return f"{name} : {kind}" if _identifier(name) else f"__annotations__[{json.dumps(name)}] = {kind}"
+    return f"{name} : {kind}" if is_identifier(name) else f"__annotations__[{json.dumps(name)}] = {kind}"
 
 
 class _Program:
@@ -134,7 +125,7 @@ class _Program:
                     if value is not None:
                         recorder.own(value, attribute(text, name))
         for name, value in zip(names, [*args, *kwargs.values()]):
-            name = name if _identifier(name) and not name.startswith("_") and name != "self" else f"argument_{len(self.parameters)}"
+            name = name if is_identifier(name) and not name.startswith("_") and name != "self" else f"argument_{len(self.parameters)}"
             self.parameters.append((name, type_text(value)))
             self._unpacked(name, value)
         with mode(traced=True), Functions(recorder), Operators(recorder):
@@ -237,17 +228,22 @@ def write(
     holder = classes.classes[-1]
     if module is None:
         title = getattr(function, "__name__", "")
-        holder.name = top.kind = f"__torch__.{title if _identifier(title) else 'Function'}"
+        holder.name = top.kind = f"__torch__.{title if is_identifier(title) else 'Function'}"
     holder.methods = text.replace("(self", f"(self: {holder.name}", 1)
-    state, constants = Storages(), Storages()
-    data, listed = pickled(top, state), pickled(tuple(program.constants), constants)
+    save(file, top, classes.files(), tuple(program.constants), extra_files)
+
+
+def save(file: Any, top: Object, sources: dict[str, str], constants: tuple[Any, ...], extra_files: dict[str, Any]) -> None:
+    """Write the records of an archive."""
+    state, fixed = Storages(), Storages()
+    data, listed = pickled(top, state), pickled(constants, fixed)
     writer = ZipWriter(file, "archive")
     writer.record("data.pkl", data)
     for name, content in state.records("data"):
         writer.record(name, content)
-    for name, source in classes.files().items():
+    for name, source in sources.items():
         writer.record(name, source.encode())
-    for name, content in constants.records("constants"):
+    for name, content in fixed.records("constants"):
         writer.record(name, content)
     writer.record("constants.pkl", listed)
     for name, content in extra_files.items():
@@ -256,4 +252,4 @@ def write(
     writer.close(VERSION)
 
 
-__all__ = ["Unwritable", "write"]
+__all__ = ["Unwritable", "save", "write"]

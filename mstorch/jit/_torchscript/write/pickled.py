@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import struct
 from typing import Any
 
@@ -9,6 +10,7 @@ from ...._src.core.tensor_base import array_of
 from ...._src.serialization import adapter
 from ...._src.serialization.file_storage import CLASS_OF_DTYPE
 from ...._tensor import Tensor
+from ..types import Type
 from .values import Unwritable, type_text
 
 
@@ -17,6 +19,13 @@ class Object:
 
     def __init__(self, kind: str, attributes: dict[str, Any]) -> None:
         self.kind, self.attributes = kind, attributes
+
+
+class Typed:
+    """A value with the type that its attribute is declared to have, which an empty list does not tell."""
+
+    def __init__(self, value: Any, kind: Type) -> None:
+        self.value, self.kind = value, kind
 
 
 class Storages:
@@ -73,7 +82,37 @@ def _tensor(value: Tensor, storages: Storages) -> bytes:
 _LISTS = {"int": "int", "float": "double", "bool": "bool", "Tensor": "tensor"}
 
 
+def _typed(value: Any, kind: Type, storages: Storages) -> bytes:
+    """Return the pickle of a value of a declared type."""
+    if kind.kind == "Optional":
+        return b"N" if value is None else _typed(value, kind.of[0], storages)
+    if kind.kind == "List":
+        items = b"](" + b"".join(_typed(item, kind.of[0], storages) for item in value) + b"e"
+        short = _LISTS.get(kind.of[0].kind)
+        if short is not None:
+            return _name(f"torch.jit._pickle.build_{short}list") + b"(" + items + b"tR"
+        return _name("torch.jit._pickle.restore_type_tag") + b"(" + items + _text(repr(kind)) + b"tR"
+    if kind.kind == "Dict":
+        pairs = b"".join(_typed(key, kind.of[0], storages) + _typed(item, kind.of[1], storages) for key, item in value.items())
+        return _name("torch.jit._pickle.restore_type_tag") + b"(}(" + pairs + b"u" + _text(repr(kind)) + b"tR"
+    if kind.kind == "Tuple":
+        return b"(" + b"".join(_typed(item, one, storages) for item, one in zip(value, kind.of)) + b"t"
+    if kind.kind == "float":
+        return _value(float(value), storages)
+    if kind.kind == "Device":
+        return _name("torch.device") + b"(" + _text(str(value)) + b"tR"
+    if "." in kind.kind:
+        if isinstance(value, enum.Enum):
+            return _name(kind.kind) + _value(value.value, storages) + b"R"
+        if isinstance(value, tuple):
+            return _name(kind.kind) + b"(" + b"".join(_value(item, storages) for item in value) + b"tR"
+        raise Unwritable(f"mstorch: torch.jit.save has no form for an attribute of {kind.kind}")
+    return _value(value, storages)
+
+
 def _value(value: Any, storages: Storages) -> bytes:
+    if isinstance(value, Typed):
+        return _typed(value.value, value.kind, storages)
     if isinstance(value, Object):
         state = b"".join(_text(name) + _value(item, storages) for name, item in value.attributes.items())
         return _name(value.kind) + b")\x81}(" + state + b"ub"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,9 @@ from ..numbers import number_of
 
 
 class Unwritable(RuntimeError):
-    """Raised for what a TorchScript archive cannot hold."""
+    """Raised for what a TorchScript archive cannot hold; ``file`` is that of the line that the message names."""
+
+    file = ""
 
 
 class Length(int):
@@ -96,6 +97,21 @@ def _float(value: float) -> str:
     return "nan" if value != value else "inf" if value > 0 else "-inf"
 
 
+def quoted(value: str) -> str:
+    """Return a text in quotes, as TorchScript's text has it. Raise Unwritable for one that is not ASCII, which only a constant can be."""
+    if not value.isascii():
+        raise Unwritable(f"mstorch: torch.jit.save has no form for the text {value!r}, which is not ASCII, here")
+    parts = []
+    for letter in value:
+        if letter in '"\\':
+            parts.append(f"\\{letter}")
+        elif letter == "\n":
+            parts.append("\\n")
+        else:
+            parts.append(letter if " " <= letter <= "~" else f"\\{ord(letter):03o}")
+    return f'"{"".join(parts)}"'
+
+
 def shown(value: Any, name_of: Callable[[Any], str]) -> str:
     """Return the text of an argument; ``name_of`` returns the name of a tensor. Raise Unwritable for a value without a form."""
     if isinstance(value, Tensor):
@@ -109,7 +125,7 @@ def shown(value: Any, name_of: Callable[[Any], str]) -> str:
     if isinstance(value, complex):
         return f"torch.Complex({_float(value.real)}, {_float(value.imag)})"
     if isinstance(value, str):
-        return json.dumps(value)
+        return quoted(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(shown(item, name_of) for item in value)}]" if value else "annotate(List[int], [])"
     kind = type(value).__name__
@@ -118,6 +134,11 @@ def shown(value: Any, name_of: Callable[[Any], str]) -> str:
     if kind == "device":
         return f'torch.device("{value}")'
     raise Unwritable(f"mstorch: torch.jit.save has no form for an argument of {kind}")
+
+
+def tuple_text(values: tuple[Any, ...]) -> str:
+    """Return the text of a tuple of numbers, texts and None."""
+    return f"({', '.join(shown(one, str) for one in values)}{',' if len(values) == 1 else ''})"
 
 
 def type_text(value: Any) -> str:

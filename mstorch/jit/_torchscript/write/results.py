@@ -1,0 +1,275 @@
+"""The types of results of operators and methods, as far as they are known; None stands for an unknown one."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ...._src.aten.overloads import all_overloads
+from ...._src.core.schemas import Schema
+from ..scalars import PLAIN
+from ..types import TENSOR, Type
+from .annotations import BOOL, FLOAT, INT, NONE, STR, fits
+
+NUMBER, INTS = Type("number"), Type("List", (INT,))
+_OF_SCHEMAS = {
+    "Tensor": TENSOR, "int": INT, "SymInt": INT, "float": FLOAT, "bool": BOOL, "str": STR, "Scalar": NUMBER, "ScalarType": INT,
+    "Layout": INT,
+    "MemoryFormat": INT, "Device": Type("Device"), "Generator": Type("Generator"), "complex": Type("complex"),
+}  # fmt: skip
+PROPERTIES: dict[str, Type] = {
+    "shape": INTS, "dtype": INT, "device": Type("Device"), "layout": INT, "ndim": INT, "requires_grad": BOOL, "is_leaf": BOOL,
+    "itemsize": INT,
+    "nbytes": INT, **dict.fromkeys(("T", "mT", "H", "mH", "data", "real", "imag"), TENSOR), "grad": Type("Optional", (TENSOR,)),
+    **{f"is_{name}": BOOL for name in ("cuda", "cpu", "xpu", "mps", "meta", "nested", "mkldnn", "sparse", "sparse_csr", "quantized")},
+}  # fmt: skip
+_METHODS: dict[str, Type] = {
+    "item": NUMBER,
+    "dim": INT,
+    "numel": INT,
+    "get_device": INT,
+    "element_size": INT,
+    "is_floating_point": BOOL,
+    "is_contiguous": BOOL,
+    "is_complex": BOOL,
+    "storage_offset": INT,
+}
+_OF_LISTS = {
+    "append": NONE,
+    "extend": NONE,
+    "insert": NONE,
+    "clear": NONE,
+    "reverse": NONE,
+    "remove": NONE,
+    "sort": NONE,
+    "index": INT,
+    "count": INT,
+}
+_FUNCTIONS: dict[str, Type] = {
+    "len": INT,
+    "floor": INT,
+    "ceil": INT,
+    "gcd": INT,
+    "factorial": INT,
+    "isnan": BOOL,
+    "isinf": BOOL,
+    "isfinite": BOOL,
+}
+
+_OF_NUMBERS = {name for name in PLAIN if hasattr(math, name)} - {*_FUNCTIONS, "remainder", "frexp", "modf", "trunc"}
+"""Functions of ``math``, which return a float."""
+
+
+class NamedResult(Type):
+    """A tuple whose elements have names, as some operators return."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, of: tuple[Type, ...], names: tuple[str, ...]) -> None:
+        super().__init__("Tuple", of)
+        self.names = names
+
+
+class Misfit(TypeError):
+    """Raised for arguments that no overload of an operator takes."""
+
+
+@functools.cache
+def of_schema(text: str) -> Type | None:
+    """Return the type that a schema writes; None for one that is not known here."""
+    text = re.sub(r"\([a-z!*| >-]+\)", "", text).strip()
+    if text.startswith("(") and text.endswith(")"):
+        if text == "()":
+            return NONE
+        listed = [part.strip().split(" ") for part in text[1:-1].split(",")]
+        parts = [of_schema(part[0]) for part in listed]
+        return None if None in parts else NamedResult(tuple(parts), tuple(part[-1] if len(part) > 1 else "" for part in listed))  # type: ignore[arg-type]
+    if text.endswith("?"):
+        inner = of_schema(text[:-1])
+        return None if inner is None else Type("Optional", (inner,))
+    several = re.fullmatch(r"(.*)\[\d*\]", text)
+    if several is not None:
+        inner = of_schema(several[1])
+        return None if inner is None else Type("List", (inner,))
+    return _OF_SCHEMAS.get(text.split(" ")[0])
+
+
+def _takes(text: str, kind: Type | None, exactly: bool = False) -> bool:
+    """Return whether a parameter of a schema takes a value of a type; ``exactly`` without a conversion of numbers to tensors and back."""
+    if kind is None or kind.kind == "Any":
+        return True
+    wanted = of_schema(text)
+    if wanted is None or fits(kind, wanted):
+        return True
+    inner = wanted.of[0] if wanted.kind == "Optional" else wanted
+    if kind.kind == "Optional":
+        return False
+    if exactly and ("Tensor" in (inner.kind, kind.kind)):
+        return False
+    if inner.kind in ("int", "float", "number", "bool", "complex"):
+        return kind.kind in ("Tensor", "number") or inner.kind in ("float", "number", "complex") and kind.kind in ("int", "float", "bool")
+    if inner.kind == "Tensor":
+        return kind.kind in ("int", "float", "bool", "number", "complex")  # (binary operators turn numbers into tensors)
+    if inner.kind == "List":
+        item = inner.of[0]
+        if kind.kind in ("Tuple", "List"):
+            return all(_takes(text.rstrip("?").rpartition("[")[0], one) for one in kind.of)
+        return bool(re.search(r"\[\d+\]", text)) and fits(kind, item) or kind.kind == "Tensor" and item.kind == "int"
+    return inner.kind == "Device" and kind.kind == "str"
+
+
+def _bound(schema: Schema, args: Sequence[Type | None], kwargs: dict[str, Type | None], exactly: bool) -> bool:
+    free = [one for one in schema.arguments if not one.kwarg_only]
+    values = list(args)
+    if len(values) > len(free):
+        last = next((place for place, one in enumerate(free) if one.type in ("int[]", "SymInt[]")), None)
+        if last is None or not all(one is None or one.kind == "int" for one in values[last:]):
+            return False
+        values = [*values[:last], INTS]
+    known = {one.name: one for one in schema.arguments}
+    if any(name not in known for name in kwargs):
+        return False
+    told = {one.name for one in free[: len(values)]} | set(kwargs)
+    if any(not one.has_default and one.name not in told for one in schema.arguments):
+        return False
+    return all(_takes(one.type, kind, exactly) for one, kind in zip(free, values)) and all(
+        _takes(known[name].type, kind, exactly) for name, kind in kwargs.items()
+    )
+
+
+def of_operator(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> Type | None:
+    """Return the type of an operator's result. Raise Misfit if the arguments' types are known, and no overload takes them."""
+    tensors = any(kind is not None and (kind.kind == "Tensor" or kind.kind == "List" and kind.of[0].kind == "Tensor") for kind in args)
+    if args and not tensors and all(kind is not None and kind.kind in ("int", "float", "bool") for kind in args):
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
+        if name in _OF_NUMBERS:
+            return FLOAT
+    if name in ("tensor", "as_tensor", "scalar_tensor"):
+        return TENSOR
+    if name in ("size", "stride"):
+        return INT if len(args) + len(kwargs) > 1 else INTS
+    return _chosen(name, args, kwargs)
+
+
+def _overloads(name: str) -> list[Schema]:
+    try:
+        return [schema for schema, _ in all_overloads(name).values()]
+    except RuntimeError:
+        return []
+
+
+def _chosen(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> Type | None:
+    schemas = _overloads(name)
+    if not schemas:
+        return None
+    kinds = [schema for schema in schemas if _bound(schema, args, kwargs, True)] or [
+        schema for schema in schemas if _bound(schema, args, kwargs, False)
+    ]
+    if not kinds:
+        if args and (args[0] is None or args[0].kind in ("Tensor", "List")) or not args:
+            told = ", ".join([*(repr(kind) for kind in args), *(f"{key}: {kind!r}" for key, kind in kwargs.items())])
+            raise Misfit(f"{name}({told}) has no overload that takes these arguments")
+        return None
+    results = {repr(of_schema(schema.returns)) for schema in kinds}
+    return of_schema(kinds[0].returns) if len(results) == 1 else None
+
+
+def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> Type | None:
+    """Return the type of the result of a method of a tensor, list, dict, text or future."""
+    if holder.kind == "Tensor":
+        return _METHODS.get(name) or of_operator(name, [holder, *args], kwargs)
+    if holder.kind == "str":
+        own = [schema for schema in _overloads(name) if schema.arguments and schema.arguments[0].type == "str"]
+        return of_schema(own[0].returns) if own else None
+    if holder.kind == "List":
+        if name in ("append", "insert") and args and not fits(args[-1], holder.of[0]):
+            raise Misfit(f"a list of {holder.of[0]!r} takes no {args[-1]!r}")
+        return holder.of[0] if name == "pop" else holder if name == "copy" else _OF_LISTS.get(name)
+    if holder.kind == "Dict":
+        key, value = holder.of
+        pair = Type("Tuple", (key, value))
+        return {
+            "keys": Type("List", (key,)), "values": Type("List", (value,)), "items": Type("List", (pair,)), "pop": value,
+            "setdefault": value,
+            "popitem": pair, "get": value if len(args) > 1 else Type("Optional", (value,)), "copy": holder, "clear": NONE, "update": NONE,
+        }.get(name)  # fmt: skip
+    return holder.of[0] if holder.kind == "Future" and name == "wait" else None
+
+
+COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("eq", "=="), ast.NotEq: ("ne", "!="), ast.Lt: ("lt", "<"), ast.LtE: ("le", "<="), ast.Gt: ("gt", ">"), ast.GtE: ("ge", ">="),
+}  # fmt: skip
+"""Operators and signs of comparisons."""
+_COMPARISONS = {name for name, _ in COMPARED.values()}
+
+
+def of_binary(name: str, left: Type | None, right: Type | None) -> Type | None:
+    """Return the type of a binary operator's result. Raise Misfit for operands that it does not take."""
+    if left is None or right is None:
+        return BOOL if name in _COMPARISONS and (left or right or TENSOR).kind in ("int", "float", "str", "bool") else None
+    kinds = left.kind, right.kind
+    if "Optional" in kinds or "NoneType" in kinds:
+        if name in ("eq", "ne"):
+            return BOOL
+        raise Misfit(f"an operand is {left if left.kind in ('Optional', 'NoneType') else right!r}: check for None before")
+    if "Tensor" in kinds:
+        other = kinds[1] if kinds[0] == "Tensor" else kinds[0]
+        if other not in ("Tensor", "int", "float", "bool", "number", "complex", "Any"):
+            raise Misfit(f"{name} takes no {left!r} and {right!r}")
+        return TENSOR
+    if name in _COMPARISONS:
+        return BOOL
+    if "number" in kinds or "Any" in kinds or any("." in kind for kind in kinds):
+        return NUMBER if "number" in kinds and name != "matmul" else None
+    if name == "add" and kinds[0] == kinds[1] and kinds[0] in ("str", "List"):
+        return left
+    if name == "add" and kinds == ("Tuple", "Tuple"):
+        return Type("Tuple", (*left.of, *right.of))
+    if name == "mul" and "int" in kinds and ("List" in kinds or "str" in kinds):
+        return left if kinds[1] == "int" else right
+    if name == "remainder" and kinds[0] == "str":
+        return STR
+    if all(kind in ("int", "float", "complex", "bool") for kind in kinds):
+        if "complex" in kinds:
+            return Type("complex")
+        if name in ("__and__", "__or__", "__xor__") and kinds == ("bool", "bool"):
+            return BOOL
+        return FLOAT if "float" in kinds or name in ("div", "pow") else INT
+    raise Misfit(f"{name} takes no {left!r} and {right!r}")
+
+
+def of_element(holder: Type | None, place: Any) -> Type | None:
+    """Return the type of an element; ``place`` is the index, if it is known."""
+    if holder is None:
+        return None
+    if holder.kind in ("Tensor", "str"):
+        return holder
+    if holder.kind == "List":
+        return holder.of[0]
+    if holder.kind == "Dict":
+        return holder.of[1]
+    if holder.kind == "Tuple" and isinstance(place, int):
+        if not -len(holder.of) <= place < len(holder.of):
+            raise Misfit(f"{holder!r} has no element {place}")
+        return holder.of[place]
+    if holder.kind in ("Optional", "NoneType", "int", "float", "bool"):
+        raise Misfit(f"{holder!r} has no elements" + (": check for None before" if holder.kind == "Optional" else ""))
+    return None
+
+
+def of_turn(holder: Type | None) -> Type | None:
+    """Return the type of what a loop over a value goes through."""
+    if holder is None:
+        return None
+    if holder.kind == "Dict":
+        return holder.of[0]
+    if holder.kind in ("Tensor", "str", "List"):
+        return of_element(holder, None)
+    if holder.kind in ("Optional", "NoneType", "int", "float", "bool"):
+        raise Misfit(f"{holder!r} is not iterable")
+    return None
