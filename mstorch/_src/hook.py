@@ -30,8 +30,8 @@ from typing import Any
 VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
 COMPANIONS = {
-    "amp_C": "0.1", "apex": "0.1", "causal_conv1d": "1.5.2", "flash_attn": "2.8.3", "mamba_ssm": "2.3.2", "pyg_lib": "0.9.0", "torch_cluster": "1.6.3",
-    "torch_scatter": "2.1.2", "torch_sparse": "0.6.18", "torch_spline_conv": "1.2.2", "xformers": "0.0.32.post2",
+    "amp_C": "0.1", "apex": "0.1", "causal_conv1d": "1.5.2", "flash_attn": "2.8.3", "mamba_ssm": "2.3.2", "pyg_lib": "0.9.0",
+    "torch_cluster": "1.6.3", "torch_scatter": "2.1.2", "torch_sparse": "0.6.18", "torch_spline_conv": "1.2.2", "xformers": "0.0.32.post2",
 }  # fmt: skip
 """Packages compiled for torch that mstorch has operators for, shown where nothing of their name is installed, and their versions."""
 _ROOTS = {

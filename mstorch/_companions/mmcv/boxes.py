@@ -14,15 +14,15 @@ Tensor = torch.Tensor
 
 
 def host(name: str, values: Tensor) -> Array:
-    """Return values in host memory, in single precision or double; a device's are read with a warning."""
+    """Return a copy of values in host memory, in single precision or double; a device's are read with a warning."""
     if values.device.type != "cpu":
         warn_of_cpu(f"mmcv._ext.{name}", str(values.dtype).removeprefix("torch."))
-    return array(values if values.dtype is torch.float64 else values.float())
+    return array(values if values.dtype is torch.float64 else values.float()).copy()
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
     """Return the indices of boxes to keep, by decreasing score. With ``offset`` 1 a box ends after its last pixel."""
-    sides = host("nms", boxes).copy()
+    sides = host("nms", boxes)
     sides[:, 2:] += offset
     return torch.from_numpy(kept(sides, host("nms", scores), iou_threshold)).to(boxes.device)
 

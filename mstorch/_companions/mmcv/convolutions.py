@@ -38,8 +38,8 @@ def deform_conv_backward_input(
 
 
 def deform_conv_backward_parameters(
-    input: Tensor, offset: Tensor, gradOutput: Tensor, gradWeight: Tensor, columns: Tensor, ones: Tensor, kW: int, kH: int, dW: int, dH: int,
-    padW: int, padH: int, dilationW: int, dilationH: int, group: int, deformable_group: int, scale: float, im2col_step: int,
+    input: Tensor, offset: Tensor, gradOutput: Tensor, gradWeight: Tensor, columns: Tensor, ones: Tensor, kW: int, kH: int, dW: int,
+    dH: int, padW: int, padH: int, dilationW: int, dilationH: int, group: int, deformable_group: int, scale: float, im2col_step: int,
 ) -> None:  # fmt: skip
     """Add ``scale`` times the filters' gradient."""
     numbers = (dH, dW, padH, padW, dilationH, dilationW, group, deformable_group)
@@ -124,8 +124,8 @@ def carafe_forward(
 
 
 def carafe_backward(
-    top_grad: Tensor, rfeatures: Tensor, masks: Tensor, rtop_grad: Tensor, rbottom_grad_hs: Tensor, rbottom_grad: Tensor, rmask_grad: Tensor,
-    bottom_grad: Tensor, mask_grad: Tensor, kernel_size: int, group_size: int, scale_factor: int,
+    top_grad: Tensor, rfeatures: Tensor, masks: Tensor, rtop_grad: Tensor, rbottom_grad_hs: Tensor, rbottom_grad: Tensor,
+    rmask_grad: Tensor, bottom_grad: Tensor, mask_grad: Tensor, kernel_size: int, group_size: int, scale_factor: int,
 ) -> None:  # fmt: skip
     """Add the gradients of features and kernels."""
     carafe_naive_backward(top_grad, rfeatures, masks, bottom_grad, mask_grad, kernel_size, group_size, scale_factor)
@@ -204,7 +204,7 @@ def _moved_frames(values: Tensor, shift: Tensor, back: bool) -> Tensor:
     """Return frames (batch, frames, channels, places) moved by a number of each group of channels; what moves in is zero."""
     groups, frames = shift.shape[1], values.shape[1]
     steps = shift.long().repeat_interleave(values.shape[2] // groups, 1)[:, None]
-    source = torch.arange(frames, device=values.device)[:, None] + (-steps if back else steps)
+    source = torch.arange(frames, device=values.device)[:, None] + (steps if back else -steps)
     inside = (source >= 0) & (source < frames)
     taken = values.gather(1, source.clamp(0, frames - 1).unsqueeze(-1).expand_as(values))
     return taken * inside.unsqueeze(-1)

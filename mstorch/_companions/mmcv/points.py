@@ -125,20 +125,23 @@ def group_points_backward(
     _spread(grad_out_tensor, idx_tensor, grad_points_tensor)
 
 
-def _from_the_start(places: Tensor, features_cnt: Tensor, idx_cnt: Tensor) -> Tensor:
-    """Return places of clouds that lie after each other, which count from the beginning of their own, counted from the first."""
-    shifts = torch.cat([torch.full((stop - start,), first, device=places.device)
-                        for (start, stop), (first, _) in zip(_ranges(idx_cnt), _ranges(features_cnt))])  # fmt: skip
-    return places.long() + shifts.long()[:, None]
+def _from_the_start(places: Tensor, features_cnt: Tensor, idx_cnt: Tensor) -> tuple[Tensor, Tensor]:
+    """Return places of clouds that lie after each other, which count from the beginning of their own, counted from the first; and which
+    of them are in their cloud."""
+    clouds = list(zip(_ranges(idx_cnt), _ranges(features_cnt)))
+    rows = np.repeat(np.array([(first, last - first) for _, (first, last) in clouds]), [stop - start for (start, stop), _ in clouds], 0)
+    starts, sizes = torch.from_numpy(np.ascontiguousarray(rows.T)).to(places.device).unsqueeze(-1)
+    inside = (places >= 0) & (places < sizes)
+    return torch.where(inside, places.long() + starts, 0), inside
 
 
 def stack_group_points_forward(
     features_tensor: Tensor, features_batch_cnt_tensor: Tensor, idx_tensor: Tensor, idx_batch_cnt_tensor: Tensor, out_tensor: Tensor,
     b: int, c: int, m: int, nsample: int,
 ) -> None:  # fmt: skip
-    """Write the features of groups for clouds that lie after each other: (groups, channels, points)."""
-    places = _from_the_start(idx_tensor, features_batch_cnt_tensor, idx_batch_cnt_tensor)
-    out_tensor.copy_(features_tensor[places].transpose(1, 2))
+    """Write the features of groups for clouds that lie after each other: (groups, channels, points). A place outside has zeros."""
+    places, inside = _from_the_start(idx_tensor, features_batch_cnt_tensor, idx_batch_cnt_tensor)
+    out_tensor.copy_(torch.where(inside.unsqueeze(-1), features_tensor[places], 0).transpose(1, 2))
 
 
 def stack_group_points_backward(
@@ -146,11 +149,14 @@ def stack_group_points_backward(
     grad_features_tensor: Tensor, b: int, c: int, m: int, n: int, nsample: int,
 ) -> None:  # fmt: skip
     """Add their gradients to the points."""
-    places = _from_the_start(idx_tensor, features_batch_cnt_tensor, idx_batch_cnt_tensor)
-    grad_features_tensor.index_add_(0, places.flatten(), grad_out_tensor.transpose(1, 2).flatten(0, 1))
+    places, inside = _from_the_start(idx_tensor, features_batch_cnt_tensor, idx_batch_cnt_tensor)
+    slopes = torch.where(inside.unsqueeze(-1), grad_out_tensor.transpose(1, 2), 0)
+    grad_features_tensor.index_add_(0, places.flatten(), slopes.flatten(0, 1))
 
 
-def three_nn_forward(unknown_tensor: Tensor, known_tensor: Tensor, dist2_tensor: Tensor, idx_tensor: Tensor, b: int, n: int, m: int) -> None:
+def three_nn_forward(
+    unknown_tensor: Tensor, known_tensor: Tensor, dist2_tensor: Tensor, idx_tensor: Tensor, b: int, n: int, m: int
+) -> None:
     """Write the squared distances and places of the three known points nearest to each unknown one."""
     squares, places = _squares(unknown_tensor, known_tensor).topk(3, -1, largest=False, sorted=True)
     dist2_tensor.copy_(squares)

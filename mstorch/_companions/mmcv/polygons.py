@@ -115,9 +115,14 @@ def _write_ious(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode: int, align
     ious.copy_(torch.where(whole > 0, inner / whole.clamp(min=torch.finfo(whole.dtype).tiny), 0).reshape(ious.shape))
 
 
+def _radians(boxes: Tensor) -> Tensor:
+    """Return rotated boxes as CPUs get them: for an NPU mmcv gives angles in degrees."""
+    return torch.cat((boxes[:, :4], torch.deg2rad(boxes[:, 4:5])), 1) if boxes.device.type == "npu" else boxes[:, :5]
+
+
 def box_iou_rotated(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
     """Write the intersections over unions (mode 0) or over the first boxes (1) of rotated boxes, of pairs if ``aligned``."""
-    _write_ious(bboxes1, bboxes2, ious, mode_flag, aligned)
+    _write_ious(_radians(bboxes1), _radians(bboxes2), ious, mode_flag, aligned)
 
 
 def box_iou_quadri(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
@@ -158,14 +163,8 @@ def _nms(name: str, dets: Tensor, scores: Tensor, threshold: float, labels: Tens
 def nms_rotated(
     dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, labels: Tensor, iou_threshold: float, multi_label: bool
 ) -> Tensor:
-    """Return the indices of rotated boxes to keep, by decreasing score; with ``multi_label`` only boxes of one label compete.
-
-    For an NPU mmcv gives angles in degrees.
-    """
-    boxes = dets[:, :5]
-    if dets.device.type == "npu":
-        boxes = torch.cat((boxes[:, :4], torch.deg2rad(boxes[:, 4:])), 1)
-    return _nms("nms_rotated", boxes, scores, iou_threshold, labels if multi_label else None)
+    """Return the indices of rotated boxes to keep, by decreasing score; with ``multi_label`` only boxes of one label compete."""
+    return _nms("nms_rotated", _radians(dets), scores, iou_threshold, labels if multi_label else None)
 
 
 def nms_quadri(dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, iou_threshold: float, multi_label: bool) -> Tensor:
@@ -206,11 +205,11 @@ def iou3d_nms3d_normal_forward(boxes: Tensor, keep: Tensor, num_out: Tensor, nms
 
 def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
     """Return for (batch, pairs, 24, 2) vertices around their mean the order (batch, pairs, 9) of the valid ones by angle, the first one
-    again after the last; the rest is the number of a vertex that is not valid."""
+    again after the last; the rest is the number of a crossing that is not valid: the corners come first, and only crossings are zero."""
     count, places = num_valid.long().unsqueeze(-1), torch.arange(9, device=vertices.device)
     angle = torch.where(mask, torch.atan2(vertices[..., 1], vertices[..., 0]), torch.inf)
     order = angle.argsort(-1)[..., :9]
-    spare = (~mask).float().argmax(-1, keepdim=True)
+    spare = 8 + (~mask[..., 8:]).float().argmax(-1, keepdim=True)
     order = torch.where(places < count, order, torch.where(places == count, order[..., :1], spare))
     return torch.where(count < 3, spare, order).int()
 

@@ -27,7 +27,7 @@ def lfilter_core_loop(input_signal_windows: Tensor, a_coeff_flipped: Tensor, pad
         raise RuntimeError("lfilter takes contiguous signals (batch, channels, samples) and coefficients (channels, order)")
     order = a_coeff_flipped.shape[1]
     if out.shape[:2] != x.shape[:2] or out.shape[2] != x.shape[2] + order - 1 or a_coeff_flipped.shape[0] != x.shape[1]:
-        raise RuntimeError(f"outputs of {list(out.shape)} do not fit signals of {list(x.shape)} and coefficients of {list(a_coeff_flipped.shape)}")
+        raise RuntimeError(f"outputs {list(out.shape)}, signals {list(x.shape)} and coefficients {list(a_coeff_flipped.shape)} do not fit")
     if x.device.type != "cpu":
         warn_of_cpu("ops.torchaudio._lfilter_core_loop", str(x.dtype).removeprefix("torch."))
     signals, whole, taps = array(x), array(out), array(a_coeff_flipped)

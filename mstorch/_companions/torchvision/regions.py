@@ -329,6 +329,6 @@ def roi_pool_backward(
 
 
 __all__ = [
-    "Raster", "checked", "largest", "numbered", "ps_roi_align", "ps_roi_align_backward", "ps_roi_pool", "ps_roi_pool_backward", "roi_align", "roi_align_backward",
-    "roi_pool", "roi_pool_backward", "wide", "window_sums",
+    "Raster", "checked", "largest", "numbered", "ps_roi_align", "ps_roi_align_backward", "ps_roi_pool", "ps_roi_pool_backward", "roi_align",
+    "roi_align_backward", "roi_pool", "roi_pool_backward", "wide", "window_sums",
 ]  # fmt: skip

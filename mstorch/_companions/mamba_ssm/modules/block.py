@@ -16,8 +16,8 @@ class Block(_nn.Module):
     """Sum, normalization, mixer, and if there is a second layer (``mlp_cls``) the same with it. Returns the outputs and the residual."""
 
     def __init__(
-        self, dim: int, mixer_cls: Callable[..., Any], mlp_cls: Callable[..., Any] = _nn.Identity, norm_cls: Callable[..., Any] = _nn.LayerNorm,
-        fused_add_norm: bool = False, residual_in_fp32: bool = False,
+        self, dim: int, mixer_cls: Callable[..., Any], mlp_cls: Callable[..., Any] = _nn.Identity,
+        norm_cls: Callable[..., Any] = _nn.LayerNorm, fused_add_norm: bool = False, residual_in_fp32: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.residual_in_fp32, self.fused_add_norm = residual_in_fp32, fused_add_norm

@@ -27,7 +27,7 @@ class Mamba2(_nn.Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if process_group is not None:
-            raise NotImplementedError("mstorch: Mamba2 is not divided over processes; write DistributedDataParallel, or torch.distributed.tensor")
+            raise NotImplementedError("mstorch: Mamba2 is not divided over processes; write DistributedDataParallel")
         place = {"device": device, "dtype": dtype}
         super().__init__()
         self.d_model, self.d_state, self.d_conv, self.conv_init, self.expand = d_model, d_state, d_conv, conv_init, expand

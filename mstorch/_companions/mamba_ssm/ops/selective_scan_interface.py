@@ -32,11 +32,12 @@ def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor) -> None:
         else:
             fits = matrix.dim() == 3 and matrix.shape[:2] == (u.shape[0], A.shape[1])
         if not fits or matrix.dim() > 2 and matrix.shape[-1] != length:
-            raise RuntimeError(f"{name} must be (dim, dstate), (batch, dstate, seqlen) or (batch, groups, dstate, seqlen), got {list(matrix.shape)}")
+            shapes = "(dim, dstate), (batch, dstate, seqlen) or (batch, groups, dstate, seqlen)"
+            raise RuntimeError(f"{name} must be {shapes}, got {list(matrix.shape)}")
 
 
 def _matrix(matrix: Tensor, channels: int, is_complex: bool) -> Tensor:
-    """Return B or C, which may be the same for all places or for a group of channels, as (places or 1, batch or 1, channels or 1, states)."""
+    """Return B or C, which may be the same for places or for channels, as (places or 1, batch or 1, channels or 1, states)."""
     if matrix.dim() == 2:
         return wide(matrix)[None, None]
     values = wide(matrix)
@@ -81,11 +82,11 @@ def selective_scan_fn(
 
 
 def mamba_inner_fn(
-    xz: Tensor, conv1d_weight: Tensor, conv1d_bias: Tensor | None, x_proj_weight: Tensor, delta_proj_weight: Tensor, out_proj_weight: Tensor,
-    out_proj_bias: Tensor | None, A: Tensor, B: Tensor | None = None, C: Tensor | None = None, D: Tensor | None = None,
-    delta_bias: Tensor | None = None, B_proj_bias: Tensor | None = None, C_proj_bias: Tensor | None = None, delta_softplus: bool = True,
-    checkpoint_lvl: int = 1, b_rms_weight: Tensor | None = None, c_rms_weight: Tensor | None = None, dt_rms_weight: Tensor | None = None,
-    b_c_dt_rms_eps: float = 1e-6,
+    xz: Tensor, conv1d_weight: Tensor, conv1d_bias: Tensor | None, x_proj_weight: Tensor, delta_proj_weight: Tensor,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, A: Tensor, B: Tensor | None = None, C: Tensor | None = None,
+    D: Tensor | None = None, delta_bias: Tensor | None = None, B_proj_bias: Tensor | None = None, C_proj_bias: Tensor | None = None,
+    delta_softplus: bool = True, checkpoint_lvl: int = 1, b_rms_weight: Tensor | None = None, c_rms_weight: Tensor | None = None,
+    dt_rms_weight: Tensor | None = None, b_c_dt_rms_eps: float = 1e-6,
 ) -> Tensor:  # fmt: skip
     """Return Mamba's block between its two projections, and the second: convolution, steps and matrices from its result, scan, gate.
 

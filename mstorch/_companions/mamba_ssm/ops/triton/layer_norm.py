@@ -61,8 +61,8 @@ def rms_norm_fn(
 
 
 def layer_norm_linear_fn(
-    x: Tensor, norm_weight: Tensor, norm_bias: Tensor | None, linear_weight: Tensor, linear_bias: Tensor | None, residual: Tensor | None = None,
-    eps: float = 1e-6, prenorm: bool = False, residual_in_fp32: bool = False, is_rms_norm: bool = False,
+    x: Tensor, norm_weight: Tensor, norm_bias: Tensor | None, linear_weight: Tensor, linear_bias: Tensor | None,
+    residual: Tensor | None = None, eps: float = 1e-6, prenorm: bool = False, residual_in_fp32: bool = False, is_rms_norm: bool = False,
 ) -> Any:  # fmt: skip
     """Return a linear layer's result for layer_norm_fn's."""
     result = layer_norm_fn(

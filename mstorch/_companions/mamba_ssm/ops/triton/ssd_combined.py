@@ -43,7 +43,7 @@ def _check(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor) -> None:
             f"{list(x.shape)}, {list(dt.shape)} and {list(A.shape)}"
         )
     if B.dim() != 4 or B.shape != C.shape or B.shape[:2] != x.shape[:2] or x.shape[2] % max(B.shape[2], 1):
-        raise RuntimeError(f"B and C must be (batch, seqlen, ngroups, dstate), got {list(B.shape)} and {list(C.shape)} for x of {list(x.shape)}")
+        raise RuntimeError(f"B and C must be (batch, seqlen, ngroups, dstate) got {list(B.shape)} and {list(C.shape)}")
 
 
 def _within(chunks: _Chunks) -> Tensor:
@@ -112,7 +112,7 @@ def _at_ends(chunks: _Chunks, states: Tensor, ends: Tensor) -> Tensor:
 def chunked(
     inputs: Tensor, decay: Tensor, into: Tensor, out_of: Tensor, chunk_size: int, sequences: Tensor | None, initial: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, _Chunks]:
-    """Return outputs, the states before each chunk and after the last, and the chunks, for inputs and logarithms of decays of all places."""
+    """Return outputs, the states before each chunk and after the last, and the chunks, for inputs and logarithms of decays."""
     length = inputs.shape[1]
     size = max(min(chunk_size, length), 1)
     lacking = -length % size
