@@ -14,7 +14,7 @@ flash, xformers = companions.flash_attn, companions.xformers
 bias = xformers.ops.fmha.attn_bias
 
 TOLERANCE = {"float64": 1e-10, "float32": 2e-5, "bfloat16": 4e-2, "float16": 5e-3}
-DTYPES = ["float64", "float32", "bfloat16"]
+DTYPES = ["float64", "float32", "bfloat16", "float16"]
 
 
 def _tensors(dtype: str, *shapes: tuple[int, ...], seed: int = 0) -> list[torch.Tensor]:

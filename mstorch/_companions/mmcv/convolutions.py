@@ -20,9 +20,12 @@ def deform_conv_forward(
     output.copy_(deformable.deform_conv2d(input, weight, offset, none, zeros, *numbers))
 
 
-def _plain_slopes(input: Tensor, weight: Tensor, offset: Tensor, grad: Tensor, numbers: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+def _plain_slopes(
+    input: Tensor, weight: Tensor, offset: Tensor, grad: Tensor, numbers: tuple[int, int, int, int, int, int, int, int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of images, filters and offsets without factors of the taps."""
     none, zeros = input.new_zeros(0), input.new_zeros(weight.shape[0])
-    slopes = deformable.deform_conv2d_backward(grad, input, weight, offset, none, zeros, *numbers, False, edge=False)  # type: ignore[call-arg, misc]
+    slopes = deformable.deform_conv2d_backward(grad, input, weight, offset, none, zeros, *numbers, False, edge=False)
     return slopes[0], slopes[1], slopes[2]
 
 

@@ -4,13 +4,16 @@ torchaudio's own Python calls them; it loads its library by ``torch.ops.load_lib
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import mstorch as torch
 
 from ..._library import registry
 from ..._src.core.schemas import parse
 from . import alignment, filters, transducer
 
-_KERNELS = {
+_KERNELS: dict[str, Callable[..., Any]] = {
     "rnnt_loss_forward(Tensor logits, Tensor targets, Tensor logit_lengths, Tensor target_lengths, int blank, float clamp, "
     "bool fused_log_softmax) -> (Tensor, Tensor)": transducer.rnnt_loss_forward,
     "forced_align(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank) -> (Tensor, Tensor)":
@@ -20,7 +23,7 @@ _KERNELS = {
     "_overdrive_core_loop(Tensor waveform, Tensor temp, Tensor(a!) last_in, Tensor(b!) last_out, Tensor(c!) output_waveform) -> "
     "(Tensor(a!), Tensor(b!), Tensor(c!))": filters.overdrive_core_loop,
 }  # fmt: skip
-_FACTS = {"is_align_available() -> bool": lambda: True, "cuda_version() -> int?": lambda: None}
+_FACTS: dict[str, Callable[..., Any]] = {"is_align_available() -> bool": lambda: True, "cuda_version() -> int?": lambda: None}
 """What torchaudio asks of its library."""
 
 for _space, _kernels in (("torchaudio", _KERNELS), ("_torchaudio", _FACTS)):

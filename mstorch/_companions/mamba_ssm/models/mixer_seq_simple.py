@@ -4,10 +4,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import mstorch as torch
 
@@ -42,7 +41,7 @@ def create_block(
     second: Any = partial(GatedMLP, hidden_features=d_intermediate, out_features=d_model, **place) if d_intermediate else _nn.Identity
     block: Any = Block(d_model, mixer, second, norm, fused_add_norm, residual_in_fp32)
     block.layer_idx = layer_idx
-    return block  # type: ignore[no-any-return]
+    return block
 
 
 def _init_weights(
@@ -60,6 +59,12 @@ def _init_weights(
                 _nn.init.kaiming_uniform_(weight, a=math.sqrt(5))
                 with torch.no_grad():
                     weight /= math.sqrt(n_residuals_per_layer * n_layer)
+
+
+class CausalLMOutput(NamedTuple):
+    """What a language model returns."""
+
+    logits: Tensor
 
 
 class MixerModel(_nn.Module):
@@ -88,17 +93,15 @@ class MixerModel(_nn.Module):
 
     def allocate_inference_cache(self, batch_size: int, max_seqlen: int, dtype: Any = None, **kwargs: Any) -> dict[int, Any]:
         """Return the states of all layers."""
-        return {
-            i: layer.allocate_inference_cache(batch_size, max_seqlen, dtype=dtype, **kwargs)
-            for i, layer in enumerate(self.layers)
-        }
+        layers: Any = self.layers
+        return {i: layer.allocate_inference_cache(batch_size, max_seqlen, dtype=dtype, **kwargs) for i, layer in enumerate(layers)}
 
     def forward(self, input_ids: Tensor, inference_params: Any = None, **mixer_kwargs: Any) -> Tensor:
         """Return the last states (batch, places, d_model) for words."""
         values, residual = self.embedding(input_ids), None
         for layer in self.layers:
             values, residual = layer(values, residual, inference_params=inference_params, **mixer_kwargs)
-        norm = self.norm_f
+        norm: Any = self.norm_f
         if self.fused_add_norm:
             outputs: Tensor = layer_norm_fn(
                 values, norm.weight, norm.bias, residual, eps=norm.eps, residual_in_fp32=self.residual_in_fp32,
@@ -142,7 +145,7 @@ class MambaLMHeadModel(_nn.Module, GenerationMixin):
         values = self.backbone(input_ids, inference_params=inference_params, **mixer_kwargs)
         if num_last_tokens > 0:
             values = values[:, -num_last_tokens:]
-        return namedtuple("CausalLMOutput", ["logits"])(logits=self.lm_head(values))
+        return CausalLMOutput(self.lm_head(values))
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name: str, device: Any = None, dtype: Any = None, **kwargs: Any) -> MambaLMHeadModel:

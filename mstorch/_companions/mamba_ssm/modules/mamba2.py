@@ -102,12 +102,12 @@ class Mamba2(_nn.Module):
             place = ends[1:, None].long() + torch.arange(-self.d_conv, 0, device=ends.device)
             taken = inputs[0][:, place.clamp(min=0)].transpose(0, 1)
             kept[0].copy_(taken * (place >= ends[:-1, None])[:, None])
-        convolved = causal_conv1d.causal_conv1d_fn(
+        mixture = causal_conv1d.causal_conv1d_fn(
             inputs, self.conv1d.weight.squeeze(1), self.conv1d.bias, seq_idx, activation=self.activation
         )
-        assert isinstance(convolved, Tensor)
+        assert isinstance(mixture, Tensor)
         states = self.ngroups * self.d_state
-        x, into, out_of = convolved.transpose(1, 2).split([self.d_ssm, states, states], -1)
+        x, into, out_of = mixture.transpose(1, 2).split([self.d_ssm, states, states], -1)
         result = mamba_chunk_scan_combined(
             x.unflatten(-1, (-1, self.headdim)), steps, rates, into.unflatten(-1, (self.ngroups, -1)),
             out_of.unflatten(-1, (self.ngroups, -1)), self.chunk_size, skip,

@@ -21,7 +21,7 @@ def parameter(values: Tensor, decays: bool = False) -> torch.nn.Parameter:
     result: Any = torch.nn.Parameter(values)
     if not decays:
         result._no_weight_decay = True
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def kept_states(module: Any, params: Any, batch: int, initialize: bool = False) -> tuple[Tensor, Tensor]:

@@ -95,8 +95,9 @@ def mamba_inner_fn(
     if checkpoint_lvl not in (0, 1):
         raise AssertionError("checkpoint_lvl must be 0 or 1")
     x, z = xz.chunk(2, 1)
-    x = causal_conv1d.causal_conv1d_fn(x, conv1d_weight.flatten(1), conv1d_bias, activation="silu")
-    assert isinstance(x, Tensor)
+    convolved = causal_conv1d.causal_conv1d_fn(x, conv1d_weight.flatten(1), conv1d_bias, activation="silu")
+    assert isinstance(convolved, Tensor)
+    x = convolved
     rank, states = delta_proj_weight.shape[1], A.shape[-1] * (2 if A.is_complex() else 1)
     parts = _F.linear(x.transpose(1, 2), x_proj_weight)
 

@@ -1,9 +1,8 @@
 """mamba_ssm.utils.generation: words one after the other, with the states of the layers kept."""
 from __future__ import annotations
 
-from collections import namedtuple
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import mstorch as torch
 
@@ -54,6 +53,13 @@ def _penalized(logits: Tensor, words: Tensor, penalty: float) -> Tensor:
     return logits.scatter(1, words, torch.where(scores < 0, scores * penalty, scores / penalty))
 
 
+class GenerateOutput(NamedTuple):
+    """The words of a generation, and their logits by step."""
+
+    sequences: Tensor
+    scores: tuple[Tensor, ...] | None
+
+
 class GenerationMixin:
     """Adds ``generate`` to a model whose forward takes ``inference_params`` and ``num_last_tokens``."""
 
@@ -96,7 +102,7 @@ class GenerationMixin:
             streamer.end()
         if not return_dict_in_generate:
             return words
-        return namedtuple("GenerateOutput", ["sequences", "scores"])(words, tuple(scores) if output_scores else None)
+        return GenerateOutput(words, tuple(scores) if output_scores else None)
 
 
 __all__ = ["GenerationMixin", "InferenceParams", "sample"]

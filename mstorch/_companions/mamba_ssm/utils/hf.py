@@ -16,13 +16,13 @@ def _file(model_name: str, name: str) -> str:
         from huggingface_hub import hf_hub_download
     except ImportError as error:
         raise ImportError(f"{model_name} is not a folder with {name}; files of a hub need huggingface_hub") from error
-    return hf_hub_download(model_name, name)  # type: ignore[no-any-return]
+    return hf_hub_download(model_name, name)
 
 
 def load_config_hf(model_name: str) -> dict[str, Any]:
     """Return a model's sizes (config.json)."""
     with open(_file(model_name, "config.json")) as file:
-        return json.load(file)  # type: ignore[no-any-return]
+        return json.load(file)
 
 
 def load_state_dict_hf(model_name: str, device: Any = None, dtype: Any = None) -> dict[str, torch.Tensor]:

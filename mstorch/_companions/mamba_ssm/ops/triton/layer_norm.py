@@ -92,7 +92,7 @@ class RMSNorm(torch.nn.Module):
         """Return rms_norm_fn's result."""
         dropout = self.drop.p if self.drop is not None and self.training else 0.0
         return rms_norm_fn(
-            x, self.weight, self.bias, residual, eps=self.eps, dropout_p=dropout, prenorm=prenorm, residual_in_fp32=residual_in_fp32
+            x, self.weight, None, residual, eps=self.eps, dropout_p=dropout, prenorm=prenorm, residual_in_fp32=residual_in_fp32
         )
 
 

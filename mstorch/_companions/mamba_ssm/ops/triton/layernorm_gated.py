@@ -56,12 +56,13 @@ class _Gated(torch.nn.Module):
     def reset_parameters(self) -> None:
         """Set weights to one and biases to zero."""
         torch.nn.init.ones_(self.weight)
-        if self.bias is not None:
+        if isinstance(self.bias, Tensor):
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor, z: Tensor | None = None) -> Tensor:
         """Return the normalization with the gate."""
-        return layernorm_fn(x, self.weight, self.bias, z, self.eps, self.group_size, self.norm_before_gate, self._by_squares)
+        bias = self.bias if isinstance(self.bias, Tensor) else None
+        return layernorm_fn(x, self.weight, bias, z, self.eps, self.group_size, self.norm_before_gate, self._by_squares)
 
 
 class LayerNorm(_Gated):

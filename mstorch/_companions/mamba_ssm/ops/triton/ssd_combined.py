@@ -52,7 +52,8 @@ def _within(chunks: _Chunks) -> Tensor:
     apart = chunks.decay.unsqueeze(-1) - chunks.decay.unsqueeze(-2)
     seen = torch.ones(size, size, dtype=torch.bool, device=apart.device).tril()
     if chunks.sequences is not None:
-        seen = seen & (chunks.sequences.unsqueeze(-1) == chunks.sequences.unsqueeze(-2)).unsqueeze(2)
+        numbers = chunks.sequences.unsqueeze(2)
+        seen = seen & (numbers.unsqueeze(-1) == numbers.unsqueeze(-2))
     weights = torch.exp(apart.masked_fill(~seen, -_INFINITE))
     products = torch.einsum("bclhn,bcshn->bchls", chunks.out_of, chunks.into)
     return torch.einsum("bchls,bcshp->bclhp", products * weights, chunks.inputs)
@@ -199,9 +200,9 @@ def mamba_split_conv1d_scan_combined(
     if mixed < 0 or zxbcdt.shape[-1] != 2 * mixed + 2 * inner + 2 * ngroups * states + heads:
         raise AssertionError(f"{zxbcdt.shape[-1]} channels are not those of z, x, B, C and dt")
     gate0, value0, z, convolved, dt = zxbcdt.split([mixed, mixed, inner, inner + 2 * ngroups * states, heads], -1)
-    convolved = causal_conv1d.causal_conv1d_fn(convolved.transpose(1, 2), conv1d_weight, conv1d_bias, seq_idx, activation=activation)
-    assert isinstance(convolved, Tensor)
-    x, into, out_of = convolved.transpose(1, 2).split([inner, ngroups * states, ngroups * states], -1)
+    mixture = causal_conv1d.causal_conv1d_fn(convolved.transpose(1, 2), conv1d_weight, conv1d_bias, seq_idx, activation=activation)
+    assert isinstance(mixture, Tensor)
+    x, into, out_of = mixture.transpose(1, 2).split([inner, ngroups * states, ngroups * states], -1)
     plain = rmsnorm_weight is None
     result = mamba_chunk_scan_combined(
         x.unflatten(-1, (heads, size)), dt, A, into.unflatten(-1, (ngroups, states)), out_of.unflatten(-1, (ngroups, states)), chunk_size,
