@@ -72,7 +72,7 @@ def _added(chunks: _Chunks, upto: Tensor | None = None) -> Tensor:
     if upto is not None:
         later = torch.arange(weights.shape[-1], device=weights.device) > upto.view(1, -1, 1, 1)
         weights = weights.masked_fill(later, -_INFINITE)
-    if own is not None:
+    if own is not None and chunks.sequences is not None:
         weights = weights.masked_fill((chunks.sequences != own).unsqueeze(2), -_INFINITE)
     return torch.einsum("bclhn,bchl,bclhp->bchpn", chunks.into, torch.exp(weights), chunks.inputs)
 
