@@ -26,10 +26,8 @@ class SwiGLU(torch.nn.Module):
         self.in_features, self.hidden_features = in_features, hidden_features
         self.out_features = in_features if out_features is None else out_features
         self.op = None
-        if _pack_weights:
-            self.w12 = torch.nn.Linear(in_features, 2 * hidden_features, bias=bias)
-        else:
-            self.w12 = None
+        self.w12 = torch.nn.Linear(in_features, 2 * hidden_features, bias=bias) if _pack_weights else None
+        if not _pack_weights:
             self.w1 = torch.nn.Linear(in_features, hidden_features, bias=bias)
             self.w2 = torch.nn.Linear(in_features, hidden_features, bias=bias)
         self.w3 = torch.nn.Linear(hidden_features, self.out_features, bias=bias)
