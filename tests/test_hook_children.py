@@ -131,7 +131,7 @@ def test_extensions_that_are_linked_to_torchs_library_are_not_there(tmp_path):
 
 
 def test_a_package_that_looks_for_its_library_itself(tmp_path):
-    """torchaudio finds no library that is linked to torch's, and continues as if it had been built without any."""
+    """torchaudio gets mstorch's operators in place of its own libraries, and finds no other that is linked to torch's."""
     import torch
 
     package = tmp_path / "torchaudio"
@@ -144,10 +144,12 @@ def test_a_package_that_looks_for_its_library_itself(tmp_path):
         "def _load_lib(lib):\n    paths = list(_LIB_DIR.glob(f'{lib}*.so'))\n"
         "    return bool(paths) and (torch.ops.load_library(paths[0]) or True)\n"
     )
-    (package / "lib" / "_torchaudio.so").symlink_to(torch._C.__file__)
+    for name in ("_torchaudio", "torchaudio_prefixctc"):
+        (package / "lib" / f"{name}.so").symlink_to(torch._C.__file__)
     script = (
         "import mstorch._src.hook as hook\nhook.install()\nimport torchaudio._extension as found, torchaudio._extension.utils as utils\n"
-        "assert found.FOUND is False and utils._load_lib('nothing') is False and utils.__file__.endswith('utils.py')\n"
+        "assert found.FOUND is True and utils._load_lib('nothing') is False and utils._load_lib('torchaudio_prefixctc') is False\n"
+        "import torch\nassert utils.__file__.endswith('utils.py') and torch.ops._torchaudio.is_align_available()\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), os.getcwd()])}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)

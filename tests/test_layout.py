@@ -38,6 +38,8 @@ CIRCLES = {
 }
 # Imports allowed within functions: modules that few processes need or that take long to load, and optional packages.
 LATE = {
+    "mstorch/_companions/flash_attn/bert_padding.py": ["einops"],
+    "mstorch/_companions/torchaudio/filters.py": ["scipy.signal", "scipy.signal"], "mstorch/_companions/mamba_ssm/utils/hf.py": ["huggingface_hub"],
     "mstorch/_companions/torch_sparse/convert.py": ["scipy.sparse"], "mstorch/_companions/torch_sparse/tensor.py": ["scipy.sparse"],
     "mstorch/_src/hook.py": ["importlib.metadata"], "mstorch/_commands/environment.py": ["importlib", "mstorch._src.backend.runtime"],
     "mstorch/_src/backend/importing.py": ["mstorch._src.backend.runtime"], "mstorch/utils/tensorboard/summary.py": ["PIL"],

@@ -8,8 +8,8 @@ from typing import NoReturn
 from .._src.hook import COMPANIONS
 
 _OURS = __name__
-PACKAGES = (*COMPANIONS, "torchvision")
-"""Packages that are here. Of torchvision it is the compiled library, and its Python must be installed."""
+PACKAGES = (*COMPANIONS, "mmcv", "torchaudio", "torchvision")
+"""Packages that are here. Of mmcv, torchaudio and torchvision it is the compiled library, and their Python must be installed."""
 _LIBRARIES = {("torchvision", "_C"): "torchvision", ("torchvision", "image"): "torchvision.images"}
 """Libraries of installed packages, by the package's folder and the beginning of the file's name, and what is loaded in their place."""
 

@@ -30,8 +30,8 @@ from typing import Any
 VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
 COMPANIONS = {
-    "amp_C": "0.1", "apex": "0.1", "causal_conv1d": "1.5.2", "flash_attn": "2.8.3", "pyg_lib": "0.9.0", "torch_cluster": "1.6.3",
-    "torch_scatter": "2.1.2", "torch_sparse": "0.6.18", "torch_spline_conv": "1.2.2", "xformers": "0.0.32.post2",
+    "amp_C": "0.1", "apex": "0.1", "causal_conv1d": "1.5.2", "flash_attn": "2.8.3", "mamba_ssm": "2.3.2", "pyg_lib": "0.9.0",
+    "torch_cluster": "1.6.3", "torch_scatter": "2.1.2", "torch_sparse": "0.6.18", "torch_spline_conv": "1.2.2", "xformers": "0.0.32.post2",
 }  # fmt: skip
 """Packages compiled for torch that mstorch has operators for, shown where nothing of their name is installed, and their versions."""
 _ROOTS = {
@@ -39,8 +39,8 @@ _ROOTS = {
     **{name: f"{_OURS}._companions.{name}" for name in COMPANIONS},
 }  # fmt: skip
 """The packages whose imports are redirected, and the module of mstorch that each becomes."""
-_SAME = {"torch_npu.npu": f"{_OURS}.npu"}
-"""Second names of modules."""
+_SAME = {"torch_npu.npu": f"{_OURS}.npu", "mmcv._ext": f"{_OURS}._companions.mmcv"}
+"""Second names of modules. mmcv._ext is compiled for torch, and missing from mmcv-lite; the rest of mmcv is its own."""
 
 
 @functools.cache
@@ -193,7 +193,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
         root = fullname.partition(".")[0]
-        if root not in _ROOTS or (root == "torch_npu" and not npu_is_there()):
+        if root not in _ROOTS and fullname not in _SAME or (root == "torch_npu" and not npu_is_there()):
             return None
         if root in COMPANIONS and not companion_is_shown(root):
             return None
@@ -238,7 +238,7 @@ class _WithoutTorchsExtensions(importlib.abc.MetaPathFinder):
         if compiled and is_linked_to_torch(spec.origin):
             return None
         if fullname == "torchaudio._extension.utils" and spec is not None and spec.loader is not None:
-            spec.loader = _LoadsNoLibraries(spec.loader)
+            spec.loader = _HasAudioOperators(spec.loader)
         if fullname == "torchvision.extension" and spec is not None and spec.loader is not None:
             spec.loader = _HasOperators(spec.loader)
         return spec
@@ -260,8 +260,9 @@ class _Wrapped(importlib.abc.Loader):
         return getattr(self.loader, name)
 
 
-class _LoadsNoLibraries(_Wrapped):
-    """Loader of the torchaudio module that searches a folder for libraries: it hides those linked against torch's."""
+class _HasAudioOperators(_Wrapped):
+    """Loader of the torchaudio module that searches a folder for libraries: with or without them it has mstorch's operators. Others
+    that are linked against torch's library are hidden."""
 
     def exec_module(self, module: Any) -> None:
         self.loader.exec_module(module)
@@ -270,6 +271,9 @@ class _LoadsNoLibraries(_Wrapped):
         load, folder = module._load_lib, module._LIB_DIR
 
         def _load_lib(lib: str) -> bool:
+            if lib in ("_torchaudio", "libtorchaudio"):
+                importlib.import_module(f"{_OURS}._companions.torchaudio")
+                return True
             return not any(is_linked_to_torch(str(path)) for path in folder.glob(f"*{lib}*.so")) and load(lib)
 
         module._load_lib = _load_lib
@@ -410,7 +414,7 @@ def uninstall() -> None:
     os.environ.pop(VARIABLE, None)
     _rename(_OURS)
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in _ROOTS and module is sys.modules.get(ours(name)):
+        if (name.partition(".")[0] in _ROOTS or name in _SAME) and module is sys.modules.get(ours(name)):
             del sys.modules[name]
 
 

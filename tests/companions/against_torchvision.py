@@ -1,10 +1,12 @@
-"""torchvision's operators beside those of its own library: ``python -m tests.companions.against_torchvision PYTHON FOLDER``.
+"""torchvision's operators beside those of its own library: ``python -m tests.companions.against_torchvision PYTHON FOLDER``; with a third
+argument, torchaudio, the calls of its operators (torchaudio_calls.py).
 
 PYTHON has torch and the torchvision whose library was compiled for it; FOLDER contains that torchvision for mstorch's process
 (``pip install --no-deps --target FOLDER torchvision``). Values, gradients and errors of 671 calls are compared.
 """
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import re
@@ -114,18 +116,27 @@ def _refused(torch, draw: np.random.Generator) -> Iterator[Call]:
         yield (name, "float32"), call
 
 
-def _computed(path: str) -> None:
-    """Compute all calls with this process's torch, and write the results."""
+def _families(package: str) -> list[Callable[[np.random.Generator], Iterator[Call]]]:
     import torch
+
+    if package == "torchaudio":
+        from . import torchaudio_calls
+
+        return list(torchaudio_calls.FAMILIES)
     import torchvision
 
     assert torchvision.extension._has_ops()
+    return [functools.partial(calls, torch) for calls in (_of_regions, _of_taps, _of_boxes, _refused)]
+
+
+def _computed(path: str, package: str) -> None:
+    """Compute all calls of a package with this process's torch, and write the results."""
     warnings.simplefilter("ignore")
     draw, results = np.random.default_rng(0), {}
-    for calls in (_of_regions, _of_taps, _of_boxes, _refused):
-        for name, call in calls(torch, draw):
+    for calls in _families(package):
+        for name, call in calls(draw):
             try:
-                results[name] = [item.detach().double().numpy() for item in call()]
+                results[name] = [item.detach().double().numpy().copy() for item in call()]
             except RuntimeError as error:
                 results[name] = re.sub(r"^.*\.cpp:\d+, ", "", str(error).split("\n")[0])
     Path(path).write_bytes(pickle.dumps(results))
@@ -138,14 +149,14 @@ def _differs(want: object, got: object, tolerance: float) -> bool:
     return any(one.shape != other.shape or not np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True) for one, other in pairs)
 
 
-def main(python: str, folder: str) -> int:
+def main(python: str, folder: str, package: str = "torchvision") -> int:
     """Run both, and print what differs."""
     with tempfile.TemporaryDirectory() as place:
         paths, code = [os.path.join(place, name) for name in ("theirs", "ours")], "from tests.companions import against_torchvision as a; a._computed"
         alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        subprocess.run([python, "-c", f"{code}({paths[0]!r})"], env={**alone, "PYTHONPATH": str(ROOT)}, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([python, "-c", f"{code}({paths[0]!r}, {package!r})"], env={**alone, "PYTHONPATH": str(ROOT)}, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
         ours = {**alone, "PYTHONPATH": f"{ROOT}:{folder}", "GLOG_v": "3"}
-        subprocess.run([sys.executable, "-m", "mstorch", "-c", f"{code}({paths[1]!r})"], env=ours, cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "mstorch", "-c", f"{code}({paths[1]!r}, {package!r})"], env=ours, cwd=ROOT, check=True)
         want, got = (pickle.loads(Path(path).read_bytes()) for path in paths)
     wrong = [name for name in want if _differs(want[name], got[name], TOLERANCE[name[1]])]
     for name in wrong:

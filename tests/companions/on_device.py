@@ -8,8 +8,11 @@ import numpy as np
 
 import mstorch as torch
 from mstorch import companions
+from mstorch._companions.mamba_ssm.ops.triton import ssd_combined as mamba
 
 vision = torch.ops.torchvision
+scan, audio = companions.mamba_ssm.selective_scan_fn, companions.torchaudio.rnnt_loss_forward
+chunks = mamba.mamba_chunk_scan_combined
 
 
 def _calls() -> dict:
@@ -35,7 +38,43 @@ def _calls() -> dict:
         "radius": (lambda x: companions.torch_cluster.radius(x, x, 0.7), src),
         "flash": (lambda x: companions.flash_attn.flash_attn_func(x, x, x, causal=True), q),
         "flash, window and cap": (lambda x: companions.flash_attn.flash_attn_func(x, x, x, window_size=(1, 1), softcap=1.5), q),
+        "mamba": (lambda u, B: scan(u, u.abs(), -torch.ones(6, 4, device=u.device), B, B, delta_softplus=True), torch.rand(2, 6, 9), torch.rand(2, 4, 9)),
+        "mamba-2": (lambda x, B: chunks(x, x[..., 0].abs(), -torch.ones(3, device=x.device), B, B, 4), torch.rand(2, 9, 3, 4), torch.rand(2, 9, 1, 5)),
+        "transducer": (lambda x, *counts: torch.cat([part.flatten() for part in audio(x, *counts, 0, -1.0, True)]), torch.rand(2, 4, 3, 5),
+                       torch.tensor([[1, 2], [3, 1]]).int(), torch.tensor([4, 3]).int(), torch.tensor([2, 1]).int()),
+        **{f"mmcv, {name}": call for name, call in _of_mmcv(draw).items()},
         "xformers": (lambda x: companions.xformers.ops.memory_efficient_attention(x, x, x), q),
+    }  # fmt: skip
+
+
+def _of_mmcv(draw: np.random.Generator) -> dict:
+    """Return calls of mmcv's functions, which write to their arguments."""
+    ext = companions.mmcv
+
+    def written(name, shape, *given, kind=torch.float32, last=(), **numbers):
+        target = torch.zeros(shape, dtype=kind, device=given[0].device)
+        with torch.no_grad():
+            getattr(ext, name)(*given, target, *last, **numbers)
+        return target.float()
+
+    images, boxes, places = torch.rand(2, 3, 8, 9), torch.rand(5, 5) * 6 + 0.5, torch.rand(2, 20, 3)
+    rotated = torch.cat([torch.tensor([[0.0], [1], [1], [0], [1]]), boxes], 1)
+    value, locations, weights = torch.rand(2, 16, 2, 3), torch.rand(2, 5, 2, 2, 3, 2), torch.rand(2, 5, 2, 2, 3)
+    shapes, starts = torch.tensor([[3, 4], [2, 2]]), torch.tensor([0, 12])
+    raster = {"pooled_height": 3, "pooled_width": 2, "spatial_scale": 0.8, "sampling_ratio": 2, "aligned": True, "clockwise": False}
+    return {
+        "bbox_overlaps": (lambda b: written("bbox_overlaps", (5, 5), b[:, :4], b[:, :4] + 1, mode=0, aligned=False, offset=1), boxes),
+        "overlap from above": (lambda b: written("iou3d_boxes_overlap_bev_forward", (5, 5), b, b.flip(0)), torch.cat([boxes, boxes[:, :2]], 1)),
+        "roi_align_rotated": (lambda x, r: written("roi_align_rotated_forward", (5, 3, 3, 2), x, r, **raster), images, rotated),
+        "attention": (lambda *given: ext.ms_deform_attn_forward(*given, im2col_step=64), value, shapes, starts, locations, weights),
+        "focal loss": (lambda x, t: written("sigmoid_focal_loss_forward", (4, 3), x, t, x.new_zeros(0), gamma=2.0, alpha=0.25),
+                       torch.rand(4, 3), torch.tensor([0, 2, 3, 1])),
+        "carafe": (lambda x, m: written("carafe_naive_forward", (2, 3, 16, 18), x, m, kernel_size=3, group_size=1, scale_factor=2), images, torch.rand(2, 9, 16, 18)),
+        "ball_query": (lambda c, p: written("ball_query_forward", (2, 4, 3), c, p, kind=torch.int32, b=2, n=20, m=4, min_radius=0.0, max_radius=0.4,
+                                            nsample=3), places[:, :4].contiguous(), places),
+        "points in boxes": (lambda b, p: written("points_in_boxes_all_forward", (2, 20, 3), b, p, kind=torch.int32), torch.rand(2, 3, 7) * 2, places),
+        "voxels": (lambda p, c: ext.dynamic_point_to_voxel_forward(p, c, "max")[0], torch.rand(6, 4), torch.tensor([[1, 0], [0, 2], [1, 0], [-1, 3], [0, 2], [4, 4]])),
+        "upfirdn2d": (lambda x, f: ext.upfirdn2d(x, f, 2, 1, 1, 2, 1, 1, 0, 1, False, 1.0), images, torch.rand(3, 2)),
     }  # fmt: skip
 
 

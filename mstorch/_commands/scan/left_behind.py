@@ -32,9 +32,9 @@ PACKAGES = {
     "pynvml": "torch.npu.memory_allocated and npu-smi",
     "spconv": "the operator exists for CUDA only; dense convolutions, or torch.sparse",
     "MinkowskiEngine": "the operator exists for CUDA only",
-    "selective_scan_cuda": "the scan in torch's operations (mamba's selective_scan_ref)",
+    "selective_scan_cuda": "mamba_ssm.ops.selective_scan_interface.selective_scan_fn",
     "causal_conv1d": "causal_conv1d_fn and causal_conv1d_update",
-    "mamba_ssm": "the scan in torch's operations (mamba's selective_scan_ref)",
+    "mamba_ssm": "mamba_ssm's scans, Mamba, Mamba2 and MambaLMHeadModel",
     "nvidia": "torchvision's transforms for DALI",
     "deep_gemm": "torch.matmul",
 }

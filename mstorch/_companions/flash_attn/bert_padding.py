@@ -35,4 +35,24 @@ def pad_input(hidden_states: Tensor, indices: Tensor, batch: int, seqlen: int) -
     return index_put_first_axis(hidden_states, indices, batch * seqlen).unflatten(0, (batch, seqlen))
 
 
-__all__ = ["index_first_axis", "index_put_first_axis", "pad_input", "unpad_input"]
+class IndexFirstAxis:
+    """The name of index_first_axis's function of autograd, whose ``apply`` programs call."""
+
+    apply = staticmethod(index_first_axis)
+
+
+class IndexPutFirstAxis:
+    """The name of index_put_first_axis's function of autograd."""
+
+    apply = staticmethod(index_put_first_axis)
+
+
+def __getattr__(name: str) -> object:
+    if name != "rearrange":
+        raise AttributeError(f"module 'flash_attn.bert_padding' has no attribute '{name}'")
+    from einops import rearrange  # einops' function, which programs import from here
+
+    return rearrange
+
+
+__all__ = ["IndexFirstAxis", "IndexPutFirstAxis", "index_first_axis", "index_put_first_axis", "pad_input", "unpad_input"]

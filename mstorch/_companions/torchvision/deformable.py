@@ -16,6 +16,7 @@ class _Taps(NamedTuple):
 
     corners: Weighted
     near: Tensor  # (rows, 4): whether a corner is a pixel
+    counts: Tensor  # (rows,): whether a position is less than a pixel outside
     down: Tensor  # (rows,): distance to the upper pixel
     across: Tensor
 
@@ -98,7 +99,7 @@ def _taps(input: Tensor, kernel: tuple[int, int], offset: Tensor, s: _Settings) 
             weights.append((by_row * by_column * (pixel & counts)).reshape(-1))
     by_pixel = torch.stack(near, 1)
     corners = Weighted(torch.stack(places, 1), torch.stack(weights, 1), count * s.offset_groups * high * broad)
-    return _Taps(corners, by_pixel, down.reshape(-1), across.reshape(-1))
+    return _Taps(corners, by_pixel, counts.reshape(-1), down.reshape(-1), across.reshape(-1))
 
 
 def _pixels(input: Tensor, offset_groups: int) -> Tensor:
@@ -135,9 +136,10 @@ def deform_conv2d(
 
 def deform_conv2d_backward(
     grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int,
-    pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
+    pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool, *, edge: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return the gradients of deform_conv2d's images, filters, offsets, mask and bias."""
+    """Return the gradients of deform_conv2d's images, filters, offsets, mask and bias. The offset of a position that is a whole pixel
+    outside has a gradient, towards the inside, unless ``edge`` is False."""
     s = _settings((stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
     high, broad = _check(input, weight, offset, mask, s)
     slopes, images, filters, factors = map(wide, (grad, input, weight, mask))
@@ -160,7 +162,7 @@ def deform_conv2d_backward(
         rows = rows * factors.reshape(-1, 1)
     of_pixels = taps.corners.spread(rows).view(count, s.offset_groups, images.shape[2] * images.shape[3], channels // s.offset_groups)
     of_images = of_pixels.transpose(2, 3).reshape(images.shape)
-    by_corner = taps.corners.products(pixels, rows) * taps.near
+    by_corner = taps.corners.products(pixels, rows) * (taps.near if edge else taps.near & taps.counts[:, None])
     upper_left, upper_right, lower_left, lower_right = by_corner.unbind(1)
     of_y = taps.across * (lower_right - upper_right) + (1 - taps.across) * (lower_left - upper_left)
     of_x = taps.down * (lower_right - lower_left) + (1 - taps.down) * (upper_right - upper_left)

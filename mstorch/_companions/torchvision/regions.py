@@ -51,7 +51,8 @@ def wide(values: Tensor) -> Tensor:
     return values.detach() if values.dtype in _LOWEST else values.detach().float()
 
 
-def _numbers(regions: Tensor, images: int) -> Tensor:
+def numbered(regions: Tensor, images: int) -> Tensor:
+    """Return the image of each region; raise IndexError if there is no such image."""
     numbers = regions[:, 0].long()
     if regions.device.type == "cpu" and numbers.numel() and not (0 <= int(numbers.min()) and int(numbers.max()) < images):
         raise IndexError(f"rois name images {int(numbers.min())} to {int(numbers.max())}, and there are {images}")
@@ -91,7 +92,7 @@ def _align_sums(regions: Tensor, raster: Raster, by_channel: bool) -> Iterator[t
     """Yield regions, the weighted sums of their bins (the mean of bilinear samples), and whether there are samples to divide by. With
     ``by_channel``, each bin has a source of its own."""
     images, _, high, broad = raster.images
-    numbers = _numbers(regions, images)
+    numbers = numbered(regions, images)
     shift = 0.5 if raster.aligned else 0.0
     low, end = (regions[:, first : first + 2].flip(1) * raster.scale - shift for first in (1, 3))
     size = end - low if raster.aligned or by_channel else (end - low).clamp(min=1.0)
@@ -139,9 +140,14 @@ def _half_away(values: Tensor) -> Tensor:
 def _pool_sums(regions: Tensor, raster: Raster, by_channel: bool, whole: bool = True) -> tuple[Weighted, Tensor]:
     """Return weighted sums that are means of the bins' windows, and (rows, terms) which terms are within a window. Unless ``whole``,
     windows end before an image's last row and column."""
-    images, _, high, broad = raster.images
-    numbers = _numbers(regions, images)
     rows, columns = _pool_windows(regions, raster, by_channel, whole)
+    return window_sums(regions, rows, columns, raster, by_channel)
+
+
+def window_sums(regions: Tensor, rows: Tensor, columns: Tensor, raster: Raster, by_channel: bool) -> tuple[Weighted, Tensor]:
+    """Return weighted sums that are means of windows, (regions, parts, 2) of rows and of columns, and which terms are within one."""
+    images, _, high, broad = raster.images
+    numbers = numbered(regions, images)
     tall, across = rows[..., 1] - rows[..., 0], columns[..., 1] - columns[..., 0]
     most_tall, most_across = (int(size.max()) if size.numel() else 0 for size in (tall, across))
     down = torch.arange(max(most_tall, 0), device=regions.device)
@@ -288,7 +294,11 @@ def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: i
     """Return the largest pixel of each bin, and its place in the image, -1 for an empty bin."""
     checked("roi_pool_forward_kernel", input, rois)
     raster = _raster(input, spatial_scale, pooled_height, pooled_width)
-    sums, inside = _pool_sums(wide(rois), raster, False)
+    return largest(input, *_pool_sums(wide(rois), raster, False), raster)
+
+
+def largest(input: Tensor, sums: Weighted, inside: Tensor, raster: Raster) -> tuple[Tensor, Tensor]:
+    """Return the largest pixel of each window, and its place in the image, -1 for an empty window."""
     source = _rows(input, raster, False)
     count = sums.places.shape[0]
     best = source.new_full((count, source.shape[1]), _LOWEST[source.dtype])
@@ -308,7 +318,7 @@ def roi_pool_backward(
     height: int, width: int,
 ) -> Tensor:  # fmt: skip
     """Return the gradient of roi_pool's images."""
-    numbers = _numbers(wide(rois), batch_size)
+    numbers = numbered(wide(rois), batch_size)
     slopes = wide(grad)
     total = slopes.new_zeros(batch_size * channels * height * width)
     plane = numbers[:, None] * channels + torch.arange(channels, device=grad.device)
@@ -319,6 +329,6 @@ def roi_pool_backward(
 
 
 __all__ = [
-    "checked", "ps_roi_align", "ps_roi_align_backward", "ps_roi_pool", "ps_roi_pool_backward", "roi_align", "roi_align_backward",
-    "roi_pool", "roi_pool_backward", "wide",
+    "Raster", "checked", "largest", "numbered", "ps_roi_align", "ps_roi_align_backward", "ps_roi_pool", "ps_roi_pool_backward", "roi_align",
+    "roi_align_backward", "roi_pool", "roi_pool_backward", "wide", "window_sums",
 ]  # fmt: skip

@@ -1,1 +1,1 @@
-"""flash_attn.ops: RMS norm."""
+"""flash_attn.ops: normalization."""

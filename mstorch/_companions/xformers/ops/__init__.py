@@ -1,4 +1,4 @@
-"""xformers.ops: attention."""
+"""xformers.ops: attention, a gated layer, functions on rows."""
 from __future__ import annotations
 
 from ... import absent
@@ -10,15 +10,13 @@ from .fmha import (
     memory_efficient_attention_forward,
     memory_efficient_attention_forward_requires_grad,
 )
+from .layers import RMSNorm, SwiGLU, index_select_cat, rms_norm, rms_norm_add, scaled_index_add, swiglu, unbind
 
 _INSTEAD = {
-    **dict.fromkeys(("SwiGLU", "swiglu", "swiglu_packed"), "linear layers and torch.nn.functional.silu(gate) * value"),
-    **dict.fromkeys(("RMSNorm", "rms_norm", "rms_norm_add"), "torch.nn.RMSNorm"),
+    "swiglu_packed": "xformers.ops.swiglu",
     **dict.fromkeys(("rope_padded",), "rotate queries and keys with flash_attn.layers.rotary.apply_rotary_emb"),
-    **dict.fromkeys(("scaled_index_add", "index_select_cat"), "torch.index_add and torch.index_select"),
     **dict.fromkeys(("sparsify24", "sparsify24_like"), "torch.sparse.SparseSemiStructuredTensor, or dense weights"),
     **dict.fromkeys(("fused_allgather_and_linear", "fused_linear_and_reducescatter"), "torch.distributed and torch.nn.functional.linear"),
-    "unbind": "torch.unbind",
 }
 
 
@@ -31,6 +29,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "AttentionBias", "LowerTriangularMask", "fmha", "memory_efficient_attention", "memory_efficient_attention_forward",
-    "memory_efficient_attention_forward_requires_grad",
+    "AttentionBias", "LowerTriangularMask", "RMSNorm", "SwiGLU", "fmha", "index_select_cat", "memory_efficient_attention",
+    "memory_efficient_attention_forward", "memory_efficient_attention_forward_requires_grad", "rms_norm", "rms_norm_add",
+    "scaled_index_add", "swiglu", "unbind",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""mamba_ssm.models: networks of Mamba's layers."""

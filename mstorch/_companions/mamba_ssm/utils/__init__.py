@@ -1,0 +1,1 @@
+"""mamba_ssm.utils: generation, and files of weights."""
