@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 
-def functions(torch):  # noqa: C901
+def functions(torch):
     """Return functions by name."""
-    F = torch.nn.functional
-    constant = torch.tensor([0.5, -1.0, 2.0])
-    named = {}
+    return {**_expressions(torch), **_writes(torch), **_programs(torch), **_draws(torch)}
 
+
+def _custom(torch):
     class Cube(torch.autograd.Function):
         generate_vmap_rule = True
 
@@ -28,11 +28,14 @@ def functions(torch):  # noqa: C901
         def jvp(ctx, tangent):
             return tangent * 3 * ctx.saved_tensors[0] ** 2
 
-    def enter(function):
-        named[function.__name__] = function
-        return function
+    return Cube
 
-    for name, function in {
+
+def _expressions(torch):
+    F = torch.nn.functional
+    constant = torch.tensor([0.5, -1.0, 2.0])
+    Cube = _custom(torch)
+    return {
         "branch": lambda x: x * 2 if x.sum() > 0 else x**3,
         "item": lambda x: x * x * x.sum().item(),
         "item_of_element": lambda x: x.sin() * x[0].item(),
@@ -75,29 +78,58 @@ def functions(torch):  # noqa: C901
         "where": lambda x: torch.where(x > x.mean().item(), x**2, x**3),
         "isfinite": lambda x: x.abs().sqrt() if x.isfinite().all() else x,
         "custom": lambda x: Cube.apply(x) * 2,
-    }.items():
-        named[name] = function
+    }
 
-    @enter
+
+def _named(*functions):
+    return {function.__name__: function for function in functions}
+
+
+def _writes(torch):
     def mask_written(x):
         y = x.clone()
         y[y > 0] = 0.5
         return y * x
 
-    @enter
     def mask_written_by_tensor(x):
         y = x.clone() * 2
         y[x < 0] = (x * x)[x < 0]
         return y
 
-    @enter
+    def in_place(x):
+        y = x.clone()
+        y.mul_(2)
+        y[0] = y[1] * y[2]
+        return y.exp()
+
+    def filled(x):
+        y = torch.zeros(3)
+        y[0] = x[1] ** 2
+        y[1:] = x[:2] * x[2]
+        return y * x
+
+    def filled_like(x):
+        y = torch.zeros_like(x)
+        y[0] = x[1] ** 2
+        y += x.sin()
+        return y.exp()
+
+    def filled_by_values(x):
+        y = x.new_empty(3)
+        for i in range(3):
+            y[i] = x[i] ** (i + 1) if x[i] > 0 else x[i]
+        return y
+
+    return _named(mask_written, mask_written_by_tensor, in_place, filled, filled_like, filled_by_values)
+
+
+def _programs(torch):
     def loop(x):
         y, count = x, 0
         while y.norm() < 10 and count < 20:
             y, count = y * 1.5, count + 1
         return y * y
 
-    @enter
     def newton(x):
         root = x.abs() + 1
         for _ in range(20):
@@ -107,83 +139,51 @@ def functions(torch):  # noqa: C901
                 break
         return root
 
-    @enter
     def elements(x):
         total = 0
         for element in x:
             total = total + (element * element if element > 0 else -element)
         return total
 
-    @enter
     def assertion(x):
         assert (x == x).all()
         return x.tanh()
 
-    @enter
     def clipped(x):
         length = x.norm()
         return x / length * 0.5 if length > 0.5 else x * 1
 
-    @enter
-    def in_place(x):
-        y = x.clone()
-        y.mul_(2)
-        y[0] = y[1] * y[2]
-        return y.exp()
-
-    @enter
-    def filled(x):
-        y = torch.zeros(3)
-        y[0] = x[1] ** 2
-        y[1:] = x[:2] * x[2]
-        return y * x
-
-    @enter
-    def filled_like(x):
-        y = torch.zeros_like(x)
-        y[0] = x[1] ** 2
-        y += x.sin()
-        return y.exp()
-
-    @enter
-    def filled_by_values(x):
-        y = x.new_empty(3)
-        for i in range(3):
-            y[i] = x[i] ** (i + 1) if x[i] > 0 else x[i]
-        return y
-
-    @enter
     def solve(x):
         matrix = torch.outer(x, x) + 3 * torch.eye(3)
         return torch.linalg.solve(matrix, x) if torch.linalg.det(matrix) > 0 else x
 
-    @enter
     def cholesky(x):
         factor, info = torch.linalg.cholesky_ex(torch.outer(x, x) + 3 * torch.eye(3))
         return factor @ x if info.item() == 0 else x
 
-    @enter
     def topk(x):
         values, places = x.topk(2)
         return values * x[places].sin() * int(places[0])
 
-    @enter
     def max_of_rows(x):
         values, places = torch.outer(x, x).max(1)
         return values * x[places]
 
-    @enter
     def inner_grad(x):
         gradient = torch.func.grad(lambda y: (y**3).sum())(x)
         return gradient if gradient.sum() > 0 else -gradient
 
-    @enter
     def inner_vmap(x):
         mapped = torch.vmap(lambda element: element * element.sin())(x)
         return mapped if mapped.sum() > 0 else x
 
+    return _named(loop, newton, elements, assertion, clipped, solve, cholesky, topk, max_of_rows, inner_grad, inner_vmap)
+
+
+def _draws(torch):
+    named = {}
     for name, draw in {
-        "dropout": lambda x: F.dropout(x, 0.5), "rand_like": torch.rand_like, "randn": lambda x: torch.randn(3),
+        "dropout": lambda x: torch.nn.functional.dropout(x, 0.5), "rand_like": torch.rand_like, "randn": lambda x: torch.randn(3),
         "bernoulli": lambda x: torch.bernoulli(x.abs().clamp(0, 1)),
     }.items():  # fmt: skip
 
