@@ -116,6 +116,8 @@ class BatchedTensor(Tensor):
     """A tensor whose ``value`` has an additional batch dimension ``bdim``, over which ``map`` runs. ``alike``: all slices have the same
     values."""
 
+    __module__, __qualname__ = Tensor.__module__, Tensor.__qualname__  # as torch shows it
+
     # The members are those of a tensor, so that a tensor can become a BatchedTensor (``_batched_alike.py``).
     __slots__ = ()
     value: Any = TensorBase._ms_raw
@@ -286,6 +288,9 @@ class BatchedTensor(Tensor):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         inner = textwrap.indent(repr(self.value), "    ")
         return f"BatchedTensor(lvl={self.map.depth}, bdim={self.bdim}, value=\n{inner}\n)"
+
+
+BatchedTensor.__name__ = Tensor.__name__
 
 
 _new = object.__new__
