@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class LBFGS(Optimizer):
             tried = 0
             if group["line_search_fn"] is not None:
                 start = [param.clone() for param in self._params]
-                found, tried = _strong_wolfe(
+                found, tried = _search(
                     lambda t, d=d, start=start: self._probe(closure, start, t, d),
                     _Point(0, loss, grad, slope),
                     t,
@@ -233,7 +234,7 @@ def _cubic_minimum(a: _Point, b: _Point, bounds=None):
     return _cubic_interpolate(a.t, a.f, a.slope, b.t, b.f, b.slope, bounds)
 
 
-def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+def _search(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
     """Return a point that satisfies the strong Wolfe conditions, or the best one found, and the number of evaluations."""
 
     def too_high(point: _Point) -> bool:
@@ -294,3 +295,18 @@ def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance
         if done:
             break
     return bracket[low], evaluations
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Tensor], tuple[float, Tensor]], x: Any, t: float | Tensor, d: Tensor, f: float, g: Tensor, gtd: Tensor,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, float | Tensor, int]:  # fmt: skip
+    """Return loss, gradient, step and number of evaluations of a line search from ``x`` along ``d``; ``obj_func(x, t, d)`` returns loss and
+    gradient."""
+
+    def probe(step: float | Tensor) -> _Point:
+        loss, grad = obj_func(x, step, d)
+        return _Point(step, loss, grad, grad.dot(d))
+
+    found, evaluations = _search(probe, _Point(0, f, g.clone(), gtd), t, d, c1, c2, tolerance_change, max_ls)
+    return found.f, found.g, found.t, evaluations
