@@ -35,6 +35,8 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9,
         history_size: int = 100,
         line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
     ) -> None:
         check_lr(lr)
         defaults = {
@@ -46,6 +48,8 @@ class LBFGS(Optimizer):
             "history_size": history_size,
             "line_search_fn": line_search_fn,
         }
+        if maximize:  # torch 2.13, and its checkpoints, have no such option
+            defaults["maximize"] = True
         super().__init__(params, defaults)
         refuse_spread(self)
         if len(self.param_groups) != 1:
@@ -54,6 +58,10 @@ class LBFGS(Optimizer):
     @property
     def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self.param_groups[0].get("maximize", False) else 1
 
     @no_grad()
     def step(self, closure):
@@ -71,7 +79,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = closure()
-        loss = float(first_loss)
+        loss = self._sign * float(first_loss)
         evaluations = 1
         state["func_evals"] += 1
         grad = self._flat_grad()
@@ -120,7 +128,7 @@ class LBFGS(Optimizer):
                 self._move(t, d)
                 if iteration != max_iter:
                     # After the last step the loss is not needed.
-                    loss = float(closure())
+                    loss = self._sign * float(closure())
                     grad = self._flat_grad()
                     flat_enough = grad.abs().max() <= smallest_grad
                     tried = 1
@@ -144,7 +152,8 @@ class LBFGS(Optimizer):
             if grad.is_complex():
                 grad = above.torch.view_as_real(grad)
             parts.append(grad.reshape(-1))
-        return above.torch.cat(parts, 0)
+        found = above.torch.cat(parts, 0)
+        return found.neg() if self._sign < 0 else found
 
     def _move(self, t, d: Tensor) -> None:
         offset = 0
@@ -158,7 +167,7 @@ class LBFGS(Optimizer):
     def _probe(self, closure, start: list[Tensor], t, d: Tensor) -> _Point:
         """Return the loss and its slope at ``start + t·d``, and restore ``start``."""
         self._move(t, d)
-        loss = float(closure())
+        loss = self._sign * float(closure())
         grad = self._flat_grad()
         for param, value in zip(self._params, start, strict=True):
             param.copy_(value)
