@@ -13,11 +13,11 @@ from ._src.compile import compile as _compile
 from ._src.compile import reset_all as _reset_all
 from ._src.compile.compiled import stance as _stance
 from ._src.compile.exporting import state as _export
-from ._src.core.tensor_base import TensorBase
 from ._src.core.trees import tree_map
 from ._src.hook import missing as _missing
 from ._src.leaving import Block
 from ._src.ops.memory.from_data import from_numpy
+from ._tensor import Tensor
 
 __path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
 
@@ -90,7 +90,7 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        given, named = tree_map(lambda leaf: leaf.numpy() if isinstance(leaf, TensorBase) else leaf, (args, kwargs))
+        given, named = tree_map(lambda leaf: leaf.numpy() if isinstance(leaf, Tensor) else leaf, (args, kwargs))
         return tree_map(lambda leaf: from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf, fn(*given, **named))
 
     return wrapped

@@ -121,7 +121,7 @@ class BatchedTensor(Tensor):
     # The members are those of a tensor, so that a tensor can become a BatchedTensor (``_batched_alike.py``).
     __slots__ = ()
     value: Any = TensorBase._ms_raw
-    bdim: int = TensorBase._ms_number  # type: ignore[assignment]
+    bdim: int = TensorBase._ms_number
     map: Map = TensorBase._ms_at  # type: ignore[assignment]
     alike: bool = TensorBase._ms_offset  # type: ignore[assignment]
 

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
 
 def forms(function: Callable[..., None], keywords: str, scaled: bool = False) -> tuple[Callable[..., None], ...]:
     """Return the single-tensor, the multi-tensor and the fused form of a function.
@@ -15,11 +17,15 @@ def forms(function: Callable[..., None], keywords: str, scaled: bool = False) ->
     Their positional parameters are the function's lists and, if ``scaled``, the factor and the check of a gradient scaler; ``keywords`` are
     the others, which all have to be given."""
     signature = inspect.signature(function)
-    lists = [name for name, parameter in signature.parameters.items() if parameter.default is parameter.empty and parameter.kind == 1]
+    lists = [
+        name for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty and parameter.kind is _POSITIONAL
+    ]  # fmt: skip
     if lists[1] == "d_p_list":
         lists[1] = "grads"
     positional = [*lists, "grad_scale", "found_inf"] if scaled else lists
-    parameters = [inspect.Parameter(name, 1) for name in positional] + [inspect.Parameter(name, 3) for name in keywords.split()]
+    parameters = [inspect.Parameter(name, _POSITIONAL) for name in positional]
+    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in keywords.split()]
     return tuple(_form(function, kind, inspect.Signature(parameters)) for kind in ("single_tensor", "multi_tensor", "fused"))
 
 

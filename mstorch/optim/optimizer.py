@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .._src.core.above import above, step_watchers
 from .._src.core.dtype import dtype, float32, float64, get_default_dtype
@@ -20,7 +20,7 @@ from ..utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-P, R = ParamSpec("P"), TypeVar("R")
+R = TypeVar("R")
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 """Parameters of an optimizer: tensors, groups, or pairs of a name and a parameter."""
@@ -392,10 +392,12 @@ def _stack_if_compiling(x: list[Tensor]) -> Any:
     return x
 
 
-def _disable_dynamo_if_unsupported(single_tensor_fn: Callable[..., object] | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _disable_dynamo_if_unsupported(
+    single_tensor_fn: Callable[..., object] | None = None,
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that returns the function: no part of an optimizer is excluded from graphs here."""
 
-    def wrapper(func: Callable[P, R]) -> Callable[P, R]:
+    def wrapper(func: Callable[..., R]) -> Callable[..., R]:
         return func
 
     return wrapper

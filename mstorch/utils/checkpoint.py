@@ -302,7 +302,9 @@ def checkpoint(
 
     Without a function it is a decorator (torch 2.14). Differs from torch: there is no ``debug=True``.
     """
-    if function is None and not args:
+    if function is None:
+        if args:
+            raise TypeError("'NoneType' object is not callable")
         options = {name: kwargs.pop(name) for name in ("preserve_rng_state",) if name in kwargs}
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

@@ -87,7 +87,8 @@ class LinalgMatrixSqrth(Function):
 
     @staticmethod
     def _solve(ctx: Any, X: Any) -> Any:
-        return _solved(*linalg_spectral.eigh(ctx.saved_tensors[0]), (X + X.mH) / 2)
+        values, vectors = linalg_spectral.eigh(ctx.saved_tensors[0])
+        return _solved(values, vectors, (X + X.mH) / 2)
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:

@@ -88,7 +88,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         return NotImplemented
     owner = getattr(public, "__self__", None)
     name = owner.__name__ if isinstance(owner, Property) else public_name(public)
-    first, named = (args[0] if args else None), dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
+    first: Any = args[0] if args else None
+    named = dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
     rest = all_resolved(args[1:])
     if name == "data" and len(args) == 2:
         return function(*args)  # this assignment to ``data`` makes both share one memory
@@ -120,7 +121,7 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 def _call_resolved(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
     """Call a function with plain operands (``args``, ``named``). If ``out`` is lazily conjugated or negated, write the result into its
     memory with these bits undone."""
-    out = given.get("out")
+    out: Any = given.get("out")
     if not is_mirrored(out):
         return function(*args, **named)
     named["out"]._ms_counter = Counter()
