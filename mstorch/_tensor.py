@@ -23,12 +23,13 @@ from ._src.core.auto import take_kind
 from ._src.core.call_forms import combination
 from ._src.core.dtype import get_default_dtype
 from ._src.core.hooks import RemovableHandle, warn_if_has_hooks
+from ._src.core.mirrors import Mirror
 from ._src.core.modes import grad_set_to, modes
 from ._src.core.naming import NamedAsInTorch, is_torch
 from ._src.core.overriding import disabled_dispatch, join, refuse_in_transform, state
 from ._src.core.promotion import WORDS
 from ._src.core.size import Size
-from ._src.core.storage import FIXED, NATIVE, Absent, Counter, Mirror, Storage
+from ._src.core.storage import FIXED, NATIVE, Absent, Counter, Storage
 from ._src.core.tangents import LEVELS, levels_of
 from ._src.core.tensor_base import (
     TensorBase,
@@ -572,7 +573,6 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     parameter, shape, kind = tensor._ms_storage.parameter, tensor._ms_shape, tensor._ms_dtype
     if type(tensor) in CLASSES:
         become_apart(tensor, new)
-        tensor.__class__ = CLASSES[new._ms_storage.__class__ is Mirror]
     else:  # parameters have plain memory
         become_apart(tensor, resolved(new))
     if kind is not tensor._ms_dtype and tensor._ms_auto is not None:

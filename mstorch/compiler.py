@@ -6,12 +6,18 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ._src.backend import tape, trace
 from ._src.compile import compile as _compile
 from ._src.compile import reset_all as _reset_all
 from ._src.compile.compiled import stance as _stance
 from ._src.compile.exporting import state as _export
+from ._src.core.trees import tree_map
+from ._src.hook import missing as _missing
 from ._src.leaving import Block
+from ._src.ops.memory.from_data import from_numpy
+from ._tensor import Tensor
 
 __path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
 
@@ -66,6 +72,32 @@ def allow_in_graph(fn: Callable[..., Any] | list[Any] | tuple[Any, ...]) -> Any:
         return [allow_in_graph(one) for one in fn]
     assert callable(fn), "allow_in_graph expects a callable"
     return fn
+
+
+def nonstrict_trace(traceable_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function unchanged: its callees are captured anyway (torch 2.14)."""
+    assert callable(traceable_fn), "nonstrict_trace expects a callable"
+    return traceable_fn
+
+
+def nested_compile_region(fn: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Return the function unchanged: a region that is called several times is captured each time."""
+    return nested_compile_region if fn is None else fn
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of tensors for one of NumPy arrays: its arguments are passed as arrays, its results are tensors."""
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        given, named = tree_map(lambda leaf: leaf.numpy() if isinstance(leaf, Tensor) else leaf, (args, kwargs))
+        return tree_map(lambda leaf: from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf, fn(*given, **named))
+
+    return wrapped
+
+
+def cudagraph_mark_warmup_incomplete() -> None:
+    """Do nothing, as torch where no CUDA graph is warmed up (2.14)."""
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,6 +156,9 @@ class set_stance(Block):
 
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
+    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
+    "cudagraph_mark_warmup_incomplete", "disable", "is_compiling",
     "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -70,6 +70,7 @@ linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular
 linalg_lu = _named("linalg_lu", "P", "L", "U")
 linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
 linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
+linalg_polar = _named("linalg_polar", "U", "H")
 linalg_qr = _named("linalg_qr", "Q", "R")
 linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
 linalg_solve_ex = _named("linalg_solve_ex", "result", "info")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import mmap as mmap_module
 import os
 import pickle
@@ -19,7 +18,6 @@ from typing import IO, Any
 from mstorch._src.serialization import adapter, archive, legacy, plain, safetensors_format
 from mstorch._src.serialization.archive import Archive
 from mstorch._src.serialization.atomic import replacing
-from mstorch._src.serialization.file_reader import PyTorchFileReader, PyTorchFileWriter
 from mstorch._src.serialization.file_storage import StorageType
 from mstorch._src.serialization.legacy import SourceChangeWarning
 from mstorch._src.serialization.locations import (
@@ -28,6 +26,33 @@ from mstorch._src.serialization.locations import (
     register_package,
     validate_device,
 )
+from mstorch._src.serialization.locations import restorer as _get_restore_location  # noqa: F401 - a name of torch's
+from mstorch._src.serialization.openers import (  # noqa: F401 - names of torch's
+    _check_save_filelike,
+    _check_seekable,
+    _cpu_deserialize,
+    _cpu_tag,
+    _default_to_weights_only,
+    _get_storage_alignment,
+    _is_compressed_file,
+    _is_meta_location,
+    _maybe_decode_ascii,
+    _meta_deserialize,
+    _meta_tag,
+    _open_buffer_reader,
+    _open_buffer_writer,
+    _open_file,
+    _open_file_like,
+    _open_zipfile_reader,
+    _open_zipfile_writer,
+    _open_zipfile_writer_buffer,
+    _open_zipfile_writer_file,
+    _opener,
+    _should_read_directly,
+    normalize_storage_type,
+    storage_to_tensor_type,
+)
+from mstorch._src.serialization.openers import is_path as _is_path
 from mstorch._src.serialization.options import DEFAULT_PROTOCOL, LOCAL, OPTIONS, LoadEndianness
 from mstorch._src.serialization.safe_globals import (
     add_safe_globals,
@@ -260,10 +285,6 @@ def _explained(error: pickle.UnpicklingError) -> str:
     return f"Weights only load failed. {_UNSAFE}\nWeightsUnpickler error: \n\n{message}{_ACCEPTED}"
 
 
-def _is_path(f: Any) -> bool:
-    return isinstance(f, (str, os.PathLike))
-
-
 @contextmanager
 def _opened(f: Any) -> Iterator[Any]:
     """Yield a file opened for reading; raise AttributeError or UnsupportedOperation for a file that cannot seek."""
@@ -271,48 +292,8 @@ def _opened(f: Any) -> Iterator[Any]:
         with open(f, "rb") as file:
             yield file
         return
-    try:
-        f.seek(f.tell())
-    except (io.UnsupportedOperation, AttributeError) as error:
-        if isinstance(error, AttributeError) and error.name not in ("seek", "tell"):
-            raise
-        raise type(error)(
-            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
-            "io.BytesIO and try to load from it instead."
-        ) from error
+    _check_seekable(f)
     yield f
-
-
-@contextmanager
-def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
-    """Yield an open file: a path is opened, and closed at the end; a file is used as it is, and flushed after writing."""
-    if _is_path(name_or_buffer):
-        with open(name_or_buffer, mode) as file:
-            yield file
-    elif "w" in mode:
-        yield name_or_buffer
-        name_or_buffer.flush()
-    elif "r" in mode:
-        with _opened(name_or_buffer) as file:
-            yield file
-    else:
-        raise RuntimeError(f"Expected 'r' or 'w' in mode but got {mode}")
-
-
-@contextmanager
-def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[PyTorchFileWriter]:
-    """Context manager for the writer of an archive, which is complete at the end of the block."""
-    writer = PyTorchFileWriter(name_or_buffer)
-    yield writer
-    writer.write_end_of_file()
-    if not _is_path(name_or_buffer):
-        name_or_buffer.flush()
-
-
-@contextmanager
-def _open_zipfile_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
-    """Return the reader of an archive."""
-    yield PyTorchFileReader(name_or_buffer)
 
 
 def _check_dill_version(pickle_module: Any) -> None:

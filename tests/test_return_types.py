@@ -11,7 +11,10 @@ ALL = real_torch.return_types.all_return_types
 
 
 def test_all_names():
-    both(lambda torch: [(kind.__name__, kind.__match_args__, kind.n_fields) for kind in torch.return_types.all_return_types])
+    both(lambda torch: [
+        (kind.__name__, kind.__match_args__, kind.n_fields) for kind in torch.return_types.all_return_types
+        if not kind.__name__.startswith("linalg_polar")  # torch 2.14
+    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [kind.__name__ for kind in ALL])

@@ -171,4 +171,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not _TYPE_CHECKING:  # submodules that torch's import binds; they are imported on first access
-    __getattr__ = _missing(__name__, ("graphs", "memory"))
+    __getattr__ = _missing(__name__, ("graphs", "memory", "random"))

@@ -80,7 +80,7 @@ def _check(node: Node, gradients: Any) -> None:
     """Raise RuntimeError if a node's gradient is NaN; warn of a node that raised."""
     if gradients is None:
         try:
-            warn(f"Error detected in {node.name()}. mstorch keeps no traceback of the forward call.")
+            warn(f"Error detected in {node.name()}. No forward pass information available: mstorch keeps no traceback of the forward call.")
         except UserWarning as told:  # where warnings are errors, the node's error stays the one that is raised
             sys.stderr.write(f"{told}\n")
     if gradients is None or not _state.check_nan:

@@ -19,8 +19,8 @@ from .._src.core.tensor_base import TensorBase, is_tracked
 from .._src.core.warned import warn
 from .._src.core.writable import check_history
 from .._src.ops.memory.creation import zeros
-from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
-from .._src.tape.saved import SavedTensor
+from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of
+from .._src.tape.saved import SavedTensor, saved_tensor
 from .._src.tape.writes import settle
 from .._tensor import Tensor
 from ._function_forward import push
@@ -180,12 +180,25 @@ class _FunctionNode(Node):
         if self.saved is None:
             raise RuntimeError(FREED)
         kept = self.ctx._saved
-        return tuple(SavedTensor(self, kept, place) for place in range(len(kept)))
+        return tuple(saved_tensor(self, kept, place) for place in range(len(kept)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.ctx, name)
+
+
+class _BackwardClass:
+    """The class of a Function's nodes, created when it is first asked for; it names the Function as ``_forward_cls``."""
+
+    def __get__(self, instance: Any, owner: type[Function]) -> type[Any]:
+        found = owner.__dict__.get("_ms_backward_cls")
+        if found is None:
+            found = type(f"{owner.__name__}Backward", (_FunctionNode,), {
+                "label": f"{owner.__name__}Backward", "__slots__": (), "_forward_cls": owner,
+            })  # fmt: skip
+            owner._ms_backward_cls = found  # type: ignore[attr-defined]
+        return found
 
 
 class Function:
@@ -196,6 +209,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _backward_cls: Any = _BackwardClass()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warn(
@@ -370,7 +384,7 @@ _VIEW_OF_SEVERAL = (
 def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Tensor) -> Any:
     single = not isinstance(output, tuple)
     outputs = [output] if single else list(output)
-    node: Any = named(_FunctionNode, f"{cls.__name__}Backward")(edges)
+    node: Any = cls._backward_cls(edges)
     node.ctx, node.cls = ctx, cls
     node.likes = [None if tensor is None else _like(tensor) for tensor in tensors]
     ctx._ms_node = weakref.ref(node)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from .._src.core.device import device
+from .._src.hook import missing as _missing
 from .._src.leaving import Block
 from . import amp as amp
 
@@ -101,3 +102,5 @@ __all__ = [
     "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device", "device_count",
     "Stream", "StreamContext", "Event",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

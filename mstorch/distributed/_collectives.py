@@ -268,6 +268,41 @@ def gather(
 
 
 @asks()
+def gather_single(
+    tensor: Tensor, gather_tensor: Tensor | None = None, dst: int | None = None, group: ProcessGroup | None = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Any:  # fmt: skip
+    """Fill ``gather_tensor`` of rank ``dst`` (0), which is contiguous and has the elements of all, with each rank's tensor (torch 2.14)."""
+    check_tensor(tensor, "tensor")
+    found = chosen(group)
+    if outside(found):
+        return warn_outside("gather_single")
+    root = member_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    outputs = []
+    if root == found.rank():
+        if gather_tensor is None:
+            raise ValueError("gather_tensor must be specified on the destination rank")
+        check_tensor(gather_tensor, "gather_tensor")
+        _check_dtypes(tensor, gather_tensor)
+        whole, count = real(gather_tensor), found.size()
+        if not whole.is_contiguous():
+            raise RuntimeError("Tensors must be contiguous")
+        if whole.numel() != tensor.numel() * count:
+            raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
+        outputs = [list(whole.view(count, *tensor.shape).unbind(0))]
+    return _ended(found.gather(outputs, [real(tensor)], _options(GatherOptions, async_op, rootRank=root)), async_op)
+
+
+def gather_into_tensor(
+    tensor: Any, gather_tensor: Any = None, dst: int | None = None, group: ProcessGroup | None = None, async_op: bool = False,
+    group_dst: int | None = None,
+) -> Any:  # fmt: skip
+    """Deprecated name of ``gather_single``."""
+    warn(_SINGLE.format("gather_into_tensor", "gather_single"), FutureWarning)
+    return gather_single(tensor, gather_tensor, dst, group, async_op, group_dst)
+
+
+@asks()
 def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None,
     group: ProcessGroup | None = None, async_op: bool = False,
@@ -390,6 +425,6 @@ def monitored_barrier(group: ProcessGroup | None = None, timeout: Any = None, wa
 
 __all__ = [
     "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce", "all_reduce_coalesced",
-    "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter",
-    "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
+    "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "gather_into_tensor",
+    "gather_single", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Process groups of this process: the default group and its subgroups."""
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from .._src.core.warned import warn
@@ -122,6 +123,26 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
     if outside(found):
         raise ValueError(_INVALID)
     return str(found._config)
+
+
+def get_backend_impl(group: Any = None, device: Any = None) -> Any:
+    """Return the object that runs a group's operations (torch 2.14): here the group itself, on every device. ``group`` may be a name."""
+    found = world.groups.get(group) if isinstance(group, str) else chosen(group)
+    if found is None:
+        raise ValueError(f"Could not resolve the process group registered under the name {group}")
+    if outside(found):
+        raise ValueError(_INVALID)
+    return found
+
+
+def set_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:
+    """Set the timeout of a group's later operations (torch 2.14). Raise ValueError on ranks outside of it."""
+    found = chosen(group)
+    if outside(found):
+        raise ValueError(_INVALID)
+    if not isinstance(found, ProcessGroup):
+        raise AssertionError(f"Expected ProcessGroup, got {type(found)}")
+    found.set_timeout(timeout)
 
 
 def _registered(group: int | ProcessGroup | _OutsideGroup) -> Any:

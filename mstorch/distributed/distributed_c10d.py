@@ -100,8 +100,9 @@ for _module in (_collectives, _objects, _point_to_point, _start):
     _PUBLIC |= {name: getattr(_module, name) for name in _module.__all__ if name not in ("Work", "Store")}
 _PUBLIC |= {
     name: getattr(_world, name)
-    for name in ("GroupMember", "get_backend", "get_backend_config", "get_global_rank", "get_group_rank", "get_pg_count",
-                 "get_process_group_ranks", "get_rank", "get_world_size", "group", "is_initialized")
+    for name in ("GroupMember", "get_backend", "get_backend_config", "get_backend_impl", "get_global_rank", "get_group_rank",
+                 "get_pg_count",
+                 "get_process_group_ranks", "get_rank", "get_world_size", "group", "is_initialized", "set_timeout")
 }  # fmt: skip
 _PUBLIC |= {
     name: getattr(_types, name)

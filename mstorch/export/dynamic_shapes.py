@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._dynamo.exc import UserError
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from ..fx.experimental.symbolic_shapes import ConstraintViolationError
 
@@ -223,3 +224,5 @@ def _example(value: Any, spec: Any) -> Any:
         if one is not None and one is not Dim.STATIC:
             sizes[index] = one
     return sizes
+
+__getattr__ = _missing(__name__)

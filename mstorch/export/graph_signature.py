@@ -5,6 +5,8 @@ import dataclasses
 import enum
 from typing import Any
 
+from .._src.hook import missing as _missing
+
 
 @dataclasses.dataclass
 class TensorArgument:
@@ -144,3 +146,5 @@ class ExportGraphSignature:
 __all__ = [
     "ConstantArgument", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind", "OutputSpec", "TensorArgument",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -1,17 +1,17 @@
 """Batched tensors of ``torch.vmap``: values with a batch dimension that the mapped function does not see.
 
 A ``BatchedTensor`` belongs to one active vmap. A call with batched arguments is computed once, on the underlying values, by the function's
-batching rule; nested vmaps nest the tensors, the innermost vmap's outermost.
+batching rule; nested vmaps nest the tensors, the innermost vmap's outermost. A tensor whose values are ``alike`` in all slices (only its
+tangents, or the gradients that flow to it, differ) may be read.
 """
 from __future__ import annotations
 
 import functools
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
-from .._src.backend.errors import OF_VALUES, telling
 from .._src.core.dtype import dtype
 from .._src.core.formats import memory_format
 from .._src.core.overriding import MAPPERS, disabled, spoken, state
@@ -31,6 +31,12 @@ NO_ITEM = (
 NO_BRANCH = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please "
     "file an issue at https://github.com/pytorch/pytorch/issues ."
+)
+NO_READING = (
+    "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some data-dependent control "
+    "flow or (3) encountering this error in PyTorch internals. For (1): we don't support vmap over calling .item() on a Tensor, please "
+    "try to rewrite what you're doing with other operations. For (2): we don't support data-dependent control flow in vmap yet, please "
+    "file an issue at https://github.com/pytorch/pytorch/issues . For (3): please file an issue."
 )
 NO_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
 NO_BACKWARD = (
@@ -88,18 +94,36 @@ class within(Block):
 
 def _refusing(error: type[Exception], words: str) -> Callable[..., Any]:
     def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise telling(error(words), OF_VALUES)
+        raise error(words)
 
     return refuse
 
 
-class BatchedTensor(Tensor):
-    """A tensor whose ``value`` has an additional batch dimension ``bdim``, over which ``map`` runs."""
+def _reading(words: str, name: str) -> Callable[..., Any]:
+    """Return a method that reads values, which is possible if all slices have the same."""
 
-    __slots__ = ("value", "bdim", "map")
-    value: Any
-    bdim: int
-    map: Map
+    def read(self: BatchedTensor, *args: Any, **kwargs: Any) -> Any:
+        if not self.alike:
+            raise RuntimeError(NO_READING if state.levels > self.map.levels and words is not NO_MEMORY else words)
+        value = one_of_all(self)
+        with outside(self.map.depth):
+            return getattr(value, name)(*args, **kwargs)
+
+    return read
+
+
+class BatchedTensor(Tensor):
+    """A tensor whose ``value`` has an additional batch dimension ``bdim``, over which ``map`` runs. ``alike``: all slices have the same
+    values."""
+
+    __module__, __qualname__ = Tensor.__module__, Tensor.__qualname__  # as torch shows it
+
+    # The members are those of a tensor, so that a tensor can become a BatchedTensor (``_batched_alike.py``).
+    __slots__ = ()
+    value: Any = TensorBase._ms_raw
+    bdim: int = TensorBase._ms_number
+    map: Map = TensorBase._ms_at  # type: ignore[assignment]
+    alike: bool = TensorBase._ms_offset  # type: ignore[assignment]
 
     __torch_function__ = disabled
 
@@ -242,40 +266,47 @@ class BatchedTensor(Tensor):
         """Return whether both tensors are the same view of the same storage."""
         return isinstance(tensor, BatchedTensor) and core(self).is_set_to(core(tensor))
 
-    item = _refusing(RuntimeError, NO_ITEM)
-    __float__ = __int__ = __complex__ = __index__ = item
+    item, tolist = _reading(NO_ITEM, "item"), _reading(NO_MEMORY, "tolist")
+    __float__, __int__, __complex__, __index__, __contains__ = (
+        _reading(NO_ITEM, name) for name in ("__float__", "__int__", "__complex__", "__index__", "__contains__")
+    )
+    __bool__, is_nonzero = _reading(NO_BRANCH, "__bool__"), _reading(NO_BRANCH, "is_nonzero")
+    numpy = data_ptr = __array__ = _refusing(RuntimeError, NO_MEMORY)
+
     def retain_grad(self) -> None:
         """Raise RuntimeError: gradients are retained outside vmap."""
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 
-    __bool__ = is_nonzero = _refusing(RuntimeError, NO_BRANCH)
-    numpy = tolist = data_ptr = __array__ = _refusing(RuntimeError, NO_MEMORY)
     backward = _refusing(RuntimeError, NO_BACKWARD)
     __deepcopy__ = __copy__ = __reduce_ex__ = storage = untyped_storage = _refusing(
         NotImplementedError, "Cannot access storage of BatchedTensorImpl"
     )
 
-    def __contains__(self, element: int) -> bool:
-        raise RuntimeError(NO_ITEM)
-
     def __format__(self, spec: str) -> str:
-        if not self.ndim:
-            raise RuntimeError(NO_ITEM)
-        return object.__format__(self, spec)
+        return object.__format__(self, spec) if self.ndim else format(self.item(), spec)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         inner = textwrap.indent(repr(self.value), "    ")
         return f"BatchedTensor(lvl={self.map.depth}, bdim={self.bdim}, value=\n{inner}\n)"
 
 
+BatchedTensor.__name__ = Tensor.__name__
+
+
 _new = object.__new__
 
 
-def batched(value: Any, bdim: int, map: Map) -> Any:
+def batched(value: Any, bdim: int, map: Map, alike: bool = False) -> Any:
     """Return a BatchedTensor over ``value`` with batch dimension ``bdim``."""
     made = _new(BatchedTensor)
-    made.value, made.bdim, made.map = value, bdim, map
+    made.value, made.bdim, made.map, made.alike = value, bdim, map, alike
     return made
+
+
+def one_of_all(tensor: BatchedTensor) -> Any:
+    """Return the slice that stands for all of a tensor whose slices are alike."""
+    with outside(tensor.map.depth):
+        return tensor.value.select(tensor.bdim, 0)
 
 
 def as_batched(result: Any, bdim: int, map: Map) -> Any:
@@ -300,9 +331,13 @@ def core(tensor: Any) -> Any:
     return tensor
 
 
-def dressed_like(tensor: Any, made: Any) -> Any:
-    """Return ``made``, which has the shape of ``core(tensor)``, wrapped as a BatchedTensor in each vmap of ``tensor``."""
-    return batched(dressed_like(tensor.value, made), tensor.bdim, tensor.map) if type(tensor) is BatchedTensor else made
+def dressed_like(tensor: Any, made: Any, differing: Container[Map] = ()) -> Any:
+    """Return ``made``, which has the shape of ``core(tensor)``, wrapped as a BatchedTensor in each vmap of ``tensor``. ``differing``: the
+    vmaps in which its slices differ even if those of ``tensor`` are alike."""
+    if type(tensor) is not BatchedTensor:
+        return made
+    map = tensor.map
+    return batched(dressed_like(tensor.value, made, differing), tensor.bdim, map, tensor.alike and map not in differing)
 
 
 def front(tensor: BatchedTensor) -> Any:
@@ -338,17 +373,28 @@ def maps_of(tensor: Tensor) -> list[Map]:
     return found[::-1]
 
 
-def everywhere(tensor: Any, maps: Sequence[Map]) -> Tensor:
+def everywhere(tensor: Any, maps: Sequence[Map], differing: Container[Map] = ()) -> Any:
     """Return a tensor that is batched in all of these vmaps (the outermost first), expanded along the batch dimension of each vmap in which
-    it was not batched."""
+    it was not batched. ``differing``: those of them in which its slices will differ."""
     if not maps:
         return tensor
     *rest, last = maps
     if is_of(tensor, last):
-        return batched(everywhere(tensor.value, rest), tensor.bdim, last)
+        return batched(everywhere(tensor.value, rest, differing), tensor.bdim, last, tensor.alike and last not in differing)
     with outside(last.depth):
         spread = tensor.expand(last.size, *tensor._ms_shape)
-    return batched(everywhere(spread, rest), 0, last)
+    return batched(everywhere(spread, rest, differing), 0, last, last.size > 0 and last not in differing)
+
+
+def differing_in(tensors: Iterable[Any]) -> set[Map]:
+    """Return the vmaps in which the slices of one of the tensors differ."""
+    found: set[Map] = set()
+    for tensor in tensors:
+        while type(tensor) is BatchedTensor:
+            if not tensor.alike:
+                found.add(tensor.map)
+            tensor = tensor.value
+    return found
 
 
 def aligned(tensor: Any, like: Tensor) -> Tensor:
@@ -362,7 +408,7 @@ def aligned(tensor: Any, like: Tensor) -> Tensor:
         else:
             shape = tensor._ms_shape
             value = tensor.unsqueeze(like.bdim).expand(*shape[: like.bdim], map.size, *shape[like.bdim :])
-    return batched(aligned(value, like.value), like.bdim, map)
+    return batched(aligned(value, like.value), like.bdim, map, not is_of(tensor, map) or tensor.alike)
 
 
 # Calls
@@ -433,8 +479,34 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if known is None:
         key = spoken(public).removeprefix("torch.")
         known = _found[public] = _find[0](key, public), key
+    op = Op(public, map, known[1])
+    if some_alike(map, args) or kwargs and some_alike(map, kwargs.values()):
+        return _take_alike[0](known[0], op, function, args, kwargs)
     with outside(map.depth):
-        return known[0](Op(public, map, known[1]), args, kwargs)
+        return known[0](op, args, kwargs)
+
+
+def some_alike(map: Map, values: Iterable[Any]) -> bool:
+    """Return whether one of the values is a tensor whose slices over ``map`` are alike."""
+    for value in values:
+        kind = type(value)
+        if kind is BatchedTensor:
+            if value.alike and value.map is map:
+                return True
+        elif isinstance(value, (tuple, list)):
+            if some_alike(map, value):
+                return True
+        elif kind is slice and some_alike(map, (value.start, value.stop, value.step)):
+            return True
+    return False
+
+
+_take_alike: list[Callable[..., Any]] = []
+
+
+def take_alike_by(function: Callable[..., Any]) -> None:
+    """Set the function that handles calls with tensors whose slices are alike."""
+    _take_alike[:] = [function]
 
 
 _ESCAPED = (

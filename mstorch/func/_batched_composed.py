@@ -7,7 +7,7 @@ from typing import Any
 
 from .._src.core.tensor_base import TensorBase
 from .._tensor import Tensor
-from ._batched import Op, batched, front, is_of, outside, public, within
+from ._batched import Op, as_batched, batched, front, is_of, outside, public, within
 from ._batched_loop import by_slices, expanded
 from ._batched_rules import Arguments, along, bound, in_line, leading, of_matrices, ruled, rules, shifted
 
@@ -303,3 +303,11 @@ def _multi_head_attention(op: Op, given: Given) -> tuple[Tensor | None, ...]:
         shown = weights.mean(1) if given.get("average_attn_weights", True) else weights
         shown = shown.squeeze(0) if single else shown
     return out.squeeze(1) if single else out, shown
+
+
+@ruled("linalg.polar linalg.matrix_sqrth")
+def matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function of batches of matrices."""
+    if kwargs or len(args[0]._ms_shape) < 2:
+        return by_slices(op, args, kwargs)
+    return as_batched(op(front(args[0])), 0, op.map)

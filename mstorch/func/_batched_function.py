@@ -27,6 +27,7 @@ from ._batched import (
     outside,
     within,
 )
+from ._batched_alike import are_alike
 from ._batched_layers import draw
 from ._batched_loop import looped
 from ._batched_rules import bound, ruled
@@ -76,6 +77,8 @@ def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[
     if map is None:
         return NotImplemented
     with outside(map.depth):
+        if are_alike(map, args):  # in torch the values are not batched: vmap does not see the Function
+            return looped(Op(cls.apply, map, name), args, {})
         return _by_own_rule(cls, map, args) if own else _by_generated_rule(cls, map, args)
 
 

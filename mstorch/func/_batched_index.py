@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._src.backend.arrays import Number
-from .._src.backend.errors import OF_VALUES, telling
 from .._src.core.dtype import bool_, uint8
 from .._src.core.tensor_base import TensorBase
 from .._src.ops.memory.creation import arange
 from .._src.ops.memory.from_data import as_tensor
 from .._tensor import Tensor
-from ._batched import BatchedTensor, Op, batched, front, is_of
+from ._batched import BatchedTensor, Op, batched, differing_in, everywhere, front, is_of, maps_of
 from ._batched_loop import by_slices, expanded, unmapped_error
 from ._batched_rules import bound, ruled, shifted
 
@@ -62,7 +61,7 @@ class Places:
             item = as_tensor(item)
         if isinstance(item, TensorBase):
             if item._ms_dtype in (bool_, uint8) and type(item) is BatchedTensor:
-                raise telling(RuntimeError(NO_MASK), OF_VALUES)
+                raise RuntimeError(NO_MASK)
             if item._ms_dtype is uint8:
                 return item.bool()
         return item
@@ -205,9 +204,16 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return by_slices(op, args, kwargs)
     if any(type(item) is BatchedTensor and item._ms_dtype in (bool_, uint8) for item in items):
         if len(items) == 1 and not isinstance(value, TensorBase) and items[0]._ms_shape == target._ms_shape:
-            raise telling(RuntimeError(NO_MASK), OF_VALUES)
+            raise RuntimeError(NO_MASK)
     _put(op, target, index, value, False)
     return None
+
+
+def _new_target(op: Op, target: Any, given: tuple[Any, ...]) -> Any:
+    """Return a copy of a tensor that is batched also in each outer vmap in which a value to be written, or an index, is."""
+    maps = {map for one in given for map in maps_of(one) if map.depth < op.map.depth}
+    outer = sorted(maps, key=lambda map: map.depth)
+    return everywhere(expanded(target, op.map), outer, differing_in(given)).clone()
 
 
 @ruled("index_put index_put_ _unsafe_index_put")
@@ -219,7 +225,7 @@ def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         if not is_of(target, op.map):
             raise unmapped_error(op)
     else:
-        target = batched(expanded(target, op.map).clone(), 0, op.map)
+        target = batched(_new_target(op, target, (values, *indices)), 0, op.map)
     index = tuple(slice(None) if item is None else item for item in indices)
     _put(op, target, index, values, bool(given.get("accumulate", False)))
     return target

@@ -395,6 +395,17 @@ def _drawing(*how: str) -> set[str]:
 _BY_VALUES = _drawing(BY_VALUES)
 # One number per element of a tensor; other functions have rules above, or draw per row or channel.
 _BY_TENSOR = _drawing(BY_TENSOR, BY_VALUES) - {"normal", "binomial", "multinomial", "feature_dropout", "feature_alpha_dropout"}
+# Functions through which no gradient flows: random numbers whose distribution depends on the arguments, or of their shape.
+_WITHOUT_GRADIENT = frozenset((*(_BY_VALUES | _BY_TENSOR), "rand_like", "randn_like", "randint_like", "multinomial", "bernoulli")) - {
+    "dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "gumbel_softmax", "rrelu", "_standard_gamma", "_sample_dirichlet"
+}
+
+
+def draws_without_gradient() -> frozenset[str]:
+    """Return the names of random functions through which no gradient flows."""
+    return _WITHOUT_GRADIENT
+
+
 _NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 
 

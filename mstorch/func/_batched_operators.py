@@ -8,6 +8,7 @@ from .._src.core.overriding import state
 from .._src.core.tensor_base import TensorBase
 from .._src.core.warned import warn
 from ._batched import Map, Op, innermost, outside
+from ._batched_alike import are_alike
 from ._batched_function import by_rule
 from ._batched_loop import fallback, looped
 
@@ -18,6 +19,8 @@ def call_in_vmap(operator: registry.Operator, positional: tuple[Any, ...], named
     if map is None:
         return NotImplemented
     with outside(map.depth):
+        if are_alike(map, (*positional, *named.values())) and not any(argument.is_write for argument in operator.schema.arguments):
+            return looped(Op(operator, map, operator.title), positional, named)
         if operator.vmap is not None:
             return by_rule(operator.vmap, "the vmap function", map, _without_defaults(operator, positional), named)
         _refuse(operator, map, (*positional, *named.values()))

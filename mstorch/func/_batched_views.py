@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._src.backend.errors import OF_VALUES, telling
+from .._src.core.overriding import state
 from .._src.core.tensor_base import TensorBase
 from .._src.ops._dispatch import broadcast_shape
 from .._tensor import Tensor
@@ -395,7 +395,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def where(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Select between two tensors. With a condition alone, raise RuntimeError, because the shape of the result depends on values."""
     if len(args) + len(kwargs) == 1:
-        raise telling(RuntimeError(DYNAMIC.format("where")), OF_VALUES)
+        raise RuntimeError(DYNAMIC.format("where"))
     return pointwise(op, args, kwargs)
 
 
@@ -408,7 +408,9 @@ DYNAMIC = (
 @ruled("nonzero unique unique_consecutive _unique2")
 def dynamic(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Raise torch's RuntimeError: under vmap a result whose shape depends on values is not possible."""
-    raise telling(RuntimeError(DYNAMIC.format({"unique": "_unique2"}.get(op.name, op.name))), OF_VALUES)
+    if op.name == "nonzero" and state.levels <= op.map.levels and bound(op, args, kwargs).get("as_tuple"):
+        raise RuntimeError("Batching rule not implemented for aten::nonzero_numpy. We could not generate a fallback.")
+    raise RuntimeError(DYNAMIC.format({"unique": "_unique2"}.get(op.name, op.name)))
 
 
 @ruled("masked_select")
@@ -416,12 +418,12 @@ def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
     """Raise RuntimeError for a batched mask."""
     given = bound(op, args, kwargs)
     mask, tensor = given["mask"], given["input"]
-    if is_of(mask, op.map):
-        raise telling(RuntimeError(
+    if type(mask) is BatchedTensor:
+        raise RuntimeError(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
             "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
             "this feature."
-        ), OF_VALUES)  # fmt: skip
+        )
     shape = broadcast_shape(tensor._ms_shape, mask._ms_shape)
     return batched(_expanded(front(tensor), shape, op.map.size)[(slice(None), mask.expand(shape))], 0, op.map)
 

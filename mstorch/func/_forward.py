@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .._functorch.vmap import vmap
-from .._src.backend.errors import OF_VALUES, about
 from .._src.core import tangents
 from .._src.core.modes import modes
 from .._src.core.no_memory import tells_no_memory
@@ -22,14 +21,26 @@ from .._src.core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._src.core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._src.leaving import END, Block, each, values_again
 from .._src.ops.memory.creation import zeros_like
-from .._src.ops.shape.join import stack
 from .._src.tape import engine
 from .._src.tape.moving import beside
 from .._src.tape.node import bare, edge_of
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined
-from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
+from ._batched import (
+    Map,
+    aligned,
+    batched,
+    core,
+    differing_in,
+    dressed_like,
+    everywhere,
+    innermost,
+    is_of,
+    maps_of,
+    outside,
+    public,
+)
 from ._levels import WRITES, chosen_positions, fresh, recording, seed_of, writes_forbidden
 from ._reverse import Pull, check_real, jacrev, with_aux
 
@@ -109,7 +120,7 @@ class _Level(Block):
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
         before, outside = values_again(modes, "forward", "levels", *WRITES), values_again(state, "levels")
         level, leave = tangents.new()
-        self.at_end(each(before, outside, leave))
+        self.at_end(each(before, outside, leave, functools.partial(_differing.pop, level, None)))
         modes.forward = True
         modes.levels += 1
         state.levels += 1
@@ -177,6 +188,7 @@ def _joined(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     if not state.maps:
         return joined(primal, tangent, level)
     check_sizes(primal, tangent)
+    _differing.setdefault(level, set()).update(differing_in((tangent,)))
     primal = everywhere(primal, state.maps)
     value = core(primal)
     if value._ms_stride is not None and 0 in value._ms_stride:  # expanded over the vmaps: each slice has its own tangent
@@ -188,7 +200,13 @@ def _parted(item: Any, level: int) -> tuple[Any, Any]:
     """Return a result without its tangent at this level, and the tangent. Return the result itself and None if it has no tangent at this
     level."""
     value, tangent = apart(core(item), level)
-    return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
+    if tangent is None:
+        return item, None
+    return dressed_like(item, value), dressed_like(item, tangent, _differing.get(level, ()))
+
+
+# The vmaps over which the tangents of a level differ. Values of a level's tensors may be alike where their tangents are not.
+_differing: dict[int, set[Map]] = {}
 
 
 MAPPED.extend((_joined, _parted))
@@ -214,22 +232,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         return tree_unflatten(push.push(directions), push.pull.spec)
 
     return push.pull.output, jvp_fn
-
-
-def _along_all(along: Callable[..., Any], units: Sequence[Any], randomness: str) -> Any:
-    """Return the results of ``along`` for all directions, stacked.
-
-    Under vmap the arguments have a batch dimension like their tangents, so that reading their values is refused; in torch only the
-    tangents have it. Such a function runs once for each direction.
-    """
-    try:
-        return vmap(along, randomness=randomness)(*units)
-    except RuntimeError as error:
-        if about(error) is not OF_VALUES:
-            raise
-    rows = [along(*(unit[i] for unit in units)) for i in range(units[0].shape[0])]
-    spec = tree_flatten(rows[0])[1]
-    return tree_unflatten([stack(list(parts)) for parts in zip(*(tree_flatten(row)[0] for row in rows))], spec)
 
 
 def jacfwd(
@@ -261,7 +263,7 @@ def jacfwd(
 
         counts = [leaf.numel() for leaf in leaves]
         if sum(counts):
-            found = _along_all(along, _units(leaves, counts), randomness)
+            found = vmap(along, randomness=randomness)(*_units(leaves, counts))
         else:
             found = tree_map(lambda item: item.unsqueeze(0), along(*map(zeros_like, leaves)))
             found = (tree_map(lambda item: item[:0], found[0]), *found[1:])

@@ -32,6 +32,7 @@ from ._batched import (
     aligned,
     batched,
     core,
+    differing_in,
     dressed_like,
     everywhere,
     innermost,
@@ -110,17 +111,19 @@ class Level:
         if further is not None and further not in self.maps:
             return self._by_slices(outputs, seeds, create, further)
         roots = []
+        differing = differing_in(seeds)
         for tensor, seed in zip(outputs, seeds):
             held = core(tensor)
             edge = edge_of(held) if is_tracked(held) else None
             if edge is None or any(map not in maps_of(tensor) for map in self.maps):
                 continue  # it does not depend on the inputs
             value = core(aligned(seed, tensor))
+            differing |= differing_in((tensor,))
             roots.append((edge, value if create or LEVELS else bare(value)))
         if not roots:
             return [None] * len(self.tensors)
         found = engine.run(roots, True, create, self.ends)
-        return [None if item is None else dressed_like(like, fresh(item)) for item, like in zip(found, self.tensors)]
+        return [None if item is None else dressed_like(like, fresh(item), differing) for item, like in zip(found, self.tensors)]
 
     def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Map) -> list[Any]:
         """Return the gradients for batched seeds of an unbatched function: one pass per slice."""

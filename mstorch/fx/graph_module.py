@@ -12,6 +12,7 @@ from typing import Any
 from typing_extensions import Self
 
 from .._src.core.above import above
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -273,3 +274,5 @@ class GraphModule(Module):
 
 
 __all__ = ["GraphModule"]
+
+__getattr__ = _missing(__name__)

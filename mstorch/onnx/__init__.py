@@ -9,6 +9,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from .._src.hook import missing as _missing
 from . import operators
 from ._errors import OnnxExporterError, UnsupportedOperatorError
 from ._program import ONNXProgram, export, is_in_onnx_export
@@ -72,3 +73,5 @@ __all__ = [
     "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "UnsupportedOperatorError", "export",
     "is_in_onnx_export", "operators", "register_custom_op_symbolic", "unregister_custom_op_symbolic",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._src.core.dtype import finfo
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_lr, refuse_spread, require
 from ._stepping import Counter, Stepping, prepared, zeros_like
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -136,3 +137,8 @@ class Adafactor(Optimizer):
         }
         super().__init__(params, defaults)
         refuse_spread(self)
+
+
+_single_tensor_adafactor, _multi_tensor_adafactor, *_ = forms(
+    adafactor, "d lr beta2_decay weight_decay eps1 eps2 maximize has_complex", scaled=True
+)

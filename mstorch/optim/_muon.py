@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_lr, refuse_spread, require
 from ._stepping import Stepping, zeros_like
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -117,3 +118,6 @@ class Muon(Optimizer):
                     param.ndim == 2,
                     f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}",
                 )
+
+
+_single_tensor_muon, *_ = forms(muon, "lr weight_decay momentum nesterov ns_coefficients ns_steps eps adjust_lr_fn has_complex")

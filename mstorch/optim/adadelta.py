@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options, require
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -85,3 +86,8 @@ class Adadelta(Optimizer):
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_adadelta, _multi_tensor_adadelta, *_ = forms(
+    adadelta, "lr rho eps weight_decay maximize differentiable capturable has_complex"
+)

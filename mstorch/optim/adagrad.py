@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._src.core.above import above
 from .._src.sparse.base import like
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_fused, check_options
 from ._stepping import Counter, Start, Stepping, begin, check_counters, check_no_grad_scale, prepared, with_eps
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -125,3 +126,8 @@ class Adagrad(Optimizer):
         for group in self.param_groups:
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()
+
+
+_single_tensor_adagrad, _multi_tensor_adagrad, _fused_adagrad = forms(
+    adagrad, "lr weight_decay lr_decay eps has_sparse_grad maximize differentiable has_complex", scaled=True
+)

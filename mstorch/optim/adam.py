@@ -7,6 +7,7 @@ from typing import Any
 from .._src.core.above import above
 from .._src.ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_fused, check_options, require
 from ._stepping import (
     Counter,
@@ -169,3 +170,8 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
+
+
+_single_tensor_adam, _multi_tensor_adam, _fused_adam = forms(
+    adam, "amsgrad has_complex beta1 beta2 lr weight_decay eps maximize capturable differentiable decoupled_weight_decay", scaled=True
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._src.core.above import above
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -89,3 +90,8 @@ class Adamax(Optimizer):
             "capturable": capturable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_adamax, _multi_tensor_adamax, *_ = forms(
+    adamax, "eps beta1 beta2 lr weight_decay maximize differentiable capturable has_complex"
+)

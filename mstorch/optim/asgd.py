@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options
 from ._stepping import LATER, Counter, Stepping, check_captured, prepared, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -101,3 +102,6 @@ class ASGD(Optimizer):
             "capturable": capturable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_asgd, _multi_tensor_asgd, *_ = forms(asgd, "lambd lr t0 alpha weight_decay maximize differentiable capturable has_complex")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9,
         history_size: int = 100,
         line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
     ) -> None:
         check_lr(lr)
         defaults = {
@@ -45,6 +48,8 @@ class LBFGS(Optimizer):
             "history_size": history_size,
             "line_search_fn": line_search_fn,
         }
+        if maximize:  # torch 2.13, and its checkpoints, have no such option
+            defaults["maximize"] = True
         super().__init__(params, defaults)
         refuse_spread(self)
         if len(self.param_groups) != 1:
@@ -53,6 +58,10 @@ class LBFGS(Optimizer):
     @property
     def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self.param_groups[0].get("maximize", False) else 1
 
     @no_grad()
     def step(self, closure):
@@ -70,7 +79,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = closure()
-        loss = float(first_loss)
+        loss = self._sign * float(first_loss)
         evaluations = 1
         state["func_evals"] += 1
         grad = self._flat_grad()
@@ -105,7 +114,7 @@ class LBFGS(Optimizer):
             tried = 0
             if group["line_search_fn"] is not None:
                 start = [param.clone() for param in self._params]
-                found, tried = _strong_wolfe(
+                found, tried = _search(
                     lambda t, d=d, start=start: self._probe(closure, start, t, d),
                     _Point(0, loss, grad, slope),
                     t,
@@ -119,7 +128,7 @@ class LBFGS(Optimizer):
                 self._move(t, d)
                 if iteration != max_iter:
                     # After the last step the loss is not needed.
-                    loss = float(closure())
+                    loss = self._sign * float(closure())
                     grad = self._flat_grad()
                     flat_enough = grad.abs().max() <= smallest_grad
                     tried = 1
@@ -143,7 +152,8 @@ class LBFGS(Optimizer):
             if grad.is_complex():
                 grad = above.torch.view_as_real(grad)
             parts.append(grad.reshape(-1))
-        return above.torch.cat(parts, 0)
+        found = above.torch.cat(parts, 0)
+        return found.neg() if self._sign < 0 else found
 
     def _move(self, t, d: Tensor) -> None:
         offset = 0
@@ -157,7 +167,7 @@ class LBFGS(Optimizer):
     def _probe(self, closure, start: list[Tensor], t, d: Tensor) -> _Point:
         """Return the loss and its slope at ``start + t·d``, and restore ``start``."""
         self._move(t, d)
-        loss = float(closure())
+        loss = self._sign * float(closure())
         grad = self._flat_grad()
         for param, value in zip(self._params, start, strict=True):
             param.copy_(value)
@@ -233,7 +243,7 @@ def _cubic_minimum(a: _Point, b: _Point, bounds=None):
     return _cubic_interpolate(a.t, a.f, a.slope, b.t, b.f, b.slope, bounds)
 
 
-def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+def _search(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
     """Return a point that satisfies the strong Wolfe conditions, or the best one found, and the number of evaluations."""
 
     def too_high(point: _Point) -> bool:
@@ -294,3 +304,18 @@ def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance
         if done:
             break
     return bracket[low], evaluations
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Tensor], tuple[float, Tensor]], x: Any, t: float | Tensor, d: Tensor, f: float, g: Tensor, gtd: Tensor,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, float | Tensor, int]:  # fmt: skip
+    """Return loss, gradient, step and number of evaluations of a line search from ``x`` along ``d``; ``obj_func(x, t, d)`` returns loss and
+    gradient."""
+
+    def probe(step: float | Tensor) -> _Point:
+        loss, grad = obj_func(x, step, d)
+        return _Point(step, loss, grad, grad.dot(d))
+
+    found, evaluations = _search(probe, _Point(0, f, g.clone(), gtd), t, d, c1, c2, tolerance_change, max_ls)
+    return found.f, found.g, found.t, evaluations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options
 from ._stepping import Counter, Stepping, check_captured, check_counters, prepared, with_eps, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -123,3 +124,8 @@ class NAdam(Optimizer):
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_nadam, _multi_tensor_nadam, *_ = forms(
+    nadam, "beta1 beta2 lr weight_decay momentum_decay eps decoupled_weight_decay maximize capturable differentiable has_complex"
+)

@@ -7,9 +7,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from .._src.core.above import step_watchers
+from .._src.core.above import above, step_watchers
 from .._src.core.dtype import dtype, float32, float64, get_default_dtype
 from .._src.core.modes import grad_set_to
 from .._src.core.no_memory import tells_no_memory
@@ -19,6 +19,8 @@ from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from ..utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+R = TypeVar("R")
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 """Parameters of an optimizer: tensors, groups, or pairs of a name and a parameter."""
@@ -383,3 +385,28 @@ def _to_scalar(x: Tensor | float) -> Any:
 def _get_value(x: Tensor | float) -> float:
     """Return the Python number of a one-element tensor; other values are returned unchanged."""
     return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: list[Tensor]) -> Any:
+    """Return the list itself; torch stacks it in compiled code."""
+    return x
+
+
+def _disable_dynamo_if_unsupported(
+    single_tensor_fn: Callable[..., object] | None = None,
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Return a decorator that returns the function: no part of an optimizer is excluded from graphs here."""
+
+    def wrapper(func: Callable[..., R]) -> Callable[..., R]:
+        return func
+
+    return wrapper
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Replace each complex parameter, and its states, in the lists by its view as real numbers."""
+    for place, param in enumerate(params):
+        if param.is_complex():
+            params[place] = above.torch.view_as_real(param)
+            for states in state_and_grads:
+                states[place] = above.torch.view_as_real(states[place])

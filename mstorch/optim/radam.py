@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options
 from ._stepping import Counter, Stepping, check_captured, check_counters, prepared, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar
@@ -119,3 +120,8 @@ class RAdam(Optimizer):
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_radam, _multi_tensor_radam, *_ = forms(
+    radam, "beta1 beta2 lr weight_decay eps decoupled_weight_decay differentiable maximize capturable has_complex"
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, with_eps, zeros
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -103,3 +104,8 @@ class RMSprop(Optimizer):
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_rmsprop, _multi_tensor_rmsprop, *_ = forms(
+    rmsprop, "lr alpha eps weight_decay momentum centered maximize differentiable capturable has_complex"
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._src.core.above import above
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_options, require
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
 from .optimizer import Optimizer, ParamsT, _get_value
@@ -89,3 +90,8 @@ class Rprop(Optimizer):
             "capturable": capturable,
         }
         super().__init__(params, defaults)
+
+
+_single_tensor_rprop, _multi_tensor_rprop, *_ = forms(
+    rprop, "step_size_min step_size_max etaminus etaplus maximize capturable differentiable has_complex"
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._src.ops.layers.optim import Steps, can_fuse, has_kernels, momentum_on_device, momentum_step_on_device
 from .._tensor import Tensor
+from ._forms import forms
 from ._options import check_fused, check_options, require
 from ._stepping import Stepping, check_no_grad_scale, decayed, tracked
 from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
@@ -114,3 +115,8 @@ class SGD(Optimizer):
         }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
+
+
+_single_tensor_sgd, _multi_tensor_sgd, _fused_sgd = forms(
+    sgd, "weight_decay momentum lr dampening nesterov maximize has_sparse_grad", scaled=True
+)

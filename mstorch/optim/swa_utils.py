@@ -16,7 +16,7 @@ from ..autograd import no_grad
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
 from .lr_scheduler import LRScheduler
-from .lr_scheduler.base import _per_group, _warn_unless_stepping
+from .lr_scheduler.base import _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
 
 __all__ = [
@@ -208,7 +208,7 @@ class SWALR(LRScheduler):
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch=-1,
     ) -> None:
-        for rate, group in zip(_per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
+        for rate, group in zip(_format_param("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
@@ -224,7 +224,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self):
         """Return the learning rates of this step, computed from the previous ones."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

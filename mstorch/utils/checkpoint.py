@@ -294,14 +294,24 @@ def _not_reentrant(
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+    function: Callable[..., Any] | None = None, *args: Any, use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
     early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """Call ``function(*args, **kwargs)`` without keeping its activations, which backward recomputes with the same RNG state.
 
-    Differs from torch: there is no ``debug=True``.
+    Without a function it is a decorator (torch 2.14). Differs from torch: there is no ``debug=True``.
     """
+    if function is None:
+        if args:
+            raise TypeError("'NoneType' object is not callable")
+        options = {name: kwargs.pop(name) for name in ("preserve_rng_state",) if name in kwargs}
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        return _decorator({
+            **options, "use_reentrant": use_reentrant, "context_fn": context_fn, "determinism_check": determinism_check, "debug": debug,
+            "early_stop": early_stop,
+        })
     if use_reentrant is None:
         warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
@@ -322,6 +332,17 @@ def checkpoint(
     return _not_reentrant(
         function, preserve, context_fn, determinism_check, early_stop if _early_stop[0] is None else _early_stop[0], args, kwargs
     )
+
+
+def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def checkpointed(*args: Any, **kwargs: Any) -> Any:
+            return checkpoint(function, *args, **options, **kwargs)
+
+        return checkpointed
+
+    return decorate
 
 
 def checkpoint_sequential(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._src.core.hooks import RemovableHandle, warn_if_has_hooks
+from .._src.hook import missing as _missing
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -13,3 +14,5 @@ def unserializable_hook(f: Any) -> Callable[..., Any]:
     """Mark a hook so that saving a tensor that has it does not warn."""
     f.__torch_unserializable__ = True
     return f
+
+__getattr__ = _missing(__name__)

@@ -26,7 +26,6 @@ class NoKernel(NamedTuple):
 WRONG_TYPE = "an argument is of a wrong type, which the types of all arguments may explain better"
 NAMELESS = "the same, in words that stand behind the name of the function, which is not known where it is raised"
 WRONG_MASK = "a mask has another shape than the tensor that it is an index of"
-OF_VALUES = "a value is read that differs between the items of a batch"
 TOLD = "the text says already which pipe of data raised it, or that it was left for another iterator"
 ADVISED = "the text says already what to do with a tensor of MindSpore's"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .auto import Auto
+from .mirrors import Mirror
 from .modes import modes
-from .storage import DeviceMemory, Mirror, Storage
+from .storage import DeviceMemory, Storage
 
 
 def mark(tensor: Any) -> None:

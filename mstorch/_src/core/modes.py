@@ -40,6 +40,10 @@ class Modes(threading.local):
 
 modes = Modes()
 
+# One entry per active mode of any thread, and per mirror (``mirrors.py``): while it is empty, public functions look at the classes of their
+# arguments only.
+MODES: list[None] = []
+
 
 def capturing() -> bool:
     """Return whether this thread is capturing a graph."""

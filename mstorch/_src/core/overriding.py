@@ -25,6 +25,8 @@ from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
+from .mirrors import TENSORS, only_mirrors
+from .modes import MODES
 from .no_memory import limit_reached, of_endless_list, tells_no_memory
 from .other_words import in_own_words
 from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore, with_dtypes
@@ -45,8 +47,6 @@ class _Missing:
 
 _MISSING = _Missing()
 
-TENSORS: set[type] = set()  # the final tensor classes
-
 # Classes whose values never handle calls. The final tensor classes are added.
 PLAIN: set[type] = {
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.ndarray, np.bool_, *np.sctypeDict.values(),
@@ -65,9 +65,6 @@ def join(cls: type) -> None:
 FORMED: set[type] = set()
 # Wrappers that are applied to functions when they get their public form; set by ``MSTORCH_DEBUG``, see ``_debug``.
 watchers: list[Callable[[Function, str], Function]] = []
-# One entry per active mode of any thread: while it is empty, no thread checks its own modes.
-MODES: list[None] = []
-
 ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
 
 
@@ -373,7 +370,7 @@ def entry(
         try:
             one, two = type(first), type(second)
             if (
-                not MODES
+                (not MODES or only_mirrors(first, second, rest, named))
                 and (one in PLAIN or (one is tuple or one is list) and _plain(map(type, first)))
                 and (two in PLAIN or (two is tuple or two is list) and _plain(map(type, second)))
             ):
@@ -385,7 +382,7 @@ def entry(
                     if second is not _MISSING:
                         return function(first, second, *rest, **named)
                     return function(**named) if first is _MISSING else function(first, **named)
-            elif is_plain is not None and one in PLAIN and not (MODES or named):
+            elif is_plain is not None and one in PLAIN and not named and (not MODES or only_mirrors(first, second, rest)):
                 found = None if quick is None else quick(first, second)
                 if found is not None:
                     return found
@@ -448,7 +445,7 @@ def entry_of_operator(
     def entered(self: TensorBase, other: Any) -> Any:
         two = type(other)
         try:
-            if type(self) in PLAIN and two in PLAIN and not MODES:
+            if type(self) in PLAIN and two in PLAIN and (not MODES or only_mirrors(self, other)):
                 if run is not None and two in TENSORS and other._ms_shape == self._ms_shape:
                     kind = self._ms_dtype
                     if kind is other._ms_dtype and not kind.is_integral and self._ms_stride is other._ms_stride is None:
@@ -573,12 +570,12 @@ def entered_property(of: property, name: str) -> Property:
 
     @functools.wraps(read)
     def get(self: TensorBase) -> Any:
-        if type(self) in PLAIN and not MODES:
+        if type(self) in PLAIN and (not MODES or only_mirrors(self)):
             return read(self)
         return dispatch(made.__get__, read, (self,), {})
 
     def put(self: TensorBase, value: TensorBase | None) -> None:
-        if type(self) in PLAIN and not MODES:
+        if type(self) in PLAIN and (not MODES or only_mirrors(self, value)):
             write(self, value)
         else:
             dispatch(made.__set__, write, (self, value), {})  # type: ignore[arg-type]

@@ -23,7 +23,6 @@ import numpy as np
 from ..backend import device_memory, tape
 from ..backend.arrays import Array, Number
 from ..backend.cell import set_value
-from ..backend.float8 import turned
 from ..backend.forked import forked
 from ..backend.geometry import contiguous_strides, flat_index
 from ..backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
@@ -39,7 +38,7 @@ from .strides import Strides
 if TYPE_CHECKING:
     from .tensor_base import TensorBase
 
-_clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
+_clone, _reinterpret = kernel("clone"), kernel("view_dtype")
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
 
 
@@ -471,60 +470,6 @@ class Value(_Native):
 
 NATIVE: Any = frozenset((DeviceMemory, Value))
 """Storage classes whose elements are a MindSpore tensor's: on a device, and in a capture."""
-
-
-class Mirror:
-    """Storage of torch's lazy conjugates: the memory of another storage (``inner``), read as conjugated, negated or both."""
-
-    __slots__ = ("inner", "conj", "neg", "__weakref__")
-
-    kind = "mirrored"
-    reads_are_free = has_elements = True
-    grows = False
-    fuses = is_free = _false
-    moved = True  # windows of it are computed anew each time
-    shared = None
-    parameter = None
-    pinned = False
-
-    def __init__(self, inner: Storage, conj: bool, neg: bool) -> None:
-        self.inner = inner
-        self.conj = conj
-        self.neg = neg
-
-    @property
-    def version(self) -> int:
-        """Version counter of the memory."""
-        return self.inner.version
-
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return self.inner.nbytes
-
-    @property
-    def memory(self) -> Array:
-        """The bytes of the memory, without the conjugate and negative bits."""
-        return self.inner.memory
-
-    def copied(self) -> Storage:
-        """Return a copy of the memory, without the conjugate and negative bits."""
-        return self.inner.copied()
-
-    is_shown_by = _false  # so that a parameter gets plain memory
-
-    def turned(self, array: Array) -> Any:
-        """Return elements conjugated and negated as the two bits say; applied twice, it returns the original elements."""
-        if array.dtype.names:  # complex numbers of half precision
-            return turned(array, self.conj, self.neg)
-        found = np.conjugate(array) if self.conj else array
-        return np.asarray(np.negative(found) if self.neg else found)
-
-    def turned_raw(self, raw: Raw) -> Raw:
-        """Apply the conjugate and negative bits to a MindSpore tensor."""
-        name = NAME_OF[raw.dtype]
-        found = _conj[name](raw) if self.conj else raw
-        return _neg[name](found) if self.neg else found
 
 
 class Counter:

@@ -22,9 +22,10 @@ from .auto import Auto
 from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .marks import mark
+from .mirrors import Mirror
 from .modes import modes
 from .no_memory import counted
-from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, refuse_growth
+from .storage import Absent, Counter, DeviceMemory, Storage, Value, refuse_growth
 from .strides import Strides, dense_layout, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 

@@ -4,18 +4,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..._tensor import Tensor
 from ..aten.kinds import changes_view, gives_view
 from ..backend.arrays import Array
 from ..core.dtype import dtype
-from ..core.overriding import FORMED, MAPPERS, Property, disabled, public_name
-from ..core.storage import Counter, Mirror
+from ..core.mirrors import Mirror
+from ..core.overriding import FORMED, MAPPERS, Property, public_name
+from ..core.storage import Counter
 from ..core.tensor_base import TensorBase, as_it_lies, resize
 from ..ops.elementwise import complex_views
 from ..ops.memory import copying
-from ..tape.mirrored import CLASSES, all_resolved, has_mirrored, resolved, seen_alike, signs_of, turned, with_signs
+from ..tape.mirrored import (
+    CLASSES,
+    all_resolved,
+    has_mirrored,
+    is_mirrored,
+    resolved,
+    seen_alike,
+    signs_of,
+    turned,
+    with_signs,
+)
 from ..tape.windows import no_view
 
 # Queries of metadata and of autograd's state: nothing is computed.
@@ -39,41 +48,30 @@ _OPERATORS = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __
 _NOT_CONVERTED = "torch.Tensor.view is not supported for {} when converting to a different dtype."
 
 
-class Unresolved(Tensor):
-    """Tensor with a conjugate or negative bit."""
+def _numpy(self: Tensor, *, force: bool = False) -> Array:
+    """Raise RuntimeError as torch does, or return a copy with ``force``."""
+    if force:
+        return resolved(self.detach()).numpy()
+    bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
+    raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{way}().numpy() instead.")
 
-    __slots__ = ()
-    __torch_function__ = disabled
 
-    def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec) if self._ms_shape else format(self.item(), spec)
+def _array(self: Tensor, dtype: dtype | None = None, copy: bool | None = None) -> Array:
+    return _numpy(self)
 
-    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """Raise RuntimeError as torch does, or return a copy with ``force``."""
-        if force:
-            return resolved(self.detach()).numpy()
-        bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
-        raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{way}().numpy() instead.")
 
-    def __array__(self, dtype: dtype | None = None, copy: bool | None = None) -> Array:
-        return self.numpy()
+def _dlpack(self: Tensor, **options: Any) -> Any:
+    raise BufferError(f"Can't export tensors with the {'conjugate' if signs_of(self)[0] else 'negative'} bit set")
 
-    def __dlpack__(self, **options: Any) -> Any:
-        raise BufferError(f"Can't export tensors with the {'conjugate' if signs_of(self)[0] else 'negative'} bit set")
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            return super().__deepcopy__(memo)  # raises: only leaves can be copied
-        if id(self) not in memo:
-            made = resolved(self.detach()).detach()
-            made._ms_counter = Counter()
-            memo[id(self)] = made.requires_grad_(self.requires_grad)
-        return memo[id(self)]
+def _reduced(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+    lying = as_it_lies(self)
+    lying.__dict__.update(self.__dict__)
+    return restored, (*lying.__reduce_ex__(protocol), *signs_of(self))
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        lying = as_it_lies(self)
-        lying.__dict__.update(self.__dict__)
-        return restored, (*lying.__reduce_ex__(protocol), *signs_of(self))
+
+# Methods of tensors with a conjugate or negative bit.
+_METHODS: dict[str, Callable[..., Any]] = {"numpy": _numpy, "__array__": _array, "__dlpack__": _dlpack, "__reduce_ex__": _reduced}
 
 
 def restored(rebuild: Callable[..., Any], arguments: Any, conj: bool, neg: bool) -> Any:
@@ -81,7 +79,7 @@ def restored(rebuild: Callable[..., Any], arguments: Any, conj: bool, neg: bool)
     return with_signs(rebuild(*arguments), conj, neg)
 
 
-CLASSES[:] = [Tensor, Unresolved]
+CLASSES.add(Tensor)
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -90,17 +88,19 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         return NotImplemented
     owner = getattr(public, "__self__", None)
     name = owner.__name__ if isinstance(owner, Property) else public_name(public)
-    first, named = (args[0] if args else None), dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
+    first: Any = args[0] if args else None
+    named = dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
     rest = all_resolved(args[1:])
     if name == "data" and len(args) == 2:
         return function(*args)  # this assignment to ``data`` makes both share one memory
     if any(type(value) in FORMED for value in (*args, *kwargs.values())):
         return public(*all_resolved(args), **named)  # dispatches to the implementation of the other class
-    if type(first) is not Unresolved:
+    if not is_mirrored(first):
         return _call_resolved(function, all_resolved(args), named, kwargs)
+    if name in _METHODS:
+        return _METHODS[name](first, *rest, **named)
     if name in _SAYINGS:
-        found = function(first, *rest, **named)
-        return with_signs(found, *signs_of(found)) if type(found) is Tensor and found._ms_storage.__class__ is Mirror else found
+        return function(first, *rest, **named)
     if name in _OF_MEMORY:
         return function(as_it_lies(first), *rest, **named)
     if name in _VIEWS or gives_view(name):
@@ -121,8 +121,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
 def _call_resolved(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
     """Call a function with plain operands (``args``, ``named``). If ``out`` is lazily conjugated or negated, write the result into its
     memory with these bits undone."""
-    out = given.get("out")
-    if type(out) is not Unresolved:
+    out: Any = given.get("out")
+    if not is_mirrored(out):
         return function(*args, **named)
     named["out"]._ms_counter = Counter()
     function(*args, **named)

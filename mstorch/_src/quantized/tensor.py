@@ -57,6 +57,8 @@ class Quantizer(NamedTuple):
 class QuantizedTensor(Tensor):
     """A tensor whose integers represent floats by a scale and a zero point."""
 
+    __module__, __qualname__ = Tensor.__module__, Tensor.__qualname__  # as torch shows it
+
     __slots__ = ("_quantizer",)
     _quantizer: Quantizer
     __torch_function__ = disabled
@@ -143,6 +145,9 @@ class QuantizedTensor(Tensor):
             return found
         own = self._quantizer
         return rebuilt, (copying.clone(integers_of(self)), own.scheme.name, own.scale, own.point, own.axis)
+
+
+QuantizedTensor.__name__ = Tensor.__name__
 
 
 def _text(tensor: Any) -> str:

@@ -15,8 +15,9 @@ from mstorch._src.core import dtype as dtypes
 from mstorch._src.core import formats, tensor_base
 from mstorch._src.core.above import above
 from mstorch._src.core.cuda_names import meant
+from mstorch._src.core.mirrors import Mirror
 from mstorch._src.core.overriding import dispatches
-from mstorch._src.core.storage import Counter, Mirror
+from mstorch._src.core.storage import Counter
 from mstorch._src.namespace.process import qscheme
 from mstorch._src.ops.memory import from_data, subclasses
 from mstorch._src.quantized import tensor as quantized_base

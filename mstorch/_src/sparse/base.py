@@ -51,6 +51,8 @@ def _refused(what: str) -> Any:
 class SparseTensor(Tensor):
     """A tensor that stores its specified elements and their indices."""
 
+    __module__, __qualname__ = Tensor.__module__, Tensor.__qualname__  # as torch shows it
+
     __slots__ = ("_layout", "_index", "_size", "_coalesced", "_kept")
     _layout: layout
     _index: tuple[Any, ...]
@@ -270,6 +272,9 @@ class SparseTensor(Tensor):
         return _rebuilt, (
             self._layout, self._index, self._kept, self._size, self._coalesced, self.requires_grad
         )  # fmt: skip
+
+
+SparseTensor.__name__ = Tensor.__name__
 
 
 def _rebuilt(

@@ -1,7 +1,7 @@
 """Lazy conjugation and negation: views with torch's conjugate and negative bits.
 
-A tensor over a ``Mirror`` has the class ``CLASSES[-1]``, by which dispatch (``namespace/unresolved.py``) recognizes it. Code that does not
-check for this class still reads correct values: ``array_of`` applies the bits, ``put_array`` undoes them.
+A tensor over a ``Mirror`` has the class of all tensors; dispatch (``namespace/unresolved.py``) recognizes it by its storage. Code that does
+not look at the storage still reads correct values: ``array_of`` applies the bits, ``put_array`` undoes them.
 """
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import numpy as np
 
 from ..backend.float8 import turned as codes_turned
 from ..core.dtype import complex32
+from ..core.mirrors import Mirror
 from ..core.modes import modes
-from ..core.storage import Mirror, Storage
+from ..core.storage import Storage
 from ..core.strides import preserved_strides
 from ..core.tangents import LEVELS
 from ..core.tensor_base import TensorBase, array_of, is_tracked, laid_out, strides_of
 from .node import node_of
 from .windows import linear_node, view
 
-CLASSES: list[Any] = []  # class of plain tensors, class of tensors over a mirror
+CLASSES: set[Any] = set()  # the class of plain tensors, which may lie over a mirror
 
 
 def signs_of(tensor: TensorBase) -> tuple[bool, bool]:
@@ -40,9 +41,12 @@ def with_signs(tensor: TensorBase, conj: bool, neg: bool) -> TensorBase:
     storage = tensor._ms_storage.inner if tensor._ms_storage.__class__ is Mirror else tensor._ms_storage
     tensor._ms_storage = Mirror(storage, conj, neg) if conj or neg else storage
     tensor._ms_array = None
-    if tensor.__class__ in CLASSES:
-        tensor.__class__ = CLASSES[conj or neg]
     return tensor
+
+
+def is_mirrored(value: Any) -> bool:
+    """Return whether a value is a plain tensor over a mirror."""
+    return value.__class__ in CLASSES and value._ms_storage.__class__ is Mirror
 
 
 def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBase:
@@ -60,7 +64,7 @@ def turned(input: TensorBase, conj: bool = False, neg: bool = False) -> TensorBa
 
 def resolved(tensor: Any) -> Any:
     """Return a tensor with lazy bits as a plain, detached tensor in new memory; return any other tensor unchanged."""
-    if tensor.__class__ not in CLASSES or tensor._ms_storage.__class__ is not Mirror:
+    if not is_mirrored(tensor):
         return tensor
     made = laid_out(array_of(tensor), preserved_strides(tensor._ms_shape, strides_of(tensor)))
     if modes.grad and is_tracked(tensor):
@@ -76,7 +80,7 @@ def resolved(tensor: Any) -> Any:
 def has_mirrored(values: Iterable[Any]) -> bool:
     """Return whether one of the values, also in lists and tuples, is a tensor over a mirror."""
     return any(
-        has_mirrored(value) if value.__class__ in (tuple, list) else value.__class__ in CLASSES and value._ms_storage.__class__ is Mirror
+        has_mirrored(value) if value.__class__ in (tuple, list) else is_mirrored(value)
         for value in values
     )
 

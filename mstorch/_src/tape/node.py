@@ -145,6 +145,9 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence
 
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        self.sequence = sequence_nr
+
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Register ``fn(grad_inputs, grad_outputs)`` to run after the node; a returned value replaces ``grad_inputs``."""
         if self.hooks is None:

@@ -23,8 +23,12 @@ _PLAIN = ("self", "other")
 class SavedTensor:
     """Saved tensor of a node, to which pack and unpack hooks can be attached."""
 
-    def __init__(self, node: Any, kept: list[Any], place: int) -> None:
-        self._ms_node, self._kept, self._place = node, kept, place
+    _ms_node: Any
+    _kept: list[Any]
+    _place: int
+
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @property
     def data(self) -> Any:
@@ -67,6 +71,13 @@ class SavedTensor:
             modes.saved_hooks.pop()
 
 
+def saved_tensor(node: Any, kept: list[Any], place: int) -> SavedTensor:
+    """Return the SavedTensor of an entry of what a node keeps."""
+    made = object.__new__(SavedTensor)
+    made._ms_node, made._kept, made._place = node, kept, place
+    return made
+
+
 def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tuple[str, ...]:
     """Return torch's attribute names for the values that a rule saves, in order."""
     start = label.partition("Backward")[0]
@@ -86,5 +97,5 @@ def attribute(node: Applied, name: str, names: tuple[str, ...]) -> TensorBase | 
     if node.saved is None:
         raise RuntimeError(FREED)
     place = names.index(wanted)
-    found = SavedTensor(node, node.saved, place)
+    found = saved_tensor(node, node.saved, place)
     return found if raw else found.unpack()

@@ -10,6 +10,7 @@ from typing import Any
 
 import mstorch as torch
 
+from ..._src.hook import missing as _missing
 from . import FileSystemReader, TensorStorageMetadata, load, save
 
 
@@ -66,3 +67,5 @@ __all__ = ["dcp_to_torch_save", "torch_save_to_dcp"]
 
 if __name__ == "__main__":
     main()
+
+__getattr__ = _missing(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..._src.hook import missing as _missing
+
 
 @dataclasses.dataclass
 class ChunkStorageMetadata:
@@ -39,3 +41,5 @@ class Metadata:
 
 
 __all__ = ["BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "TensorStorageMetadata"]
+
+__getattr__ = _missing(__name__)

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from ..._src.hook import missing as _missing
 from .._agent import Agent, Job
 
 
@@ -86,3 +87,5 @@ class elastic_launch:
 
 
 __all__ = ["LaunchConfig", "elastic_launch"]
+
+__getattr__ = _missing(__name__)

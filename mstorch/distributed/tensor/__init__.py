@@ -71,9 +71,39 @@ def full(size: Sequence[int], fill_value: Number, **more: Any) -> DTensor:
     return distribute_tensor(torch.full(tuple(size), fill_value, device=mesh.device_type, **kind), mesh, more.get("placements"))
 
 
+def _number(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.dim():
+        raise RuntimeError("linspace only supports 0-dimensional start and end tensors")
+    return value.item()
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: torch.dtype | None = None, layout: torch.layout = torch.strided,
+    requires_grad: bool = False, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """Return ``steps`` evenly spaced numbers as a DTensor (torch 2.14); ``start`` and ``end`` may be 0-d tensors."""
+    made = torch.linspace(
+        _number(start), _number(end), steps, dtype=dtype, layout=layout, requires_grad=requires_grad, device=device_mesh.device_type
+    )
+    return distribute_tensor(made, device_mesh, placements)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: torch.dtype | None = None, layout: torch.layout = torch.strided,
+    requires_grad: bool = False, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None,
+) -> DTensor:  # fmt: skip
+    """Return ``base`` raised to evenly spaced powers as a DTensor (torch 2.14)."""
+    made = torch.logspace(
+        _number(start), _number(end), steps, base, dtype=dtype, layout=layout, requires_grad=requires_grad, device=device_mesh.device_type
+    )
+    return distribute_tensor(made, device_mesh, placements)
+
+
 __all__ = [
     "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
-    "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
+    "init_device_mesh", "linspace", "logspace", "ones", "placement_types", "rand", "randn", "zeros",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__, ("_utils", "device_mesh", "experimental", "parallel"))

@@ -26,6 +26,8 @@ Table = Array  # of int64
 class StridedNested(Nested):
     """A nested tensor whose ``_values`` are a 1-d buffer; host tables hold each component's size, strides and offset."""
 
+    __module__, __qualname__ = Tensor.__module__, Tensor.__qualname__  # as torch shows it
+
     _sizes: Table  # (components, dimensions of a component); so has the next
     _steps: Table
     _starts: Table  # (parts,)
@@ -124,6 +126,9 @@ class StridedNested(Nested):
     def stored(self) -> tuple[Any, ...]:
         """Return the parts of the tensor that a file stores."""
         return self._values.detach(), self._nested_tensor_size(), self._nested_tensor_strides(), self._nested_tensor_storage_offsets()
+
+
+StridedNested.__name__ = Tensor.__name__
 
 
 def restored(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import mstorch as torch
 
+from ..._src.hook import missing as _missing
 from ..._tensor import Tensor
 
 _score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -326,3 +327,5 @@ def flex_attention(
 __all__ = [
     "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from typing_extensions import Self
+
 from ..._src.backend.arrays import Number
 from ..._src.core.warned import warn
 from ..._tensor import Tensor
@@ -46,7 +48,7 @@ class LRScheduler:
                     "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer "
                     "state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
                 )
-        self.base_lrs: list[float | Tensor] = _values(optimizer, "initial_lr")
+        self.base_lrs: list[float | Tensor] = _param_groups_val_list(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         _note_steps_of(optimizer)
         self._initial_step()
@@ -116,11 +118,11 @@ class LRScheduler:
 
     def _mstorch_set_lr(self, rates: list[float | Tensor]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            _set_value(group, "lr", rate)
-        self._last_lr: list[float | Tensor] = _values(self.optimizer, "lr")
+            _update_param_group_val(group, "lr", rate)
+        self._last_lr: list[float | Tensor] = _param_groups_val_list(self.optimizer, "lr")
 
     def _mstorch_current(self) -> list[float | Tensor]:
-        return _values(self.optimizer, "lr")
+        return _param_groups_val_list(self.optimizer, "lr")
 
     def _mstorch_times(self, factor: float) -> list[float | Tensor]:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
@@ -157,11 +159,11 @@ def _copied(value: Tensor | Number) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def _values(optimizer: Optimizer, key: str) -> list[Any]:
+def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[Any]:
     return [_copied(group[key]) for group in optimizer.param_groups]
 
 
-def _set_value(group: dict[str, Any], key: str, value: float | Tensor) -> None:
+def _update_param_group_val(group: dict[str, Any], key: str, value: float | Tensor) -> None:
     # A tensor is modified in place, because a captured step reads the tensor, not the group.
     if isinstance(group[key], Tensor):
         group[key].fill_(_to_scalar(value))
@@ -169,7 +171,7 @@ def _set_value(group: dict[str, Any], key: str, value: float | Tensor) -> None:
         group[key] = value
 
 
-def _per_group(name: str, optimizer: Optimizer, value: float | list[float] | tuple[Any, ...]) -> list[Any]:
+def _format_param(name: str, optimizer: Optimizer, value: float | list[float] | tuple[Any, ...]) -> list[Any]:
     groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [_copied(value) for _ in range(groups)]
@@ -181,12 +183,39 @@ def _per_group(name: str, optimizer: Optimizer, value: float | list[float] | tup
     return [_copied(item) for item in value]
 
 
-def _warn_unless_stepping(scheduler: LRScheduler) -> None:
+def _warn_get_lr_called_within_step(scheduler: LRScheduler) -> None:
     if not scheduler._get_lr_called_within_step:
         warn(
             "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
             UserWarning,
         )
+
+
+class _enable_get_lr_call:
+    """Context manager in which ``get_lr`` of a scheduler gives no warning."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.o = o
+
+    def __enter__(self) -> Self:
+        self.o._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
+        self.o._get_lr_called_within_step = False
+
+
+class _initial_mode:
+    """Context manager in which a scheduler takes its first step."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.o = o
+
+    def __enter__(self) -> None:
+        self.o._is_initial = True
+
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
+        self.o._is_initial = False
 
 
 def _state_of_callable(function: Any) -> dict[str, Any] | None:

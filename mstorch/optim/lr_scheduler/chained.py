@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, _set_value, _values
+from .base import LRScheduler, _param_groups_val_list, _update_param_group_val
 from .plateau import ReduceLROnPlateau
 
 
@@ -72,7 +72,7 @@ class SequentialLR(_Composite):
 
         # Each scheduler made its first step when it was created; undo all, and repeat the first's only.
         for group in optimizer.param_groups:
-            _set_value(group, "lr", group["initial_lr"])
+            _update_param_group_val(group, "lr", group["initial_lr"])
         self.recursive_undo()
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
@@ -111,10 +111,10 @@ class ChainedScheduler(_Composite):
         self._check(schedulers, optimizer)
         self._schedulers = schedulers
         self.optimizer = optimizer
-        self._last_lr = _values(optimizer, "lr")
+        self._last_lr = _param_groups_val_list(optimizer, "lr")
 
     def step(self) -> None:
         """Step every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = _values(self.optimizer, "lr")
+        self._last_lr = _param_groups_val_list(self.optimizer, "lr")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..._tensor import Tensor
 from ..optimizer import Optimizer
-from .base import LRScheduler, _check_optimizer, _per_group, _set_value, _warn_unless_stepping
+from .base import LRScheduler, _check_optimizer, _format_param, _update_param_group_val, _warn_get_lr_called_within_step
 
 Rates = list[float | Tensor]
 
@@ -61,11 +61,11 @@ class CyclicLR(_MomentumCycle):
     ) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
-        base_lrs = _per_group("base_lr", optimizer, base_lr)
+        base_lrs = _format_param("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for rate, group in zip(base_lrs, optimizer.param_groups, strict=True):
-                _set_value(group, "lr", rate)
-        self.max_lrs = _per_group("max_lr", optimizer, max_lr)
+                _update_param_group_val(group, "lr", rate)
+        self.max_lrs = _format_param("max_lr", optimizer, max_lr)
 
         up = float(step_size_up)
         down = float(step_size_down) if step_size_down is not None else up
@@ -82,8 +82,8 @@ class CyclicLR(_MomentumCycle):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._mstorch_check_momentum()
-            self.base_momentums = _per_group("base_momentum", optimizer, base_momentum)
-            self.max_momentums = _per_group("max_momentum", optimizer, max_momentum)
+            self.base_momentums = _format_param("base_momentum", optimizer, base_momentum)
+            self.max_momentums = _format_param("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
                 self._mstorch_start_momentum(self.max_momentums, self.base_momentums)
         super().__init__(optimizer, last_epoch)
@@ -103,7 +103,7 @@ class CyclicLR(_MomentumCycle):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for ``last_epoch``, which counts batches, and set the momentum."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -160,7 +160,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates ``T_cur`` epochs after the last restart."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
@@ -241,7 +241,7 @@ class OneCycleLR(_MomentumCycle):
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
 
-        peaks = _per_group("max_lr", optimizer, max_lr)
+        peaks = _format_param("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for peak, group in zip(peaks, optimizer.param_groups, strict=True):
                 group["initial_lr"] = peak / div_factor
@@ -250,8 +250,8 @@ class OneCycleLR(_MomentumCycle):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._mstorch_check_momentum()
-            highest = _per_group("max_momentum", optimizer, max_momentum)
-            lowest = _per_group("base_momentum", optimizer, base_momentum)
+            highest = _format_param("max_momentum", optimizer, max_momentum)
+            lowest = _format_param("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
                 self._mstorch_start_momentum(highest, lowest)
         super().__init__(optimizer, last_epoch)
@@ -272,7 +272,7 @@ class OneCycleLR(_MomentumCycle):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`, which counts batches, and set the momentum."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from ..._tensor import Tensor
 from ..optimizer import Optimizer
-from .base import LRScheduler, _LambdaScheduler, _warn_unless_stepping
+from .base import LRScheduler, _LambdaScheduler, _warn_get_lr_called_within_step
 
 Rates = list[float | Tensor]
 
@@ -27,7 +27,7 @@ class LambdaLR(_LambdaScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -49,7 +49,7 @@ class MultiplicativeLR(_LambdaScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._mstorch_current()
         groups = self.optimizer.param_groups
@@ -66,7 +66,7 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._mstorch_current()
         return self._mstorch_times(self.gamma)
@@ -87,7 +87,7 @@ class MultiStepLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch not in self.milestones:
             return self._mstorch_current()
         return self._mstorch_times(self.gamma ** self.milestones[self.last_epoch])
@@ -111,7 +111,7 @@ class ConstantLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return self._mstorch_times(self.factor)
         if self.last_epoch != self.total_iters:
@@ -148,7 +148,7 @@ class LinearLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return self._mstorch_times(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -171,7 +171,7 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         return self._mstorch_current() if self._is_initial else self._mstorch_times(self.gamma)
 
     def _get_closed_form_lr(self) -> Rates:
@@ -188,7 +188,7 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._mstorch_current()
         now = 1.0 - self.last_epoch / self.total_iters
@@ -213,7 +213,7 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """Return the learning rates for `last_epoch`."""
-        _warn_unless_stepping(self)
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._mstorch_current()
         groups = self.optimizer.param_groups

@@ -7,7 +7,13 @@ from typing import Any, Literal, SupportsFloat
 
 from ..._src.core.warned import warn
 from ..optimizer import Optimizer
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _set_value, _values
+from .base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _check_optimizer,
+    _param_groups_val_list,
+    _update_param_group_val,
+)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -46,7 +52,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = cooldown
         self.eps = eps
         self.last_epoch = 0
-        self._last_lr = _values(optimizer, "lr")
+        self._last_lr = _param_groups_val_list(optimizer, "lr")
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
@@ -76,7 +82,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce_lr()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = _values(self.optimizer, "lr")
+        self._last_lr = _param_groups_val_list(self.optimizer, "lr")
 
     def _reduce_lr(self) -> None:
         groups = self.optimizer.param_groups
@@ -93,7 +99,7 @@ class ReduceLROnPlateau(LRScheduler):
             old = float(group["lr"])
             new = max(old * self.factor, smallest)
             if old - new > self.eps:
-                _set_value(group, "lr", new)
+                _update_param_group_val(group, "lr", new)
 
     @property
     def in_cooldown(self) -> bool:

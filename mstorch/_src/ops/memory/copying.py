@@ -46,6 +46,7 @@ from ...core.strides import is_contiguous as _strides_contiguous
 from ...core.tensor_base import TensorBase, is_tracked, strides_of, touch, window
 from ...core.warned import warn_once
 from ...core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
+from ...tape import mirrored
 from ...tape.moving import brought
 from ...tape.writes import assign
 from .._dispatch import (
@@ -369,6 +370,8 @@ def place_of(tensor: TensorBase) -> tuple[str, ...]:
 
 def copy_storage(tensor: TensorBase, memo: dict[int, Any]) -> Any:
     """Return a copy of a tensor with its whole storage. Copies of tensors that share a storage share its copy, which ``memo`` holds."""
+    if mirrored.is_mirrored(tensor):
+        return mirrored.resolved(tensor)
     storage: Any = tensor._ms_storage
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]

@@ -6,6 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from ..... import nn
+from ....._src.hook import missing as _missing
 
 __all__ = ["ReLU6"]
 
@@ -28,3 +29,5 @@ class ReLU6(nn.ReLU):
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Construct the module from a float module."""
         return ReLU6(mod.inplace)
+
+__getattr__ = _missing(__name__)

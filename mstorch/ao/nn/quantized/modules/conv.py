@@ -9,6 +9,7 @@ import mstorch as torch
 from ..... import nn
 from ....._src.core.device import device
 from ....._src.core.dtype import dtype
+from ....._src.hook import missing as _missing
 from ....._tensor import Tensor
 from .....nn import functional as F
 from .....nn.modules.module import Module
@@ -207,3 +208,5 @@ class Conv3d(_ConvNd):
     _FLOAT_MODULE: Any = nn.Conv3d
     _NNIQAT_CONV_BN_MODULE, _NNI_CONV_RELU_MODULE = nniqat.ConvBn3d, nni.ConvReLU3d
     _rank, _several = 3, staticmethod(_triple)
+
+__getattr__ = _missing(__name__)

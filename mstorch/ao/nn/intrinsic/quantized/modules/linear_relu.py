@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from ......_src.hook import missing as _missing
 from ......_tensor import Tensor
 from ....quantized.modules.linear import Linear
 from ...modules import fused as nni
@@ -31,3 +32,5 @@ class LinearReLU(Linear):
     def from_reference(cls, ref_linear_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """Construct the module from a reference module."""
         return super().from_reference(ref_linear_relu[0], output_scale, output_zero_point)
+
+__getattr__ = _missing(__name__)
