@@ -10,6 +10,7 @@ from typing import Any
 import mstorch as torch
 from mstorch import nn
 from mstorch.nn import functional as F
+from tests.cann import networks
 
 D = "cuda"
 
@@ -59,6 +60,13 @@ def _random_numbers() -> None:
         _places_by_weights, lambda: torch.poisson(x), lambda: F.dropout(x), lambda: F.gumbel_softmax(x, dim=0),
         lambda: nn.init.trunc_normal_(torch.empty(4, device=D)), lambda: nn.init.kaiming_uniform_(torch.empty(4, 4, device=D)),
         lambda: nn.init.orthogonal_(torch.empty(4, 4, device=D)), lambda: nn.init.xavier_normal_(torch.empty(4, 4, device=D)),
+        lambda: nn.init.uniform_(torch.empty(4, device=D)), lambda: nn.init.normal_(torch.empty(4, device=D)),
+        lambda: nn.init.xavier_uniform_(torch.empty(4, 4, device=D)), lambda: nn.init.kaiming_normal_(torch.empty(4, 4, device=D)),
+        lambda: nn.init.sparse_(torch.empty(4, 4, device=D), 0.5), lambda: nn.init.eye_(torch.empty(4, 4, device=D)),
+        lambda: nn.init.dirac_(torch.empty(4, 4, 3, device=D)), lambda: torch.binomial(x, x), lambda: torch.randn_like(x),
+        lambda: torch.randint_like(x, 9), lambda: torch.rrelu(x, training=True), lambda: F.alpha_dropout(x, 0.3, True),
+        lambda: F.dropout2d(torch.ones(2, 3, 4, 4, device=D)), lambda: F.feature_alpha_dropout(torch.ones(2, 3, 4, 4, device=D), 0.3, True),
+        lambda: torch.distributions.Normal(x, x, validate_args=False).sample(), lambda: torch._standard_gamma(x), lambda: torch._sample_dirichlet(x),
     ):  # fmt: skip
         call()
         torch.cuda.synchronize()
@@ -130,6 +138,10 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     "embeddings": lambda: _trains(nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 3)), torch.tensor([[1, 2], [3, 4]])),
     "transposed convolutions": lambda: _trains(nn.Sequential(nn.ConvTranspose2d(2, 3, 3), nn.Tanh()), torch.ones(1, 2, 5, 5)),
     "interpolation": lambda: _trains(nn.Sequential(nn.Conv2d(2, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear")), torch.ones(1, 2, 4, 4)),
+    **{
+        f"{name}, {way}": lambda name=name, way=way: networks.run(name, way, D) for name in networks.MADE for way in networks.WAYS
+        if (name, way) != ("experts", "autocast")  # in bfloat16 the CPU reads which experts were chosen, and the card chose none
+    },
     "adaptive pools": lambda: _trains(nn.Sequential(nn.Conv2d(2, 2, 1), nn.AdaptiveAvgPool2d(2), nn.Flatten()), torch.ones(1, 2, 6, 6)),
 }  # fmt: skip
 
