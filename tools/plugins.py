@@ -23,6 +23,7 @@ _ACLNN = re.compile(rb"\0(aclnn[A-Z][A-Za-z0-9]*)(?=\0)")
 
 
 # Classes of the CUDA plugin that serve primitives of other names.
+_REGISTERED = re.compile(r"_ZN9mindspore6kernel7pyboost9OpFactoryINS1_(\d+)(\w+?)EE8Register")
 _SERVES = {
     "ArrayReduce": ("ReduceAll", "ReduceAny", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"),
     "Conv2dInputGrad": ("Conv2DBackpropInput",), "Conv2dFilterGrad": ("Conv2DBackpropFilter",), "Conv2dFwd": ("Conv2D",),
@@ -111,7 +112,10 @@ def aclnn() -> set[str]:
 
 @cache
 def gpu() -> set[str]:
-    """Return the names of the CUDA plugin's kernel classes, without their suffix."""
+    """Return the names of the CUDA plugin's kernel classes, without their suffix, and of the operations that it registers."""
     files = sorted((home() / ROOT).glob("libmindspore_gpu.so*"))
     found = _matches(files[-1], _KERNEL_MOD) if files else set()
+    for match in map(_REGISTERED.match, symbols(files[-1]) if files else ()):
+        if match and len(match[2]) == int(match[1]):
+            found.add(match[2])
     return found | {name for kernel, names in _SERVES.items() if kernel in found for name in names}

@@ -1,7 +1,7 @@
 """Kernel rows of GPUs; MindSpore's plugin runs the older primitives, so most are composed as on the CPU."""
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from ..quiet import quiet
@@ -129,17 +129,26 @@ def _gelu_tanh(x: Raw) -> Raw:
 
 
 def _adamw_step(
-    param: Raw, grad: Raw, mean: Raw, square: Raw, done: float, lr: float, beta1: float, beta2: float, decay: float, eps: float,
+    param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
 ) -> tuple[Raw, Raw, Raw]:  # fmt: skip
     """Run one AdamW step in place. MindSpore's Adam adds ``eps`` before the correction of the second moment, torch's after it."""
-    step = done + 1
-    low = eps * (1 - beta2**step) ** 0.5
+    first, second, low = _powers(done, beta1, beta2, eps, param)
     if decay:
         param = run("Mul", param, constant(1 - lr * decay, param))
-    numbers = [constant(number, param) for number in (beta1**step, beta2**step, lr, beta1, beta2, low)]
-    run("Adam", param, mean, square, *numbers, run("Neg", grad) if maximize else grad)
+    numbers = [constant(number, param) for number in (lr, beta1, beta2)]
+    run("Adam", param, mean, square, first, second, *numbers, low, run("Neg", grad) if maximize else grad)
     return param, mean, square
+
+
+def _powers(done: float | Raw, beta1: float, beta2: float, eps: float, like: Raw) -> list[Raw]:
+    """Return the powers of both factors after ``done`` steps and one more, and ``eps`` times the correction of the second moment."""
+    if not isinstance(done, Raw):
+        powers = beta1 ** (done + 1), beta2 ** (done + 1)
+        return [constant(number, like) for number in (*powers, eps * (1 - powers[1]) ** 0.5)]
+    step = run("Add", done, constant(1, done))
+    first, second = (run("Pow", constant(factor, done), step) for factor in (beta1, beta2))
+    return [first, second, run("Mul", constant(eps, done), run("Sqrt", run("Sub", constant(1, done), second)))]
 
 
 def _momentum_step(param: Raw, grad: Raw, velocity: Raw, lr: float, momentum: float) -> tuple[Raw, Raw]:
@@ -215,6 +224,7 @@ def _beside_nothing(op: str, function: Function) -> Function:
     """Wrap a row to let NumPy compute what has operands without elements, which the plugin's kernels refuse ("resize failed")."""
     of_arrays = HOST[op].function
 
+    @wraps(function)
     def call(*args: Any) -> Any:
         if any(map(_is_empty, args)):
             with quiet():
