@@ -480,23 +480,23 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
         key = spoken(public).removeprefix("torch.")
         known = _found[public] = _find[0](key, public), key
     op = Op(public, map, known[1])
-    if some_alike(map, args) or kwargs and some_alike(map, kwargs.values()):
+    if some_are(True, map, args) or kwargs and some_are(True, map, kwargs.values()):
         return _take_alike[0](known[0], op, function, args, kwargs)
     with outside(map.depth):
         return known[0](op, args, kwargs)
 
 
-def some_alike(map: Map, values: Iterable[Any]) -> bool:
-    """Return whether one of the values is a tensor whose slices over ``map`` are alike."""
+def some_are(alike: bool, map: Map, values: Iterable[Any]) -> bool:
+    """Return whether one of the values is a tensor whose slices over ``map`` are alike, or differ."""
     for value in values:
         kind = type(value)
         if kind is BatchedTensor:
-            if value.alike and value.map is map:
+            if value.map is map and bool(value.alike) is alike:
                 return True
         elif isinstance(value, (tuple, list)):
-            if some_alike(map, value):
+            if some_are(alike, map, value):
                 return True
-        elif kind is slice and some_alike(map, (value.start, value.stop, value.step)):
+        elif kind is slice and some_are(alike, map, (value.start, value.stop, value.step)):
             return True
     return False
 

@@ -16,7 +16,7 @@ from .._src.core.marks import is_captured
 from .._src.core.overriding import state
 from .._src.core.second_names import operation_of
 from .._src.core.tensor_base import TensorBase, twin
-from ._batched import BatchedTensor, Map, Op, Rule, everywhere, is_of, one_of_all, outside, take_alike_by
+from ._batched import BatchedTensor, Map, Op, Rule, everywhere, is_of, one_of_all, outside, some_are, take_alike_by
 from ._batched_layers import draw, draws_without_gradient
 from ._batched_loop import is_in_place, unmapped_error
 
@@ -24,7 +24,7 @@ from ._batched_loop import is_in_place, unmapped_error
 def take_alike(rule: Rule, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a call in which the slices of some tensors are alike."""
     map = op.map
-    alike = not _some_differ(map, (*args, *kwargs.values()))
+    alike = not some_are(False, map, (*args, *kwargs.values()))
     if args and is_in_place(op.name):
         target = args[0]
         if is_of(target, map) and target.alike and not alike:
@@ -48,7 +48,7 @@ def take_alike(rule: Rule, op: Op, function: Callable[..., Any], args: tuple[Any
 
 def are_alike(map: Map, values: Iterable[Any]) -> bool:
     """Return whether the slices over ``map`` of all tensors among the values are alike, in a vmap with slices."""
-    return map.size > 0 and not _some_differ(map, values)
+    return map.size > 0 and not some_are(False, map, values)
 
 
 def _is_of_values(name: str) -> bool:
@@ -59,21 +59,6 @@ def _is_of_values(name: str) -> bool:
 
 _OF_VALUES = frozenset(("allclose", "argwhere", "is_nonzero", "histogram", "histogramdd"))
 _WITH_GRADIENT = frozenset(("masked_select", "repeat_interleave", "index", "take"))
-
-
-def _some_differ(map: Map, values: Iterable[Any]) -> bool:
-    """Return whether the slices over ``map`` of one of the values differ."""
-    for value in values:
-        kind = type(value)
-        if kind is BatchedTensor:
-            if value.map is map and not value.alike:
-                return True
-        elif isinstance(value, (tuple, list)):
-            if _some_differ(map, value):
-                return True
-        elif kind is slice and _some_differ(map, (value.start, value.stop, value.step)):
-            return True
-    return False
 
 
 def _values_of(map: Map, values: Any) -> Any:
