@@ -23,11 +23,12 @@ import numpy as np
 from . import binding, runtime
 from .arrays import Array, Number
 from .constants import kept, number_of, table_of
+from .forked import forked
 from .geometry import contiguous_strides, flat_index, may_overlap
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
 from .streams import memory_info
-from .table import CHANGES, TAKEN, kernel
+from .table import CHANGES, LOCK, TAKEN, kernel
 from .tape import wait_for_launches
 
 Sizes = tuple[int, ...]
@@ -331,15 +332,18 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
     """Run an operation in place on a strided view, its first operand; return the base, or its replacement."""
     if 0 in shape:
         return base
+    if forked.here:
+        forked.refuse_device()
     args = tuple(_without_overlap(arg, base, shape, strides, offset) for arg in args)
     if stand_in:
         return stand_in[0].change(base, shape, strides, offset, op, args)
-    if writes_reach_base() and not may_overlap(shape, strides):
-        CHANGES[op](primitive_window(base, shape, strides, offset), *args)
-        return base
-    copy = _clone[NAME_OF[base.dtype]](primitive_window(base, shape, strides, offset))
-    CHANGES[op](copy, *args)
-    return put(base, shape, strides, offset, copy)
+    with LOCK:  # as kernels do, so that no other thread's capture records it
+        if writes_reach_base() and not may_overlap(shape, strides):
+            CHANGES[op](primitive_window(base, shape, strides, offset), *args)
+            return base
+        copy = _clone[NAME_OF[base.dtype]](primitive_window(base, shape, strides, offset))
+        CHANGES[op](copy, *args)
+        return put(base, shape, strides, offset, copy)
 
 
 def changes(op: str, kind: str, args: tuple[Any, ...]) -> bool:

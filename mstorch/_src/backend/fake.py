@@ -213,11 +213,15 @@ class StandIn:
             base, target = _shown(base, shape, strides, offset)
             _refuse_overlap(target, args)
             target[...] = changed(op, np.array(target, order="C"), NAME_OF[base.dtype], args)
-        written["bytes"] += args[0].nbytes if args and isinstance(args[0], Raw) else 0
+        # An index writes its source; other operations write a part of a tensor, or are the kernel that makes the whole.
+        written["bytes"] += args[0].nbytes if op in _BY_INDEX else target.nbytes if target.size < base.size else 0
         written[op] += 1
         _report_kernels([f"({op} in place)"])
         _report_time(began)
         return base
+
+
+_BY_INDEX = ("put", "index_put", "index_write", "scatter")
 
 
 def _refuse_overlap(target: Array, values: Any) -> None:
