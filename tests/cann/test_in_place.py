@@ -125,3 +125,24 @@ def test_operands_that_share_the_memory():
         held = x.detach()
         x.relu_()
         assert held.tolist() == x.tolist()
+
+
+@on_plugin
+def test_hooks_of_saved_tensors_see_old_values_and_lose_no_write():
+    index = torch.tensor([1, 0])
+    calls = {
+        "add": lambda x: x.add_(1), "mul": lambda x: x.mul_(x + 1), "relu": lambda x: x.relu_(), "index_add": lambda x: x.index_add_(0, index.to(x.device), x + 1),
+        "scatter_add": lambda x: x.scatter_add_(0, index.to(x.device), x + 1), "masked_fill": lambda x: x.masked_fill_(x > 0, 3),
+        "index_put": lambda x: x.__setitem__(index.to(x.device), 7.0), "part": lambda x: x[1:].add_(1), "copy": lambda x: x.copy_(x + 1),
+    }
+    for name, call in calls.items():
+        results = []
+        for device in ("cpu", D):
+            for tracked in (False, True):
+                packed = []
+                with torch.autograd.graph.saved_tensors_hooks(lambda x: packed.append(x.detach().clone()) or x, lambda x: x):
+                    x = torch.tensor([-1.0, 2.0], device=device, requires_grad=tracked)
+                    y = x * 1 if tracked else x
+                    call(y)
+                results.append((y.detach().cpu().tolist(), y._version, [one.cpu().tolist() for one in packed]))
+        assert results[:2] == results[2:], (name, results)

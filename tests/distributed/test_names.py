@@ -29,9 +29,12 @@ def parameters(function):
             for p in inspect.signature(function).parameters.values()]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if hasattr(REAL, name)])
 def test_parameters_and_errors_of_collectives(name):
-    assert parameters(getattr(OURS, name)) == parameters(getattr(REAL, name))
+    own = parameters(getattr(OURS, name))
+    if name.startswith(("all_gather_object", "broadcast_object", "gather_object", "recv_object", "scatter_object", "send_object")):
+        own = [item for item in own if item[0] != "weights_only"]  # of torch 2.14
+    assert own == parameters(getattr(REAL, name))
     required = [p.name for p in inspect.signature(getattr(REAL, name)).parameters.values() if p.default is p.empty]
 
     def body(torch):

@@ -75,7 +75,10 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
     others, auto = (*args, *kwargs.values()), tensor._ms_auto
     # ``assign`` refuses some writes to views of special origin, which must not have happened by then.
     name = getattr(function, "__name__", None) if auto is None or auto.origin == DEFAULT else None
-    result = computed_for(before, lambda: function(before, *args, **kwargs), others, name, kwargs)
+    if before._ms_storage is tensor._ms_storage:
+        result = computed_for(before, lambda: function(before, *args, **kwargs), others, name, kwargs)
+    else:  # a copy, for hooks of saved tensors: what is written to it is not the tensor's
+        result = function(before, *args, **kwargs)
     if result is before:
         return tensor
     check_result_cast(result._ms_dtype, tensor._ms_dtype)
