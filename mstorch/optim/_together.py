@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._src.core.overriding import MODES, TENSORS
+from .._src.core.mirrors import modes_are_on
+from .._src.core.overriding import TENSORS
 from .._src.ops.memory.from_data import tensor as make
 from .._src.ops.memory.together import can_be_laid_out, known_number, laid_out, put_back, set_together
 from .._src.tape.ways import ways
@@ -37,7 +38,7 @@ def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: 
         states = _tensors_at(place, lists, counters)
         key: Any = place
         # A subclass's own methods, and modes, see each parameter's update.
-        if not MODES and param.__class__ in TENSORS and all(
+        if not modes_are_on() and param.__class__ in TENSORS and all(
             item.__class__ is Tensor and item._ms_shape == param._ms_shape and item._ms_dtype is param._ms_dtype for item in (grad, *states)
         ):
             counts = [_value(lists[name][place]) for name in counters if lists[name]]

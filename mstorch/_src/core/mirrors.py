@@ -24,6 +24,11 @@ MIRRORS: list[None] = []  # one entry per mirror
 _conj, _neg = kernel("conj"), kernel("neg")
 
 
+def modes_are_on() -> bool:
+    """Return whether there are modes, other than that mirrors have to be looked for; those never change what is computed."""
+    return len(MODES) > len(MIRRORS)
+
+
 def _false(self: Any, *args: Any) -> bool:
     return False
 

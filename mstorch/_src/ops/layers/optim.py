@@ -12,8 +12,9 @@ from ...backend.onednn.gemm import add_multiple
 from ...backend.onednn.library import FOUND
 from ...backend.table import kernel
 from ...core.dtype import float32
+from ...core.mirrors import modes_are_on
 from ...core.modes import modes
-from ...core.overriding import MODES, TENSORS
+from ...core.overriding import TENSORS
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
 from ...tape.ways import fused, in_arrays, ways
@@ -24,7 +25,7 @@ _FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
     tracked by autograd, and of classes that have no operations of their own."""
-    if MODES or LEVELS or (modes.grad and any(map(is_tracked, params))):
+    if modes_are_on() or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
         for tensor in group:
@@ -42,7 +43,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether a device's step kernel supports these tensors: float32, each a whole storage, not tracked by autograd, and of
     classes that have no operations of their own."""
-    if MODES:
+    if modes_are_on():
         return False
     for group in (params, grads, *states):
         for tensor in group:
