@@ -91,6 +91,7 @@ __all__ = [
     "load",
     "location_tag",
     "mkdtemp",
+    "normalize_storage_type",
     "register_package",
     "safe_globals",
     "save",
@@ -98,6 +99,7 @@ __all__ = [
     "set_default_load_endianness",
     "set_default_mmap_options",
     "skip_data",
+    "storage_to_tensor_type",
     "validate_cuda_device",
 ]
 
