@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mstorch
-from mstorch._src.core import storage
+from mstorch._src.core import mirrors, storage
 from mstorch._src.core.storage import NativeBlock, home
 from mstorch._src.tape import operands
 from mstorch._src.tape.ways import ways
@@ -50,12 +50,12 @@ def test_one_way_serves_all_that_mindspore_holds() -> None:
 
 
 def test_every_kind_of_home_answers_and_computes() -> None:
-    kinds = [cls for cls in vars(storage).values() if isinstance(cls, type) and "kind" in vars(cls)]
+    kinds = {cls for module in (storage, mirrors) for cls in vars(module).values() if isinstance(cls, type) and "kind" in vars(cls)}
     assert {cls.__name__ for cls in kinds} == {"Storage", "Absent", "DeviceMemory", "Value", "Mirror", "NativeBlock"}
     for cls in kinds:
         assert cls.kind in operands._COMPUTE  # type: ignore[attr-defined]
         assert all(hasattr(cls, name) for name in ("grows", "fuses", "is_free")), cls
-    assert {"reads_are_free", "has_elements"} <= set(dir(storage.DeviceMemory)) & set(dir(storage.Mirror)) & set(dir(storage.Absent))
+    assert {"reads_are_free", "has_elements"} <= set(dir(storage.DeviceMemory)) & set(dir(mirrors.Mirror)) & set(dir(storage.Absent))
 
 
 def test_a_value_that_is_left_of_a_block_is_computed_with() -> None:
