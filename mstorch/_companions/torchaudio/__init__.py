@@ -24,7 +24,7 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "(Tensor(a!), Tensor(b!), Tensor(c!))": filters.overdrive_core_loop,
 }  # fmt: skip
 _FACTS: dict[str, Callable[..., Any]] = {"is_align_available() -> bool": lambda: True, "cuda_version() -> int?": lambda: None}
-"""What torchaudio asks of its library."""
+"""Operators by which torchaudio asks what its library was built with."""
 
 for _space, _kernels in (("torchaudio", _KERNELS), ("_torchaudio", _FACTS)):
     for _text, _kernel in _kernels.items():

@@ -78,7 +78,7 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     if 0 in shape:
         return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
     if not HAS_WINDOWS or not HAS_WRITES and NAME_OF[base.dtype] == "bfloat16":  # which not even Contiguous takes on a GPU
-        return _gather[NAME_OF[base.dtype]](base, _places(shape, strides, offset, NAME_OF[base.dtype]))
+        return _gather[NAME_OF[base.dtype]](base, _places(base, shape, strides, offset))
     shown = primitive_window(base, shape, strides, offset)
     return shown if HAS_WRITES or shown.is_contiguous() else run("Contiguous", shown)
 
@@ -289,7 +289,7 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
         return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
     if 0 in strides and HAS_WRITES:
         new, shape = _last_of_repeated(new, shape, strides)
-    whole = not offset and new.size == base.size and strides == contiguous_strides(shape)
+    whole = _is_whole(base, shape, strides, offset)
     if whole and runtime.DEVICE_TARGET == "CPU":
         base.asnumpy()[...] = new.asnumpy()
         return base
@@ -297,11 +297,11 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
         name = NAME_OF[base.dtype]
         if whole:
             return _reshape[name](_clone[name](new), tuple(base.shape))
-        return _scatter[name](base, _places(shape, strides, offset, name), new)
+        return _scatter[name](base, _places(base, shape, strides, offset), new)
     if whole or writes_reach_base() and not may_overlap(shape, strides):
         run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
         return base
-    return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset, NAME_OF[base.dtype]), new)
+    return _scatter[NAME_OF[base.dtype]](base, _places(base, shape, strides, offset), new)
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) -> Raw:
@@ -323,9 +323,9 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
             run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
         return base
     name = NAME_OF[base.dtype]
-    if not offset and math.prod(shape) == base.size and strides == contiguous_strides(shape):
+    if _is_whole(base, shape, strides, offset):
         return full(tuple(base.shape), value, name)
-    return _scatter[name](base, _places(shape, strides, offset, name), full(shape, value, name))
+    return _scatter[name](base, _places(base, shape, strides, offset), full(shape, value, name))
 
 
 def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: tuple[Any, ...]) -> Raw:
@@ -354,10 +354,14 @@ def changes(op: str, kind: str, args: tuple[Any, ...]) -> bool:
     return takes is None or takes(kind, *[arg for arg in args if not isinstance(arg, Raw)])
 
 
-def _places(shape: Sizes, strides: Sizes, offset: int, name: str) -> Raw:
-    """Return the positions of a view's elements of a dtype: on a GPU computed there, so that a line for each dimension is sent, and once.
-    """
-    if ON_CPU or not HAS_WINDOWS or not shape or name == "bfloat16":  # which the CPU computes for a GPU
+def _is_whole(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> bool:
+    """Return whether a view shows all elements of a base in row-major order."""
+    return not offset and math.prod(shape) == base.size and strides == contiguous_strides(shape)
+
+
+def _places(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
+    """Return the positions of a view's elements: on a GPU computed there, so that a line for each dimension is sent, and once."""
+    if ON_CPU or not HAS_WINDOWS or not shape or NAME_OF[base.dtype] == "bfloat16":  # which the CPU computes for a GPU
         return from_numpy(flat_index(shape, strides, offset))
     places = None
     for dim, (length, step) in enumerate(zip(shape, strides)):

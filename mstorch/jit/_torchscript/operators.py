@@ -354,4 +354,4 @@ _NO_PROPERTIES = {
     "NumToTensor", "unchecked_unwrap_optional", "min", "max", "abs", "rangelist", "TupleIndex", "TupleUnpack", "id", "tolist", "isinstance",
 }  # fmt: skip
 PROPERTIES = {name for name in PRIM if name not in _NO_PROPERTIES} | {"real", "imag"}
-"""What the text may read of tensors and devices as an attribute."""
+"""Names that archives may read as attributes of tensors and devices."""

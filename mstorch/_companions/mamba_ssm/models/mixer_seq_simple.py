@@ -62,7 +62,7 @@ def _init_weights(
 
 
 class CausalLMOutput(NamedTuple):
-    """What a language model returns."""
+    """The output of a language model: its logits (batch, length, vocabulary)."""
 
     logits: Tensor
 

@@ -1,4 +1,4 @@
-"""What Mamba's layers share: initial steps, and the states that generation keeps."""
+"""Initial step sizes of Mamba's layers, and the states that they keep while they generate."""
 from __future__ import annotations
 
 import math

@@ -11,7 +11,7 @@ Tensor = torch.Tensor
 
 @dataclass
 class InferenceParams:
-    """Where a generation is, and the states that it keeps by layer."""
+    """Position and batch of a generation, and the states of its layers."""
 
     max_seqlen: int
     max_batch_size: int

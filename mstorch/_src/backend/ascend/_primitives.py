@@ -38,7 +38,12 @@ def dense(x: Raw) -> Raw:
 
 def rounds(x: Raw, *numbers: float) -> bool:
     """Return whether MindSpore would round one of the numbers that it passes to a kernel of ``x``."""
-    return any(loses_digits(number, NAME_OF[x.dtype]) for number in numbers)
+    return rounds_in(NAME_OF[x.dtype], *numbers)
+
+
+def rounds_in(kind: str, *numbers: float) -> bool:
+    """Return whether MindSpore would round one of the numbers that it passes to a kernel of a dtype."""
+    return any(loses_digits(number, kind) for number in numbers)
 
 
 def scatter_add(x: Raw, dim: int, index: Raw, source: Raw) -> Raw:
@@ -93,6 +98,6 @@ same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
 __all__ = [
-    "absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "rounds", "run", "same", "scatter_add",
-    "watchers",
+    "absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "rounds", "rounds_in", "run", "same",
+    "scatter_add", "watchers",
 ]  # fmt: skip

@@ -72,11 +72,13 @@ def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
 def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
     """Clamp between bounds that are expanded to the result's shape, because the kernel does not broadcast."""
     shape = np.broadcast_shapes(*(tuple(item.shape) for item in (x, low, high) if item is not None))
+    wide = x if tuple(x.shape) == shape else run("BroadcastTo", x, at=(tuple(shape),))
+    return run("ClampTensor", wide, bound_of(low, shape), bound_of(high, shape))
 
-    def wide(item: Raw | None) -> Raw | None:
-        return item if item is None or tuple(item.shape) in (shape, ()) else run("BroadcastTo", item, at=(tuple(shape),))
 
-    return run("ClampTensor", x if tuple(x.shape) == shape else run("BroadcastTo", x, at=(tuple(shape),)), wide(low), wide(high))
+def bound_of(bound: Raw | None, shape: tuple[int, ...]) -> Raw | None:
+    """Return a bound as the kernels that clamp take it: of a shape, 0-d, or None."""
+    return bound if bound is None or tuple(bound.shape) in (shape, ()) else run("BroadcastTo", bound, at=(tuple(shape),))
 
 
 def clamp_to_numbers(name: str, x: Raw, low: float, high: float) -> Raw:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..device_memory import loses_digits
 from ..raw import Raw
 from ..table import CHANGES, FLOATS, HALVES, ROWS, TAKEN, serves
-from ._primitives import run
+from ._primitives import rounds_in, run
+from .elementwise import bound_of
 
 _REAL = (*FLOATS, *HALVES)
 _NUMBERS = (*_REAL, "int32", "int64")
@@ -30,20 +30,15 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> None:
 
 
 def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> None:
-    """Clamp between bounds, which the kernel does not broadcast."""
-    def wide(item: Raw | None) -> Raw | None:
-        return item if item is None or item.shape in (x.shape, ()) else run("BroadcastTo", item, at=(tuple(x.shape),))
-
-    run("InplaceClampTensor", x, wide(low), wide(high))
+    run("InplaceClampTensor", x, bound_of(low, tuple(x.shape)), bound_of(high, tuple(x.shape)))
 
 
 def _divide(how: str, x: Raw, other: Raw) -> None:
     run("InplaceDivMod", x, other, how)
 
 
-def _exact(kind: str, *numbers: float) -> bool:
-    """Return whether MindSpore, which passes numbers in single precision, leaves these as they are."""
-    return not any(loses_digits(number, kind) for number in numbers)
+def _keeps(kind: str, *numbers: float) -> bool:
+    return not rounds_in(kind, *numbers)
 
 
 def _enter(
@@ -62,9 +57,9 @@ for _op, _name in {
     "div": "Div", "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "floor": "Floor", "erfinv": "Erfinv", "silu": "SiLU",
 }.items():  # fmt: skip
     _enter(_op, f"Inplace{_name}", _REAL)
-_enter("elu", _elu, _REAL, lambda kind, alpha, scale, input_scale: scale == input_scale == 1 and _exact(kind, alpha))
-_enter("hardtanh", "InplaceHardtanh", _REAL, _exact)
-_enter("threshold", "InplaceThreshold", _REAL, _exact)
+_enter("elu", _elu, _REAL, lambda kind, alpha, scale, input_scale: scale == input_scale == 1 and not rounds_in(kind, alpha))
+_enter("hardtanh", "InplaceHardtanh", _REAL, _keeps)
+_enter("threshold", "InplaceThreshold", _REAL, _keeps)
 _enter("clamp", _clamp, _NUMBERS)
 _enter("remainder", "InplaceRemainderTensorTensor", _NUMBERS)
 _enter("floor_divide", partial(_divide, "floor"), _NUMBERS)

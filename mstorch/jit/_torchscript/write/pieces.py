@@ -50,7 +50,7 @@ def plain_of(module: Any) -> Any:
 
 
 class ParentOf:
-    """What ``super()`` returns: the classes after one of a module's classes."""
+    """The value of ``super()``: the classes after one of a module's classes."""
 
     def __init__(self, owner: Any, kind: type) -> None:
         self.owner, self.kind = owner, kind

@@ -1,4 +1,4 @@
-"""What the parts of the writer of functions share."""
+"""The state of a function while it is written, and the base class of the writer's parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Function:
     title: str
     file: str
     scope: dict[str, Any]
-    """What the function sees by name, beside its own variables and Python's words."""
+    """Globals and closure variables of the function by name."""
     locals: set[str]
     locals_and_arguments: set[str]
     returns: Type | None
