@@ -46,16 +46,6 @@ def _vdot(op: Op, given: Given) -> Any:
     return (a.conj_physical() * b).sum() if len(a._ms_shape) == len(b._ms_shape) == 1 and a._ms_dtype is b._ms_dtype else NotImplemented
 
 
-@composed("nn.functional.prelu prelu")
-def _prelu(op: Op, given: Given) -> Any:
-    x, weight = given["input"], given["weight"]
-    rank = len(x._ms_shape)
-    if len(weight._ms_shape) != 1 or weight._ms_shape[0] != 1 and (rank < 2 or weight._ms_shape[0] != x._ms_shape[1]):
-        return NotImplemented
-    weight = weight.reshape(*(1,) * min(rank, 1), -1, *(1,) * max(rank - 2, 0)) if weight._ms_shape[0] != 1 else weight.reshape(())
-    return x.where(x > 0, x * weight)
-
-
 @composed("diag")
 def _diag(op: Op, given: Given) -> Any:
     x, offset = given["input"], given.get("diagonal", 0)

@@ -94,6 +94,22 @@ def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _affine(op, found, weight, bias, (-1, *(1,) * len(rest)))
 
 
+@ruled("prelu nn.functional.prelu")
+def prelu(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """Scale what is negative, with the slices' channels concatenated: ``where`` would have other derivatives at 0."""
+    given = bound(op, args, kwargs)
+    input, weight = given["input"], given["weight"]
+    channels, rank = math.prod(weight._ms_shape), len(input._ms_shape)
+    if len(weight._ms_shape) > 1 or channels != 1 and (rank < 2 or channels != input._ms_shape[1]):
+        return by_slices(op, args, kwargs)
+    value, slopes = expanded(input, op.map), expanded(weight, op.map).reshape(-1)
+    size, count = op.map.size, 1 if channels == 1 else input._ms_shape[0]
+    elements = math.prod(input._ms_shape) // max(count * channels, 1)
+    columns = value.reshape(size, count, channels, elements).movedim(0, 1).reshape(count, size * channels, elements)
+    result = op(columns, slopes).reshape(count, size, channels, elements).movedim(1, 0)
+    return batched(result.reshape(value._ms_shape), 0, op.map)
+
+
 @ruled("instance_norm nn.functional.instance_norm")
 def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Normalize each channel of each sample."""

@@ -328,10 +328,24 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return as_batched(result, 0, op.map)
     result = op(value.reshape(op.map.size, math.prod(tensor._ms_shape)), dim=1, **given)
     if name in ("median", "nanmedian"):
-        result = result[0]
+        result = _shared(value.reshape(op.map.size, -1), result[0])
     elif keep and rank:
         result = result.reshape(op.map.size, *(1,) * rank)
     return as_batched(result, 0, op.map)
+
+
+def _shared(rows: Any, medians: Any) -> Any:
+    """Return the medians of rows so that all elements that are equal to one share its gradient: one along a dimension has a single
+    element's."""
+    if rows._ms_dtype.is_integral:
+        return medians
+    medians = medians.detach()
+    wanted = medians.unsqueeze(1)
+    missing = rows.isnan() & wanted.isnan()
+    # What is filled in must be no median: -inf would share the gradient of -inf.
+    below, above = rows.where(rows == wanted, math.inf).amin(1), rows.where(rows == wanted, -math.inf).amax(1)
+    of_missing = rows.where(missing, 0).sum(1) / missing.sum(1)
+    return of_missing.where(medians.isnan(), below.where(medians < 0, above))
 
 
 rules(

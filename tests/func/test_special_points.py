@@ -6,7 +6,7 @@ import math
 import pytest
 
 from tests.func.special_functions import OF_VECTORS
-from tests.func.special_points import cases, verdicts
+from tests.func.special_points import cases, mapped_differences, verdicts
 
 
 @pytest.mark.sweep
@@ -16,6 +16,23 @@ def test_all(text, name, points, direction):
         pytest.skip("decompositions of infinities")
     for word, told in verdicts(text, points, direction):
         assert word != "different", told
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("text", "name", "points", "direction"), list(cases()), ids=lambda value: value if isinstance(value, str) else "")
+def test_all_under_vmap(text, name, points, direction):
+    if text == "torch.var_mean(x)[0]" and name == "one zero":
+        pytest.skip("the variance of one element")
+    assert mapped_differences(text, points) == []
+
+
+@pytest.mark.parametrize(("text", "points"), [
+    ("F.prelu(x,torch.tensor([.25],dtype=x.dtype))", [0.0, -0.0, 1.0, -1.0]), ("F.prelu(x[None],x)", [0.0, -0.0, 1.0, -1.0]),
+    ("x.median()", [0.0, 1.0, 0.0, 2.0]), ("x.nanmedian()", [1.0, 1.0, 1.0]), ("x.prod()", [-1.0, 0.0, 1.0, 1.0]), ("x.prod(0)", [2.0, 0.0, 0.0]),
+    ("x.reshape(2,2).prod(1)", [2.0, 0.0, 0.0, 3.0]),
+], ids=str)  # fmt: skip
+def test_under_vmap(text, points):
+    assert mapped_differences(text, points) == []
 
 
 ZERO = [0.0, -0.0, 1.0, -1.0]

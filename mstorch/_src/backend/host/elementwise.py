@@ -1,6 +1,7 @@
 """Elementwise arithmetic on the host."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,13 +24,13 @@ _power = exact_two(np.power)
 
 
 def numpy_pow(x: Array, y: Array) -> Array:
-    """Return the power. NumPy takes the square root where many numbers have the exponent 0.5, which is wrong at -inf and -0."""
-    if (0 in y.strides or y.shape != x.shape) and (y == 0.5).any():
-        y = np.array(np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)))
+    """Return the power. NumPy takes the square root where one exponent is 0.5 for all numbers, which is wrong at -inf and -0."""
+    if (y.size == 1 or 0 in y.strides or y.shape != x.shape) and (y == 0.5).any():
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        if math.prod(shape) == 1:  # a single exponent is one for all, too
+            return np.asarray(_power(np.full(2, x.item(), x.dtype), np.full(2, y.item(), y.dtype))[:1].reshape(shape))
+        y = np.array(np.broadcast_to(y, shape))
     return _power(x, y)
-
-
-
 
 _PASS = 32  # elements per vector of torch's kernel; for the remaining ones torch keeps a power's exponent in float64
 

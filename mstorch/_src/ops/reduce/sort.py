@@ -45,7 +45,7 @@ from ..memory.creation import arange
 from ..shape import views
 from ..shape.join import cat
 from ._values_at import values_at, without_dim
-from .reduce import max
+from .reduce import max, min
 from .scan import cummax
 
 _argsort = kernel("argsort")
@@ -274,12 +274,13 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
         return found
     refuse_history(found._ms_dtype)
     value = readable(found)
-    none = value is not None and bool(found.isnan())
+    none, below = value is not None and bool(found.isnan()), value is not None and bool(found < 0)
 
     def composed(x: TensorBase) -> TensorBase:
         inside = x.detach()
         chosen = isnan(inside) if none else eq(inside, found)
-        return max(where(chosen, x, -math.inf))
+        # What is filled in must be no median: -inf would share the gradient of -inf.
+        return min(where(chosen, x, math.inf)) if below else max(where(chosen, x, -math.inf))
 
     def slope(g: Array, x: Array) -> tuple[Array]:
         chosen = np.isnan(x) if none else x == array_of(found)

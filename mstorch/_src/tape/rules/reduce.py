@@ -116,7 +116,8 @@ def prod(node: Applied, g: Operand) -> Any:
     if not v.has_zero(x):
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
-    if type(node).label == "ProdBackward0" and not isinstance(g, TensorBase) and np.count_nonzero(v.host_array(v.is_zero(x))) > 1:
+    whole = type(node).label == "ProdBackward0" and len(dims) == len(shape)  # under vmap, one node stands for the products of all slices
+    if whole and not isinstance(g, TensorBase) and np.count_nonzero(v.host_array(v.is_zero(x))) > 1:
         return v.nothing(g, shape)  # with two zeros, each product of the others has a zero
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
