@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 import sys
 from collections.abc import Sequence
@@ -301,13 +302,34 @@ def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any
         value = args[place] if place < len(args) else named.get(parameter.name)
         if "Ints" in parameter.kinds and isinstance(value, (tuple, list)):
             for number, item in enumerate(value):
-                if not _index(item):
-                    kind = kind_of(item)
-                    return (
-                        f"{name}(): argument '{parameter.name}' failed to unpack the object at pos {number + 1} with error \"type must be "
-                        f'tuple of ints,but got {kind}"'
-                    )
+                reason = OVERFLOW if beyond_64_bits(item) else None if _index(item) else f"type must be tuple of ints,but got {kind_of(item)}"
+                if reason is not None:
+                    return f"{name}(): argument '{parameter.name}' failed to unpack the object at pos {number + 1} with error \"{reason}\""
     return None
+
+
+OVERFLOW = "Overflow when unpacking long long"
+
+
+def beyond_64_bits(value: Any) -> bool:
+    """Return whether a value is an integer of more than 64 bits, or a tuple or list that contains one."""
+    return value.__class__ is int and not -(2**63) <= value < 2**63 or isinstance(value, (tuple, list)) and any(map(beyond_64_bits, value))
+
+
+def has_long_integer(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Return whether a call that matches a signature passes an integer of more than 64 bits where the signature has one integer."""
+    if not any(map(beyond_64_bits, (*args, *named.values()))):
+        return False
+    for form in forms_of(room, last):
+        if _wrong(last, form, args, named) is None:
+            of_integers = [parameter.kinds & _INTEGERS and not parameter.kinds & _FLOATS for parameter in form.parameters]
+            placed = () if form.spread else itertools.compress(args, of_integers)
+            by_word = (named.get(parameter.name) for parameter in itertools.compress(form.parameters, of_integers))
+            return any(map(beyond_64_bits, (*placed, *by_word)))
+    return False
+
+
+_INTEGERS, _FLOATS = frozenset(("Int", "IntLike")), frozenset(("Scalar", "Float"))
 
 
 def _index(value: Any) -> bool:

@@ -16,14 +16,14 @@ from ..backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not
 from ..backend.float8 import STORED
 from ..backend.mindspore_errors import checks_arguments
 from ..backend.raw import Raw
-from .call_forms import refusal, refusal_below, with_numbers
+from .call_forms import OVERFLOW, beyond_64_bits, has_long_integer, refusal, refusal_below, with_numbers
 from .dtype import PYTHON_TYPES
 from .public_names import HANDED_ON, IN_PYTHON
 from .raised import foreign, in_a_library
 from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
 
-EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
+EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 """The exceptions for which ``explained`` may find torch's error."""
 
 
@@ -139,12 +139,16 @@ def of_eight_bits(spoken: str, error: Exception) -> NotImplementedError | None:
 
 def explained(
     spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
-) -> TypeError | None:
+) -> TypeError | ValueError | None:
     """Return torch's error for a call with wrong types that ended in ``error``; None if the types do not explain it."""
     room, last = heard(spoken)
     unread = _no_matching_form(room, last, args, named)
     if unread is not None:
         return TypeError(unread)
+    if last in ("__getitem__", "__setitem__"):
+        return ValueError(OVERFLOW) if any(map(beyond_64_bits, args[1:])) else None
+    if has_long_integer(room, last, args[room == "Tensor" :], named):
+        return ValueError(OVERFLOW)
     if isinstance(error, RuntimeError) or last.startswith("__"):
         return None
     if about(error) not in (WRONG_TYPE, NAMELESS) and not (foreign(error) and _of_a_value(error)):

@@ -157,7 +157,12 @@ def gelu_slope(x: Array, g: Array) -> Array:
     return np.asarray(share)
 
 
-_gelu = _by_onednn(elementwise.GELU, numpy_gelu)
+_gelu_of_many = _by_onednn(elementwise.GELU, numpy_gelu)
+
+
+def _gelu(x: Array) -> Array:
+    """Return GELU. oneDNN's is infinity of the largest numbers and NaN of infinity; torch has it for more than one number only."""
+    return np.array(x) if x.size == 1 and x.item() > 1e38 else _gelu_of_many(x)
 
 
 def gelu(x: Array) -> Array:

@@ -44,7 +44,7 @@ from .._memory_order import kept_order, result_strides, row_major
 from .._named import by_value, node_called
 from .._numbers import fitting, refuse_tracked
 from .._operation import operation
-from .._scalars import scalar_array
+from .._scalars import check_size, scalar_array
 from ..memory.copying import to_dtype
 from ..memory.creation import scalar_tensor, zeros
 from ._where import chosen
@@ -316,6 +316,8 @@ def pow(input: TensorBase, exponent: TensorBase | float, *, out: TensorBase | No
     if not isinstance(input, TensorBase):
         raise TypeError("pow() received an invalid combination of arguments - one of them must be a Tensor")
     exponent = python_number(exponent)
+    if exponent.__class__ is int:
+        check_size(exponent)
     if not kind.is_integral:
         if kind.itemsize == 2 and exponent not in (0, 1):
             fitting(exponent, kind)

@@ -51,8 +51,10 @@ def expect_dtype_of(target: TensorBase, value: TensorBase) -> None:
 
 
 def not_numbers(items: Array) -> Exception:
-    """Return torch's error for a list in a key that holds something other than numbers."""
-    wrong = next(item for item in items.reshape(-1) if not is_number(item))
-    if isinstance(wrong, str):
+    """Return torch's error for a list in a key that holds something other than numbers, or a number of more than 64 bits."""
+    wrong = [item for item in items.reshape(-1) if not is_number(item)]
+    if not wrong:
+        return ValueError("Overflow when unpacking long long")
+    if isinstance(wrong[0], str):
         return TypeError("new(): invalid data type 'str'")
-    return RuntimeError(f"Could not infer dtype of {type(wrong).__name__}")
+    return RuntimeError(f"Could not infer dtype of {type(wrong[0]).__name__}")

@@ -45,6 +45,7 @@ from .._forms import SIZE
 from .._fresh_out import fresh_out
 from .._numbers import filling, fitting, refuse_tracked
 from .._operation import operation
+from .._scalars import check_size
 from ..shape.views import as_strided, reshape
 from ._spaced import evenly_spaced
 from .from_data import made, require_leaf
@@ -342,7 +343,7 @@ def arange(
     place = devices.resolve(device)
     if start.__class__ is step.__class__ is int and out is dtype is None and (end is None or end.__class__ is int):
         first, last = (0, start) if end is None else (start, end)
-        if step > 0 and 0 <= last - first < _MANY:  # the common case
+        if step > 0 and 0 <= last - first < _MANY and -_MANY < first < _MANY:  # the common case
             return as_asked(made(np.arange(first, last, step, np.int64), requires_grad), place)
     if end is None:
         start, end = None, start
@@ -351,6 +352,9 @@ def arange(
     start = 0 if start is None else start
     refuse_tracked(start, end, step)
     start, end, step = (python_number(v.item() if isinstance(v, TensorBase) else v) for v in (start, end, step))
+    for number in (start, end, step):
+        if number.__class__ is int:
+            check_size(number)
     if dtype is None and out is not None:
         dtype = out._ms_dtype
     kind = dtype or (get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else int64)
