@@ -302,7 +302,8 @@ def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any
         value = args[place] if place < len(args) else named.get(parameter.name)
         if "Ints" in parameter.kinds and isinstance(value, (tuple, list)):
             for number, item in enumerate(value):
-                reason = OVERFLOW if beyond_64_bits(item) else None if _index(item) else f"type must be tuple of ints,but got {kind_of(item)}"
+                wrong = None if _index(item) else f"type must be tuple of ints,but got {kind_of(item)}"
+                reason = OVERFLOW if beyond_64_bits(item) else wrong
                 if reason is not None:
                     return f"{name}(): argument '{parameter.name}' failed to unpack the object at pos {number + 1} with error \"{reason}\""
     return None
