@@ -4,6 +4,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from .._src.backend import cuda_versions, runtime
+from .._src.core.dtype import float16, float32, float64
 from .._src.devices.flags import as_flags, switched
 
 __path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
@@ -19,18 +21,18 @@ CUDNN_TENSOR_DTYPES: set[Any] = set()
 
 
 def is_available() -> bool:
-    """Return False: MindSpore does not expose cuDNN."""
-    return False
+    """Return whether MindSpore computes on a GPU: its convolutions there are cuDNN's."""
+    return runtime.device_type() == "cuda"
 
 
-def version() -> None:
-    """Return None: cuDNN's version is unknown."""
-    return None
+def version() -> int | None:
+    """Return cuDNN's version as one number; None without a GPU."""
+    return cuda_versions.cudnn_version() if is_available() else None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Return False: mstorch does not use cuDNN."""
-    return False
+    """Return whether cuDNN may compute with a tensor: one of floating point on a GPU."""
+    return is_available() and tensor.is_cuda and tensor.dtype in (float16, float32, float64)
 
 
 def set_flags(

@@ -149,10 +149,11 @@ globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
 def __getattr__(name: str) -> Any:  # for type checkers also the names in the table
     if name == "_initialized":  # torch.utils.checkpoint and copies of it read it instead of ``is_initialized``
         return is_initialized()
+    if name == "default_generators":
+        return (device_generator(),) * device_count() if _is_there() else ()
     raise _missing_attribute("mstorch.cuda", name)
 
 
-default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
 
 
@@ -175,11 +176,29 @@ class cudaStatus:
 
 
 class device(_NoSwitch, metaclass=_AsNpu):
-    """Context manager that selects a GPU; no effect without a GPU."""
+    """Context manager that selects a GPU. Without one, entering raises RuntimeError unless the index is negative."""
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(device)
+        self.idx: int = -1 if device is None else device if isinstance(device, int) else _index_of_gpu(device)
+
+    def __enter__(self) -> None:
+        if self.idx >= 0:
+            raise RuntimeError("PyTorch was compiled without CUDA support")
+
+
+def _index_of_gpu(named: Any) -> int:
+    chosen = _device(named)
+    if chosen.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {chosen}")
+    return -1 if chosen.index is None else chosen.index
 
 
 class device_of(device):
-    """Context manager that selects the GPU of a tensor; no effect without a GPU."""
+    """Context manager that selects the GPU of a tensor; no effect for other tensors."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if getattr(obj, "is_cuda", False) else -1)
 
 
 def set_device(device: int | str | _device | None) -> None:
@@ -236,4 +255,4 @@ def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
         callable()
 
 
-from . import graphs, memory, nvtx, random, streams  # noqa: E402, F401 - they take names from above
+from . import graphs, memory, nvtx, profiler, random, streams  # noqa: E402, F401 - they take names from above

@@ -135,9 +135,28 @@ class DeviceProperties:
         return f"_NPUDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB)"
 
 
+class _PropertiesOfGPU(DeviceProperties):
+    """The properties of a GPU."""
+
+    def __init__(self, name: str, major: int, minor: int, processors: int) -> None:
+        super().__init__(name)
+        self.major, self.minor, self.multi_processor_count = major, minor, processors
+
+    def __repr__(self) -> str:
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count})"
+        )
+
+
 def get_device_properties(device: int | str | _device | None = None) -> DeviceProperties:
-    """Return a device's name and its memory in bytes (the host's for the stand-in device)."""
-    return DeviceProperties(get_device_name(device))
+    """Return a device's name and its memory in bytes (the host's for the stand-in device); of a GPU also its capability and the number of
+    its processors."""
+    name = get_device_name(device)
+    if runtime.device_type() != "cuda":
+        return DeviceProperties(name)
+    index = _index_of(device)
+    return _PropertiesOfGPU(name, *runtime.capability(index), runtime.processors(index))
 
 
 class device:

@@ -52,3 +52,8 @@ def test_operators_raise_what_torch_raises() -> None:
 def test_views_and_writes_send_no_tables() -> None:
     said = _run("-W", "ignore", "-m", "tests.cuda.sent", CUDA_LAUNCH_BLOCKING=1)
     assert "0 send too much" in said, said
+
+
+def test_uses_of_public_code_answer() -> None:
+    said = _run("-W", "ignore", "-m", "tests.cuda.attributes")
+    assert " 0 without an answer" in said, said

@@ -10,6 +10,7 @@ import torch
 
 import mstorch
 from tests.against_torch import of_cpu_build
+from tests.cuda.attributes import USES
 
 ARGUMENTS = {"size": 8, "fraction": 0.5, "seed": 0, "stream": None, "device": -1}
 # torch checks the arguments of these before it raises the error compared here; with a device this would not matter.
@@ -17,7 +18,7 @@ OTHER_WORDS = {
     "make_graphed_callables", "load_metallib", "attach_out_of_memory_observer", "set_rng_state", "set_rng_state_all", "set_stream",
     "list_gpu_processes", "set_device", "set_device_idx", "set_device_index", "current_stream", "get_capabilities",
 }  # fmt: skip
-MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "tunable"}, "xpu": {"use_mem_pool"},
+MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "tunable"}, "xpu": {"use_mem_pool"},
            "cpu": {"get_capabilities"}}  # fmt: skip
 OF_THE_BUILD = ("cuda", "accelerator")
 """Modules whose functions look for a driver where torch is built for GPUs."""
@@ -170,3 +171,20 @@ def test_a_device_as_context(both):
             torch.set_default_device(None)
 
     both(body)
+
+
+# torch 2.13 fails by accident where no index is given, and its words on generators go on about linkers.
+@of_cpu_build
+@pytest.mark.parametrize("name", USES)
+def test_uses_in_public_code(name):
+    """Without a GPU they answer as torch's build for the CPU does."""
+
+    def told(library):
+        try:
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                return plain(USES[name](library)), [str(one.message) for one in warned]
+        except Exception as error:  # noqa: BLE001 - whatever torch raises is compared
+            return type(error).__name__, str(error).partition(" PyTorch splits")[0].partition("\n")[0]
+
+    assert told(mstorch) == told(torch)

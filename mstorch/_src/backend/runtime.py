@@ -240,6 +240,11 @@ def capability(index: int) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def processors(index: int) -> int:
+    """Return the number of a GPU's multiprocessors."""
+    return int(mindspore.hal.get_device_properties(index, DEVICE_TARGET).multi_processor_count)
+
+
 def synchronize() -> None:
     """Wait until the device is idle; raise RuntimeError if its work failed."""
     if not FAKE_DEVICE:

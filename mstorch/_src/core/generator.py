@@ -41,7 +41,11 @@ class Generator:
     """
 
     def __init__(self, device: str = "cpu") -> None:
-        self._device = devices.named(device)
+        try:
+            self._device = devices.named(device)
+        except AssertionError as error:
+            kind = devices.device(device).type
+            raise RuntimeError(f"Cannot get {kind.upper()} generator without ATen_{kind} library.") from error
         on_host = self._device.type == "cpu" or runtime.FAKE_DEVICE or runtime.HOST_NUMBERS
         self._engine: Engine | DeviceStream = Engine() if on_host else new_stream()
 

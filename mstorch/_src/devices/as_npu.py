@@ -12,6 +12,7 @@ from ..backend import runtime
 from ..core.cuda_names import is_there
 from ..core.device import device
 from ..core.device import index_of as _index_of
+from ..core.warned import warn
 
 _NAMES = {"CUDAGraph": "NPUGraph", "CUDAPluggableAllocator": "NPUPluggableAllocator", "cudart": "npurt"}
 
@@ -32,7 +33,12 @@ def _architectures() -> list[str]:
     return ["sm_{}{}".format(*_capability())] if runtime.device_type() == "cuda" else []
 
 
-_OWN = {"get_device_capability": _capability, "get_arch_list": _architectures}
+def _has_tf32() -> bool:
+    """Return whether the device computes in TF32, which GPUs of capability 8.0 do."""
+    return _capability() >= (8, 0)
+
+
+_OWN = {"get_device_capability": _capability, "get_arch_list": _architectures, "is_tf32_supported": _has_tf32}
 
 
 def _counterpart(name: str) -> Any:
@@ -42,12 +48,23 @@ def _counterpart(name: str) -> Any:
     return found
 
 
+_RESETS_ALL = "torch.cuda.{} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak memory stats."
+_RENAMED = "`torch.cuda.{}` has been renamed to `torch.cuda.{}`"
+_FORMER = {
+    **{name: _RESETS_ALL.format(name) for name in ("reset_max_memory_allocated", "reset_max_memory_cached")},
+    **{name: _RENAMED.format(name, name.replace("cached", "reserved")) for name in ("memory_cached", "max_memory_cached")},
+}
+"""What torch warns of when a function is called by its former name."""
+
+
 def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function, which dispatches to torch.npu's where there is such a device."""
     name = function.__name__
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
+        if name in _FORMER:
+            warn(_FORMER[name], FutureWarning)
         return (_counterpart(name) if is_there() else function)(*args, **kwargs)
 
     return either

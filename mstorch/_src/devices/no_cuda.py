@@ -47,7 +47,7 @@ _FACES = faces(
     (AttributeError("'NoneType' object has no attribute 'cudaError'"), "check_error(res)"),
     (_dummy_base("_graph_pool_handle"), "graph_pool_handle()"),
     (_dummy_base("_cuda_isCurrentStreamCapturing"), "is_current_stream_capturing()"),
-    (_NO, "make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None)"),
+    (_dummy_base("CUDAGraph"), "make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None)"),
 )  # fmt: skip
 FUNCTIONS = {name: as_npu(function) for name, function in _FACES.items()}
 
@@ -62,7 +62,7 @@ CLASSES = {
     "Stream": _dummy("Stream", RuntimeError("torch.cuda.Stream requires CUDA support")),
     "ExternalStream": _dummy("ExternalStream", RuntimeError("torch.cuda.Stream requires CUDA support")),
     "CUDAPluggableAllocator": _dummy("CUDAPluggableAllocator", _NO),
-    "graph": _dummy("graph", _NO),
+    "graph": _dummy("graph", RuntimeError("torch.cuda.Stream requires CUDA support")),
 }  # fmt: skip
 _KINDS = "BFloat16 Bool Byte Char Double Float Half Int Long Short"
 for _kind in _KINDS.split():

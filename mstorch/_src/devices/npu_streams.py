@@ -117,7 +117,8 @@ class Event:
         return float(self._native.elapsed_time(end_event._native))
 
     def __repr__(self) -> str:
-        return f"<torch_npu.npu.Event {'recorded' if self._recorded else 'uninitialized'}>"
+        home = "torch.cuda" if self.device.type == "cuda" else "torch_npu.npu"
+        return f"<{home}.Event {'recorded' if self._recorded else 'uninitialized'}>"
 
 
 class StreamContext(Block):
