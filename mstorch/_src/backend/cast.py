@@ -54,7 +54,18 @@ def numpy_cast(array: Array, target: np.dtype[Any], order: Literal["C", "K"] = "
         with quiet():
             array = array.astype(np.float32)  # torch rounds twice
     with quiet():
+        if SATURATES and array.dtype.kind == "f" and target.kind == "u" and target.itemsize < 8:
+            array = array.astype(np.int64, order=order)
         return array.astype(target, order=order)
+
+
+def _saturates() -> bool:
+    """Return whether NumPy casts some negative numbers to unsigned zeros, as the instructions of ARM processors do; torch's wrap."""
+    with quiet():
+        return bool((np.full(67, -1, np.float32).astype(np.uint8) != 255).any())  # its vector loop, and what is left over
+
+
+SATURATES = _saturates()
 
 
 def in_python(array: Array) -> Array:

@@ -105,6 +105,16 @@ with warnings.catch_warnings():
     import mindspore
 
 
+def keep_subnormals() -> None:
+    """Undo that a library has made the processor flush subnormal numbers to zero: MindSpore's does on ARM, for the whole process."""
+    if numpy.multiply(numpy.float32(1e-40), numpy.float32(1)) == 0:
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV of the GNU C library
+
+
+keep_subnormals()
+
+
 @contextlib.contextmanager
 def without_deprecations() -> Iterator[None]:
     """Context manager that hides MindSpore's deprecation warnings from the log, which do not concern a torch script."""

@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from ..processor import flags, is_arm, vector_bits
+
 _MAJOR = 3
 _SEQUENTIAL, _THREADPOOL = 1, 8  # threading runtimes without threads of their own
 _CPU, _IN_ORDER = 1, 1
@@ -81,8 +83,11 @@ def _path() -> str | None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """Load oneDNN with typed functions; return None if it is missing, or uses threads of its own."""
-    path = _path() if os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
+    """Load oneDNN with typed functions; return None if it is missing, uses threads of its own, or has reference kernels only.
+
+    For ARM processors without SVE (Kunpeng 920) it has plain loops where NumPy has vectors."""
+    useful = not is_arm() or "sve" in flags()
+    path = _path() if useful and os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
     if path is None:
         return None
     try:
@@ -113,7 +118,7 @@ def _products_of_halves() -> Any:
 
     The library exports it, but no header declares it; its arguments are those of sgemm.
     """
-    if not FOUND or LIBRARY.dnnl_get_effective_cpu_isa() & _AVX512_BF16 != _AVX512_BF16:
+    if not FOUND or is_arm() or LIBRARY.dnnl_get_effective_cpu_isa() & _AVX512_BF16 != _AVX512_BF16:
         return None
     function = getattr(LIBRARY, "dnnl_gemm_bf16bf16f32", None)
     if function is not None:
@@ -131,6 +136,8 @@ def describe() -> str:
     if not FOUND:
         return "not used"
     version = LIBRARY.dnnl_version().contents
+    if is_arm():
+        return f"{version.major}.{version.minor}.{version.patch}, SVE of {vector_bits()} bits"
     widest = LIBRARY.dnnl_get_effective_cpu_isa()
     names = {0x27: "AVX-512", 0x7: "AVX2"}
     known = [name for bits, name in names.items() if widest & bits == bits]
