@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "tasks" / "README.md"]
 LANGUAGES = ("python", "sh", "text")
 
-_FENCE = re.compile(r"(?P<comments>(?:^<!--.*?-->\n)*)^(?P<marks>```+)(?P<language>\S*)[^\n]*\n(?P<code>.*?)^(?P=marks)$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"(?P<comments>(?:^<!--(?:(?!-->).)*-->\n)*)^(?P<marks>```+)(?P<language>\S*)[^\n]*\n(?P<code>.*?)^(?P=marks)$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass

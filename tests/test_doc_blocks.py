@@ -17,10 +17,10 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 
 # Commands that are not run here, how many blocks have them, and why.
 LEFT_OUT = {
-    r"pip install .*": (9, "changes what is installed; tests/test_release.py installs the wheel into one of its own"),
+    r"pip install .*": (10, "changes what is installed; tests/test_release.py installs the wheel into one of its own"),
     r"python -m mstorch check": (4, "takes minutes; tests/devices/checked.py runs its groups, with planted faults"),
-    r"python -m tests\.distributed\.\w+ .*": (2, "takes minutes; tests/distributed runs the same cases"),
-    r"torchrun .*train\.py.*": (1, "torch's own launcher, where both libraries are installed: its processes sometimes abort as they end"),
+    r"python -m tests\.distributed\.\w+ .*": (4, "takes minutes; tests/distributed runs the same cases"),
+    r"torchrun .*train\.py.*": (2, "torch's own launcher, where both libraries are installed: its processes sometimes abort as they end"),
     r"MSTORCH_FAKE_DEVICE=Ascend python -m pytest tests/core .*": (1, "takes minutes; the job stand-in of ci.yml runs these files and more"),
 }
 

@@ -40,6 +40,39 @@ def test_commands_are_there(page: Path) -> None:
         assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists() or (ROOT / module.replace(".", "/")).is_dir(), module
 
 
+CHINESE = sorted((ROOT / "docs/zh").glob("*.md"))
+_ENGLISH_ONLY = {"porting": {"Into ONNX", "Is it slow?"}}
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`|\]\([^)\s]*\)", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", CHINESE, ids=lambda page: page.stem)
+def test_chinese_pages_have_the_sections_of_the_english(page: Path) -> None:
+    """A comment below each heading names the English sections that it stands for."""
+    english, told = ROOT / "docs" / page.name, re.findall(r"^##+ .*\n<!-- (.*) -->$", page.read_text("utf-8"), re.MULTILINE)
+    sections = re.findall(r"^##+ (.*)$", re.sub(r"```.*?```", "", english.read_text("utf-8"), flags=re.DOTALL), re.MULTILINE)
+    wanted = [section for section in sections if section not in _ENGLISH_ONLY.get(page.stem, ())]
+    assert ", ".join(told) == ", ".join(wanted), f"{page.name}: its sections are not those of {english.name}"
+    assert len(told) == len(re.findall(r"^##+ ", _prose(page), re.MULTILINE)), f"{page.name}: a heading without the English one in a comment below it"
+
+
+@pytest.mark.parametrize("page", CHINESE, ids=lambda page: page.stem)
+def test_chinese_figures_are_those_of_the_english(page: Path) -> None:
+    english = (ROOT / "docs" / page.name).read_text("utf-8")
+    for figure in re.findall(r"\d[\d.,]*\d", re.sub(r"<!--.*?-->", "", _prose(page), flags=re.DOTALL)):
+        assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", english), f"{page.name}: {figure} is not in docs/{page.name}"
+
+
+@pytest.mark.parametrize("page", CHINESE, ids=lambda page: page.stem)
+def test_chinese_commands_are_those_of_the_english(page: Path) -> None:
+    english = "".join(other.read_text("utf-8") for other in (ROOT / "docs").glob("*.md"))
+    for block in re.findall(r"```(?:sh|python)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        for line in filter(None, (line.partition("  #")[0].strip() for line in block.splitlines())):
+            assert line in english, f"{page.name}: {line}"
+
+
 def test_the_help_names_every_command() -> None:
     assert __main__.__doc__ is not None
     for name in (*__main__._COMMANDS, "env"):
