@@ -178,6 +178,17 @@ def test_powers_of_the_least_integer(both, kind, base):
     both(body)
 
 
+@pytest.mark.parametrize("exponent", ["bool", "uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("base", ["bool", "uint8", "int8", "int16", "int32", "int64"])
+def test_integer_powers_of_two_dtypes(both, base, exponent):
+    def body(torch):
+        x = torch.tensor([0, 1, 2, 3, 255, -1, -2]).to(getattr(torch, base))
+        y = torch.tensor([-1, -2, 3, -3, 2, -3, 1]).to(getattr(torch, exponent))
+        return x**y, torch.pow(x, y, out=torch.zeros(7, dtype=torch.float64))
+
+    both(body)
+
+
 @pytest.mark.parametrize("kind", ["bool", "uint8", "int8", "int16", "int32", "int64"])
 def test_closeness_of_integers(both, kind):
     def body(torch):

@@ -52,7 +52,9 @@ def row_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
 def expanded_rows(shape: tuple[int, ...], dim: int, index: Array) -> Array | None:
     """Return the vector that was expanded over the other dimensions of an array of this shape to an index along the first; None for another
     index."""
-    if dim or index.ndim < 2 or index.shape[1:] != shape[1:] or any(step and n > 1 for step, n in zip(index.strides[1:], index.shape[1:])):
+    if dim or index.ndim < 2 or not index.size or index.shape[1:] != shape[1:]:
+        return None
+    if any(step and n > 1 for step, n in zip(index.strides[1:], index.shape[1:])):
         return None
     key: tuple[Any, ...] = (slice(None), *(0,) * (index.ndim - 1))
     return np.asarray(index[key])

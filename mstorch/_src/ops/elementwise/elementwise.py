@@ -345,7 +345,7 @@ def _tensor_integer_power(input: TensorBase | int, exponent: TensorBase, kind: d
         if isinstance(input, TensorBase):
             return elementwise(_integer_power, (input, exponent), out)
         return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
-    base = input if isinstance(input, TensorBase) else scalar_tensor(input, dtype=kind)
+    base = cast_tensor(input, kind) if isinstance(input, TensorBase) else scalar_tensor(input, dtype=kind)
     # Only the parity of a negative exponent matters; the least integer has no absolute value.
     power = elementwise(_integer_power, (base, either(negative, elementwise(_and, (exponent, 1)), exponent)))
     unit = mul(abs(base), 0) if kind.category == 0 else either(binary(_eq, abs(base), 1), power, mul(power, 0))

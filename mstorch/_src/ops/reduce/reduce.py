@@ -190,7 +190,7 @@ def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], w
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
                     "the 'dim' argument."
                 )
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{name if name == 'aminmax' else name + '()'}: Expected reduction dim {d} to have non-zero size.")
 
 
 def _extreme(

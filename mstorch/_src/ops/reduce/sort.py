@@ -311,7 +311,7 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
     kind = return_types.nanmedian if ignore_nan else return_types.median
     shape = input._ms_shape
     if dim is not None:
-        _check_rows(name, shape, wrap_dim(dim, len(shape)))
+        _check_rows("median", shape, wrap_dim(dim, len(shape)))  # nanmedian too
     if dim is not None or 0 not in shape:
         _refuse_kinds("median_cpu" if dim is None else "median_out", input, "bool")
     if dim is None:

@@ -51,7 +51,7 @@ def sub(node: Applied, g: Operand) -> Any:
 @rule("mul", keep=(0, 1), crosswise=(0, 1))
 def mul(node: Any, g: Operand) -> Any:
     first, second = node.edges
-    if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim and second is None and g.shape == node.shapes[0]:
+    if second is None is not first and g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim and g.shape == node.shapes[0]:
         return silent.multiply(g, node.saved[1].value(node, False)), None  # fast path for the usual case
     return (
         None if first is None else v.fit(v.mul(g, v.conj(node.kept(g, 1))), node.shapes[0]),
