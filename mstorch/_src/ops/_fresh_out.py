@@ -1,7 +1,7 @@
 """``out=`` of factories: which tensors torch lets them write to, and the autograd state of these tensors afterwards."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.modes import grad_set_to, modes
@@ -36,6 +36,14 @@ def _is_leaf(tensor: TensorBase) -> bool:
 def underivable(word: str, input: TensorBase, out: TensorBase) -> TensorBase:
     """Return ``out`` with a node whose backward raises "derivative for NAME is not implemented", if ``input`` is tracked by autograd."""
     return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
+
+
+def all_underivable(word: str, inputs: Sequence[Any], results: Sequence[TensorBase]) -> None:
+    """Give the results such a node if any of the inputs, some of which may be None or numbers, is tracked by autograd."""
+    tracked = next((item for item in inputs if isinstance(item, TensorBase) and is_tracked(item)), None)
+    if tracked is not None:
+        for result in results:
+            underivable(word, tracked, result)
 
 
 def _stored(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:

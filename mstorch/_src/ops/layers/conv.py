@@ -298,6 +298,16 @@ def _convolve_transposed(
             for axis, number in zip(names, numbers if rank > 1 else (fill[key], *numbers))
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
+    spread = [
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, k, s, p, o, d in zip(x[2:], w[2:], stride, padding, output_padding, dilation)
+    ]
+    if min(spread) < 1 and math.prod(x):
+        flat = (1,) if rank == 1 else ()  # a line is an image of one row
+        sizes, calculated = (" x ".join(map(str, (*flat, *lengths))) for lengths in (x[2:], spread))
+        raise RuntimeError(
+            f"Given input size per channel: ({sizes}). Calculated output size per channel: ({calculated}). Output size is too small"
+        )
     args = (stride, padding, output_padding, dilation, groups)
     if _is_direct(input, rank == 2 and groups == 1) and math.prod(input._ms_shape) and math.prod(weight._ms_shape):
         if rank == 1 and not _any_rank(input):

@@ -11,6 +11,7 @@ from ...core.tensor_base import TensorBase, array_of
 from ...tape.moving import beside
 from ...tape.windows import no_view
 from .._named import node_called
+from .._numbers import not_differentiable
 from ..elementwise.compare import isnan, where
 from ..indexing.index import gather
 from ..memory.from_data import made
@@ -48,6 +49,7 @@ def _starts(samples: Array, size: int, out: int, window: int) -> Array:
 
 def _check_samples(samples: TensorBase, input: TensorBase, batch: int, channels: int, rank: int) -> None:
     shape = samples._ms_shape
+    not_differentiable(f"fractional_max_pool{rank}d", random_samples=samples)
     if samples._ms_dtype is not input._ms_dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if len(shape) != 3:

@@ -20,7 +20,7 @@ from ...tape.windows import linear, no_view
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, cast_tensor, refuse_dtype, with_format, without_grad, write_result
 from .._named import call_node, node_called
-from .._numbers import refuse_tracked
+from .._numbers import not_differentiable, refuse_tracked
 from .._one_dtype import expect_parameters
 from .._operation import operation
 from ..elementwise.elementwise import add, mul, rsqrt, square, sub
@@ -107,6 +107,7 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    not_differentiable("native_batch_norm", running_mean=running_mean, running_var=running_var)
     kind = input._ms_dtype
     refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
@@ -294,6 +295,7 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     n, channels = shape[:2]
+    not_differentiable("native_batch_norm", running_mean=running_mean, running_var=running_var)
     refuse_dtype("batch_norm", input._ms_dtype, 2)
     expect_parameters("batch_norm", input, weight, bias)
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):

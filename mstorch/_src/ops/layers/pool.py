@@ -81,18 +81,32 @@ def _prepare(
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
+    if any(p > k // 2 for p, k in zip(padding_, kernel_)):
+        words = _WIDTHS if rank < 3 else _DEPTHS
+        numbers = ((0, padding_[0], 1, kernel_[0]) if rank == 1 else (*padding_[::-1], *kernel_[::-1])) if rank < 3 else (
+            kernel_[0], kernel_[2], kernel_[1], padding_[0], padding_[2], padding_[1]
+        )
+        raise RuntimeError("pad should be smaller than or equal to half of kernel size, but got " + words.format(*numbers))
     _check_not_empty("max_pool3d_with_indices_out_cpu_template" if "max" in function else function, rank, shape)
     sizes = shape[len(shape) - rank :]
+    if function == "avg_pool3d" and any(size < k for size, k in zip(sizes, kernel_)):
+        raise RuntimeError(
+            "input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {} kW: {})".format(*sizes, *kernel_)
+        )
     out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
     if any(o < 1 for o in out):
         c = shape[len(shape) - rank - 1]
         if function == "max_pool1d" and not indices:
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {out[0]}")
+        flat = (c, 1) if rank == 1 else (c,)  # a line is pooled as an image of one row
         raise RuntimeError(
-            f"Given input size: ({_x(c, *sizes)}). Calculated output size: ({_x(c, *out)}). Output size is too small"
+            f"Given input size: ({_x(*flat, *sizes)}). Calculated output size: ({_x(*flat, *out)}). Output size is too small"
         )
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
+
+
+_WIDTHS, _DEPTHS = "padW = {}, padH = {}, kW = {}, kH = {}", "kT: {} kW: {} kH: {} padT: {} padW: {} padH: {}"
 
 
 def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:

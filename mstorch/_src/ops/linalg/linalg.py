@@ -22,6 +22,7 @@ from ...tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU, FLOAT32_ON_DEVICES
 from .._dispatch import broadcast_shape, finish_exactly, finish_recorded, finish_safely, readable, type_word, wrap_dim
 from .._forms import Forms
+from .._fresh_out import all_underivable, underivable
 from .._named import node_called
 from .._numbers import not_differentiable, refuse_tracked
 from .._operation import operation
@@ -474,10 +475,11 @@ def ldl_factor_ex(
     """Return L and D in one matrix, the pivots, and for each matrix the position of the first zero of D (from 1; 0 if there is none)."""
     check_floating(A, "torch.linalg.ldl_factor_ex")
     check_square(A, "torch.linalg.ldl_factor_ex")
-    factors, pivots, info = computed(_ldl, A, hermitian)
+    joined, pivots, info = computed(_ldl, A, hermitian)
+    factors: Any = underivable("aten::linalg_ldl_factor_ex", A, by_columns(joined))
     if check_errors:
         check_info(info, _ZERO_IN_D, "torch.linalg.ldl_factor_ex")
-    return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), pivots, info)), out)
+    return finish_exactly(return_types.linalg_ldl_factor_ex((factors, pivots, info)), out)
 
 
 def ldl_factor(A: TensorBase, *, hermitian: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
@@ -498,8 +500,9 @@ def ldl_solve(LD: TensorBase, pivots: TensorBase, B: TensorBase, *, hermitian: b
         )
     batch = broadcast_shape(LD._ms_shape[:-2], B._ms_shape[:-2])
     exchanged = views.expand(pivots, (*batch, pivots._ms_shape[-1]))
-    found = computed(_ldl_solve, batch_of(LD, batch), batch_of(B, batch), exchanged, hermitian)
-    return finish_exactly(by_columns(found), out)
+    solution = by_columns(computed(_ldl_solve, batch_of(LD, batch), batch_of(B, batch), exchanged, hermitian))
+    all_underivable("aten::linalg_ldl_solve", (LD, B), (solution,))
+    return finish_exactly(solution, out)
 
 
 # Norms

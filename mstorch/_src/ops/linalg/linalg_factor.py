@@ -13,7 +13,7 @@ from ...backend.errors import not_for
 from ...backend.table import kernel
 from ...core.strides import columns_first
 from ...core.tensor_base import TensorBase, in_order
-from ...tape.composite import record
+from ...tape.composite import record, refuse
 from ...tape.operands import computed
 from ...tape.ways import values_if_any
 from .._autocast import FLOAT32_ON_CPU
@@ -411,6 +411,7 @@ def geqrf(input: TensorBase, *, out: TensorBase | Sequence[TensorBase] | None = 
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")
     factors, scales = computed(_geqrf, input)
-    return finish_exactly(return_types.geqrf((by_columns(factors), scales)), out)
+    results: Any = tuple(refuse("GeqrfBackward0", "geqrf", input, result) for result in (by_columns(factors), scales))
+    return finish_exactly(return_types.geqrf(results), out)
 
 

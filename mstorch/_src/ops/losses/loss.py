@@ -12,7 +12,7 @@ from ...backend.errors import not_for
 from ...backend.host import loss as host
 from ...backend.table import kernel
 from ...core.dtype import bool_, float32, float64
-from ...core.modes import grad_set_to, modes
+from ...core.modes import grad_set_to
 from ...core.one_device import OneDevice, found_two
 from ...core.tangents import LEVELS, levels_of_all
 from ...core.tensor_base import TensorBase, array_of, fresh, is_tracked
@@ -27,7 +27,7 @@ from .._autocast import FLOAT32
 from .._dispatch import broadcast_shape, call, check_result_cast, readable, refuse_dtype, result_dtype, type_word
 from .._memory_order import in_order_of, kept_order
 from .._named import node_called
-from .._numbers import refuse_tracked
+from .._numbers import not_differentiable, refuse_tracked
 from .._operation import operation
 from ..elementwise.activation import logsigmoid
 from ..elementwise.compare import where
@@ -296,6 +296,7 @@ def binary_cross_entropy(
     values = readable(target if target._ms_dtype.itemsize != 2 else target.detach().float())
     if values is not None and not within(values, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
+    not_differentiable("binary_cross_entropy", weight=weight)
     inner = reduction if weight is None else "none"
     found = None if is_tracked(target) else loss_by_kernel(
         "bce_loss", "BinaryCrossEntropyBackward0", input, target, (inner,), lambda x, y: reduced(call(_bce, (x, y)), inner)
@@ -349,12 +350,7 @@ def _of_logits_by_kernel(input: TensorBase, target: TensorBase, weight: Any, red
 def _of_logits(
     input: TensorBase, target: TensorBase, weight: TensorBase | None, reduction: str, pos_weight: TensorBase | None
 ) -> TensorBase:
-    for name, given in (("weight", weight), ("pos_weight", pos_weight)):
-        if given is not None and modes.grad and is_tracked(given):
-            raise RuntimeError(
-                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
-                "This input cannot have requires_grad True."
-            )
+    not_differentiable("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     if (found := _of_logits_by_kernel(input, target, weight, reduction, pos_weight)) is not None:
         return watch(found, weight, pos_weight)
     x, y = input.detach(), target.detach()
@@ -477,11 +473,11 @@ def soft_margin_loss(
 ) -> TensorBase:
     """Return ``log(1 + exp(-target * input))``, reduced; infinite where the exponential overflows."""
     reduction = chosen(reduction, size_average, reduce)
-    if not is_tracked(target):
-        in_parts = lambda x, y: reduced(log1p(exp(mul(x, neg(y)))), reduction)
-        by_kernel = loss_by_kernel("soft_margin_loss", "SoftMarginLossBackward0", input, target, (reduction,), in_parts)
-        if by_kernel is not None:
-            return by_kernel
+    not_differentiable("soft_margin_loss", target=target)
+    in_parts = lambda x, y: reduced(log1p(exp(mul(x, neg(y)))), reduction)
+    by_kernel = loss_by_kernel("soft_margin_loss", "SoftMarginLossBackward0", input, target, (reduction,), in_parts)
+    if by_kernel is not None:
+        return by_kernel
     found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
     return reduced(in_order_of(found, input) if found._ms_shape == input._ms_shape else found, reduction)
 

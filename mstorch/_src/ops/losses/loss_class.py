@@ -22,7 +22,7 @@ from ...tape.windows import linear, no_view
 from .._autocast import FLOAT32
 from .._dispatch import call, readable, refuse_dtype, type_word
 from .._named import call_node, node_called
-from .._numbers import refuse_tracked
+from .._numbers import not_differentiable, refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import ne, where
@@ -88,6 +88,7 @@ def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
 def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
     x, t = _shapes(input, target)
     _check_target(target)
+    not_differentiable("nll_loss_forward" if len(x) < 3 else "nll_loss2d_forward", weight=weight)
     classes = x[0] if len(x) == 1 else x[1]
     expected = () if len(x) == 1 else (x[0], *x[2:])
     if t != expected and not (len(x) == 1 and t == (1,)):
@@ -251,6 +252,7 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
     _check_target(target)
+    not_differentiable("nll_loss_forward" if len(x) < 3 else "nll_loss2d_forward", weight=weight)
     whole = weight is None or weight._ms_shape == x[min(len(x), 2) - 1 :][:1]
     if label_smoothing == 0 and whole and _in_one_kernel(_cross_entropy_parts, input, target, weight):
         return _by_one_kernel(_cross_entropy_parts, input, target, weight, ignore_index, reduction)

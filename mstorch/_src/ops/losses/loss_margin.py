@@ -13,7 +13,7 @@ from ...core.tensor_base import TensorBase
 from .._autocast import FLOAT32
 from .._dispatch import readable
 from .._named import node_called
-from .._numbers import refuse_tracked
+from .._numbers import not_differentiable, refuse_tracked
 from .._one_dtype import expect_dtype
 from .._operation import operation
 from ..elementwise.compare import clamp_min, eq, gt, le, logical_and, logical_not, lt, minimum, ne, where
@@ -163,6 +163,7 @@ def multi_margin_loss(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
             f"target size [{n}], but got {list(target._ms_shape)}. Input has shape {list(shape)}."
         )
+    not_differentiable("multi_margin_loss", weight=weight)
     if weight is not None and weight._ms_shape != (classes,):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight._ms_shape)}")
     expect_dtype(int64, target)

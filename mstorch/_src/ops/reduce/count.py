@@ -36,6 +36,7 @@ from .._dispatch import (
     wrap_dim,
 )
 from .._forms import SELF, Forms
+from .._fresh_out import all_underivable, underivable
 from .._memory_order import row_major
 from .._operation import operation
 from ..elementwise.compare import where
@@ -201,7 +202,8 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
     if weights is None:
         return call(_count, (positions,), count)
     kind = float32 if weights._ms_dtype is float32 else float64
-    return call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
+    sums = call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
+    return underivable("aten::bincount", weights, sums)
 
 
 @operation(forms=Forms({"self": "input"}), one_device=OneDevice("Tensor_searchsorted"))
@@ -425,6 +427,7 @@ def histogram(
             raise not_for("histogramdd", input._ms_dtype.name)  # with edges of its own torch counts halves
     flat = views.reshape(input.detach(), (math.prod(input._ms_shape), 1))
     counts = _binned(flat, [edges], weight, density)
+    all_underivable("aten::histogram", (input, bins, weight), (counts, edges))
     return finish(return_types.histogram((counts, edges)), out)
 
 
@@ -539,4 +542,9 @@ def histogramdd(
         if isinstance(item, TensorBase):
             _check_edges(item, input, d)
         edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
-    return return_types.histogramdd((_binned(points, edges, weight, density), tuple(edges)))
+    counts = _binned(points, edges, weight, density)
+    by_edges = any(isinstance(item, TensorBase) for item in bins)
+    all_underivable(f"aten::_histogramdd_from_bin_{'tensors' if by_edges else 'cts'}", (input, *bins, weight), (counts,))
+    if not by_edges:
+        all_underivable("aten::_histogramdd_bin_edges", (input, weight), edges)
+    return return_types.histogramdd((counts, tuple(bins if by_edges else edges)))
