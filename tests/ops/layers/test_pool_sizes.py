@@ -34,7 +34,7 @@ def test_windows_larger_than_the_input(both, rank, name, size, kernel, padding):
 def test_transposed_convolutions_without_a_result(both, rank, size, kernel, padding):
     def body(torch):
         function = getattr(torch.nn.functional, f"conv_transpose{rank}d")
-        weight = torch.zeros(1, 1, *(kernel,) * rank)
-        return [function(torch.zeros(*batch, 1, *(size,) * rank), weight, None, stride, padding) for batch, stride in itertools.product([(1,), ()], [1])]
+        weight = torch.zeros(1, 1, *(kernel,) * rank, dtype=torch.float64)
+        return [function(torch.zeros(*batch, 1, *(size,) * rank, dtype=torch.float64), weight, None, stride, padding) for batch, stride in itertools.product([(1,), ()], [1, 2])]
 
     both(body)
