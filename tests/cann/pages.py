@@ -48,6 +48,9 @@ def _rows(section: str) -> Iterator[tuple[str, str]]:
         if len(cells) >= 5 and (name := re.match(r"\s*(\w+)", cells[0])):
             yield name[1], cells[4]
     for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.strip().startswith("|") and len(cells) >= 5 and (name := re.match(r"`?(\w+)", cells[0])):
+            yield name[1], cells[4]
         if bullet := re.match(r"\s*[-*]\s*(\w+)\s*[（(](?:const )?aclTensor[^）)]*[）)]\s*[:：](.*)", line):
             yield bullet[1], bullet[2]
 
@@ -63,7 +66,9 @@ def _of_product(product: str, general: list[str], name: str, section: str) -> li
         if "不支持" in rest:
             refused = dtypes(rest.partition("不支持")[2])
             known = [dtype for dtype in known if dtype not in refused]
-        elif "数据类型支持" in rest and dtypes(rest):
+        elif "额外支持" in rest:
+            known = [*known, *(dtype for dtype in dtypes(rest) if dtype not in known)]
+        elif "数据类型支持" in rest and dtypes(rest) and (told_of or not general):  # else: it may be of another tensor
             known = dtypes(rest)
     return known
 

@@ -37,19 +37,15 @@ _PAGES: dict[str, str] = {
     "bool uint8 int8 int16 int32 int64 float16 float32 float64":
         "Acos Asin Asinh",
     "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
-        "ArgMax ArgMin Hardtanh",
+        "ArgMax ArgMin Hardtanh Topk",
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
-        "Atan Atan2 Cummin Exp2 IndexAdd IndexPutImpl Log1p",
-    "bool uint8 int8 int16 int32 int64 uint32 float16 bfloat16 float32 complex64":
+        "Atan Atan2 Cummin Exp2 Index IndexAdd IndexPutImpl Log1p",
+    "bool uint8 int8 int16 int32 int64 uint32 float16 bfloat16 float32":
         "Roll",
-    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64":
-        "Index",
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32":
         "Sort",
     "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
         "Cumsum",
-    "uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64":
-        "Topk",
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
         "Embedding InplacePut Log10 Log2 Scatter ScatterAdd",
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64":
