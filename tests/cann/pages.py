@@ -52,7 +52,7 @@ def _rows(section: str) -> Iterator[tuple[str, str]]:
         if line.strip().startswith("|") and len(cells) >= 5 and (name := re.match(r"`?(\w+)", cells[0])):
             yield name[1], cells[4]
         if bullet := re.match(r"\s*[-*]\s*(\w+)\s*[（(](?:const )?aclTensor[^）)]*[）)]\s*[:：](.*)", line):
-            yield bullet[1], bullet[2]
+            yield bullet[1], bullet[2].partition("数据类型支持")[2]
 
 
 def _of_product(product: str, general: list[str], name: str, section: str) -> list[str]:
