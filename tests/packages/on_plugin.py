@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 400
+SECONDS = 200
 MODULES = {"tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision", "optimum_quanto": "optimum"}
 NAMES_THE_CPU = (
     "device type tensor to numpy", "on the same device", "device type for generator", "indices should be either on", "same device as the",
