@@ -42,6 +42,16 @@ def test_rows_list_what_their_pages_name() -> None:
         assert all(ROWS[op].via["Ascend"][name] == "float32" for name in missing), op
 
 
+def test_pages_name_what_the_emulated_operators_take() -> None:
+    """tests/cann/device/dtypes.txt is written from the pages by a command: the first tensor of an operator, on a 910B."""
+    told = {}
+    for line in (ROOT / "tests/cann/device/dtypes.txt").read_text().splitlines():
+        name, _, rest = line.partition(": ")
+        told[name] = set(rest.partition(";")[0].partition("|")[0].split()[1:])
+    both = {page for page in DOCUMENTED if told.get(page, {"*"}) - {"*"}}
+    assert len(both) > 80 and not {page: DOCUMENTED[page] - told[page] for page in both if DOCUMENTED[page] - told[page]}
+
+
 def test_no_row_that_nobody_saw_compute_says_all_without_a_page() -> None:
     """docs/kernels.md marks rows that have primitives without a CPU kernel."""
     table = (ROOT / "docs" / "kernels.md").read_text().partition("## GPU")[0]

@@ -2,13 +2,18 @@
 
     python -m tests.cann python -m pytest -p tests.cann.suite tests/core
 
-What tests/conftest.py leaves out or expects on a device holds here too; refused.toml lists what else cannot pass, with the reasons. EMULATED_SUITE_FAILURES names a file that gets a line for each failure.
+What tests/conftest.py leaves out or expects on a device holds here too; refused.toml lists what else cannot pass, with the reasons.
+
+EMULATED_SUITE_FAILURES names a file that gets a line for each failure; EMULATED_SUITE_SAMPLE=10 runs one in ten of the tests.
 """
 from __future__ import annotations
 
 import os
 import sys
+import zlib
 from pathlib import Path
+
+import pytest
 
 import mstorch
 from mstorch._src.backend import rehearsal, runtime
@@ -19,6 +24,16 @@ os.environ["MSTORCH_FAKE_DEVICE"] = "rehearsal"  # read by tests/conftest.py, af
 
 
 cpu_numbers.draw_from(rehearsal.sources)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one in EMULATED_SUITE_SAMPLE of the tests, the same ones in each run."""
+    share = int(os.environ.get("EMULATED_SUITE_SAMPLE", "1"))
+    left_out = [item for item in items if zlib.crc32(f"sample {item.nodeid}".encode()) % share]
+    if left_out:
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:

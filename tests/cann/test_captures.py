@@ -63,3 +63,30 @@ def test_operators_that_a_graph_cannot_launch_raise_with_fullgraph():
         finally:
             assert not is_planted()
     assert torch.compile(lambda a: (a + 1).sum(), fullgraph=True)(x).item() == 6
+
+
+COMPOSED = {
+    "prod": lambda x: x.prod(), "prod of rows": lambda x: x.prod(dim=1, keepdim=True), "median": lambda x: x.median(), "nanmedian": lambda x: x.nanmedian(),
+    "diag_embed": lambda x: x.diag_embed(offset=1), "put": lambda x: x.put(torch.tensor([-1, 3], device=D), x[0, :2]),
+    "put that adds": lambda x: x.put(torch.tensor([-1, 3, 3], device=D), x[0, :3], accumulate=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+@on_plugin
+def test_operations_without_a_kernel_in_graphs_are_composed_there(name):
+    call = COMPOSED[name]
+    compiled = torch.compile(call, fullgraph=True)
+    first = torch.tensor([[0.5, -2.0, 3.0, 0.25, 1.0], [1.5, 2.0, 4.0, -1.0, 0.75], [2.0, 0.1, 0.3, -0.2, 6.0]])
+    zeros = first.clone()
+    zeros[1, 2] = zeros[0, 0] = zeros[2, 4] = 0.0  # the median, and products of all but one
+    for x in (first, zeros, first + 1):
+        seen = []
+        for function in (call, compiled):
+            leaf = x.to(D).requires_grad_()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                result = function(leaf)
+            result.sin().sum().backward()
+            seen.append((result.detach().cpu(), leaf.grad.cpu()))
+        assert all(torch.allclose(one, other, rtol=1e-5, atol=1e-6) for one, other in zip(*seen)), (name, x, seen)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import threading
 
 import pytest
 
@@ -139,6 +140,32 @@ def test_calls_that_block_raise_their_own_errors():
         assert "may not be the one that failed" not in str(error)
     else:
         raise AssertionError("nothing was raised")
+
+
+@on_plugin(ASCEND_LAUNCH_BLOCKING=1)
+def test_threads_whose_calls_block_compute_what_one_computes():
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).to(D)
+    inputs = [torch.randn(5, 3, device=D) for _ in range(4)]
+
+    def gradient(x):
+        leaf = x.clone().requires_grad_()
+        layer(leaf).pow(2).sum().backward(inputs=[leaf])
+        return leaf.grad.tolist()
+
+    wanted = [gradient(x) for x in inputs]
+    wrong = []
+
+    def work(number):
+        for _ in range(20):
+            if gradient(inputs[number]) != wanted[number]:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def _raised(call):

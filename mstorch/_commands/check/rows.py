@@ -23,8 +23,9 @@ from . import Item
 KINDS = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
 CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 
-OF_THE_DEVICE = ("batch_norm_train", "layer_norm_parts", "group_norm_parts")
-"""Rows whose further results are in the dtype in which a device computes; only the gradient's row and the running averages read them."""
+OF_THE_DEVICE = ("batch_norm_train", "batch_norm_grad", "layer_norm_parts", "group_norm_parts")
+"""Rows whose further results are in the dtype in which a device computes: only the gradient's row and the running averages read them, and
+the host's gradients of parameters become the parameters' dtype afterwards."""
 PICKED = ("kth_index",)
 """Rows whose result is an index of one of equal elements, any of which serves: the elements are compared."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import mindspore
 
-from . import runtime
+from . import primitives, runtime
 
 _VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _OF_CUDA = "CUDA_VISIBLE_DEVICES"
@@ -119,7 +119,8 @@ def _bind(number: int) -> None:
                 f"{runtime.device_type()}:{number} was asked for, but MindSpore has already computed on {runtime.device_type()}:{bound}: "
                 f"call torch.{runtime.device_type()}.set_device({number}) before anything of MindSpore's is computed"
             ) from None
-    runtime.heed_launch_blocking()
+    if runtime.heed_launch_blocking():
+        primitives.take_turns()
 
 
 def use(wanted: int | None = None) -> int:

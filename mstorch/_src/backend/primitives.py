@@ -1,6 +1,7 @@
 """MindSpore's primitives by name, for device kernels: each primitive is one kernel of the device (mostly aclnn)."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,19 @@ from .forked import forked
 
 watchers: list[Callable[..., Any]] = []
 """Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
+
+
+def take_turns() -> None:
+    """Let one thread at a time call a primitive. Where calls block, MindSpore launches kernels in the threads that call them, and threads
+    that call the same primitive at the same time get wrong numbers (2.10).
+    """
+    turn = threading.RLock()
+
+    def call(name: str, found: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        with turn:
+            return found(*args)
+
+    watchers.insert(0, call)
 
 
 # Primitives whose own call passes the arguments in a different order than the kernel expects (MindSpore 2.10).

@@ -19,7 +19,8 @@ loses_writes: list[bool] = []
 
 
 def _new(shape: Any, value: Any, dtype: Any) -> Any:
-    return mindspore.Tensor(np.full(shape, value, mindspore.dtype_to_nptype(dtype)), dtype)
+    kind = np.float32 if dtype == mindspore.bfloat16 else mindspore.dtype_to_nptype(dtype)  # NumPy 2 has no bfloat16 of MindSpore's
+    return mindspore.Tensor(np.full(shape, value, kind), dtype)
 
 
 def _arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:

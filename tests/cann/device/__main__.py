@@ -12,7 +12,7 @@ from importlib import import_module
 
 import kernels
 import torch
-from calling import call
+from calling import call, undocumented
 from reading import Reader, Refused, shown
 
 CALLS = os.environ.get("EMULATED_CANN_CALLS")
@@ -59,7 +59,8 @@ def main():
             if os.environ.get("EMULATED_CANN_LOG"):
                 traceback.print_exc()
         if log:
-            log.write(f"{name}({', '.join(map(shown, args))}){' FAILED ' + text if status else ''}\n")
+            log.write(f"{name}({', '.join(map(shown, args))}){' FAILED ' + text if status else ''}"
+                      f"{' UNDOCUMENTED ' + told if (told := undocumented(name, args)) else ''}\n")
         text = text.encode()
         answer = struct.pack("<2q", status, len(text)) + text + struct.pack("<q", len(shapes))
         for k, dims in shapes.items():

@@ -2,7 +2,9 @@
 int, bool, str (a text), float (a double), F32, I32 (a float and an integer of 32 bits).
 """
 import inspect
+import os
 import struct
+from pathlib import Path
 
 import torch
 from reading import DTYPES, Refused, Word, shown
@@ -12,6 +14,38 @@ KERNELS = {}
 """By name of an ACLNN operator: the function and its parameters."""
 OLDER = {}
 """By name of an operator of the older aclop interface: a function of inputs, outputs and attributes."""
+SOC = os.environ.get("EMULATED_CANN_DTYPES", "")
+"""Whose dtypes are refused that CANN's pages do not name: 910B, 910A, or nobody's."""
+
+
+def _documented():
+    """Return for each operator the dtypes of its tensors, in the order of its arguments; None for one that the device lacks."""
+    known = {}
+    for line in (Path(__file__).parent / "dtypes.txt").read_text().splitlines():
+        name, _, rest = line.partition(": ")
+        newer, _, older = rest.partition(" | ")
+        told = older if older and SOC == "910A" else newer
+        known["aclnn" + name] = None if told == "-" else [set(entry.split()[1:]) for entry in told.split("; ")]
+    return known
+
+
+DOCUMENTED = _documented()
+
+
+def undocumented(name, args):
+    """Return what CANN says of a call whose dtypes its page does not name; "" of others, and of pages that do not tell."""
+    known = DOCUMENTED.get(name, ())
+    if known is None:
+        return f"{name}: the operator is not implemented on this device"
+    tensors = [v for v in args if isinstance(v, (torch.Tensor, list)) and not (isinstance(v, list) and not (v and isinstance(v[0], torch.Tensor)))]
+    if len(tensors) != len(known):
+        return ""  # optional tensors are left out: which ones is not known
+    for v, names in zip(tensors, known):
+        for item in v if isinstance(v, list) else [v]:
+            dtype = str(item.dtype)[6:]
+            if names and "*" not in names and dtype not in names and not hasattr(item, "nowhere"):
+                return f"{name}: Tensor not implemented for DT_{dtype.upper()}, should be in dtype support list {sorted(names)}"
+    return ""
 
 
 def kernel(*names):
@@ -58,6 +92,8 @@ def call(name, words, raw, args):
         values.append(v)
     if rest:
         raise Refused(f"{name}: {len(rest)} operands too many: {', '.join(map(shown, args))} for {[k for k, _ in kinds]}")
+    if SOC and (told := undocumented(name, args)):
+        raise Refused(told)
     return f(*values)
 
 

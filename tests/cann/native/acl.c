@@ -63,6 +63,7 @@ R aclrtMalloc(P *p, size_t n, int policy) {
 R aclrtMallocAlign32(P *p, size_t n, int policy) { return aclrtMalloc(p, n, policy); }
 R aclrtFree(P p) {
     LOG(2, "free %p", p); if (!inside(p)) return p ? 107002 : 0;
+    if (lags()) everywhere(-1);
     pthread_mutex_lock(&memory); struct Block *b = blocks; while (b && b->at != (U)((char *)p - seen)) b = b->next;
     if (b && b->used) {
         b->used = 0; in_use -= b->size; fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, b->at, b->size);
@@ -78,10 +79,24 @@ static R copy(P d, size_t room_, const void *s, size_t n, int kind) {
         LOG(1, "memcpy of kind %d: %s to %s", kind, inside(s) ? "device" : "host", inside(d) ? "device" : "host");
     if (n) memmove(reach(d), reach(s), n); return 0;
 }
+R aclrtMemset(P d, size_t m, int v, size_t n);
 R aclrtMemcpy(P d, size_t m, const void *s, size_t n, int k) { LOG(2, "memcpy %zu kind %d", n, k); return copy(d, m, s, n, k); }
-R aclrtMemcpyAsync(P d, size_t m, const void *s, size_t n, int k, P st) { LOG(2, "memcpyAsync %zu kind %d %p <- %p", n, k, d, s); R r = after(st); return r ? r : copy(d, m, s, n, k); }
+struct Move { P into; size_t room, bytes; const void *from; int kind; };
+static R moved(void *with, char *text) {  // copies that lag: what the host gives is taken at once, what it gets comes later
+    struct Move *m = with; lag(); R r = m->kind < 0 ? aclrtMemset(m->into, m->room, m->kind + 256, m->bytes) : copy(m->into, m->room, m->from, m->bytes, m->kind);
+    if (m->kind >= 0 && !inside(m->from)) free((void *)m->from); free(m); return r;
+}
+static R move_later(P d, size_t room_, const void *s, size_t n, int k, P stream_) {
+    struct Move *m = malloc(sizeof *m); *m = (struct Move){d, room_, n, s, k}; struct Stream *q = stream_of(stream_);
+    if (s && !inside(s)) { void *kept = malloc(n + 1); memcpy(kept, s, n); m->from = kept; }
+    later(stream_, moved, m); return q->failed;
+}
+R aclrtMemcpyAsync(P d, size_t m, const void *s, size_t n, int k, P st) {
+    LOG(2, "memcpyAsync %zu kind %d %p <- %p", n, k, d, s); if (lags()) return n > m ? 107002 : move_later(d, m, s, n, k, st);
+    R r = after(st); return r ? r : copy(d, m, s, n, k);
+}
 R aclrtMemset(P d, size_t m, int v, size_t n) { if (n > m) return 107002; memset(reach(d), v, n); return 0; }
-R aclrtMemsetAsync(P d, size_t m, int v, size_t n, P s) { R r = after(s); return r ? r : aclrtMemset(d, m, v, n); }
+R aclrtMemsetAsync(P d, size_t m, int v, size_t n, P s) { if (lags()) return move_later(d, m, 0, n, (v & 255) - 256, s); R r = after(s); return r ? r : aclrtMemset(d, m, v, n); }
 R aclrtGetMemInfo(int which, size_t *f, size_t *t) { pthread_once(&once, start); *t = told; *f = told > in_use ? told - in_use : 0; return 0; }
 // addresses apart from memory: all of the arena has memory as soon as it is written to
 R aclrtReserveMemAddress(P *p, size_t n, size_t a, P e, U f) { return aclrtMalloc(p, n, 0); }
@@ -218,14 +233,20 @@ static R perform(struct Executor *e) {
     pthread_mutex_unlock(&talk); LOG(2, "%s done", e->name); return status;
 }
 static void away(struct Executor *e) { free(e->text); free(e->tensor); free(e->place); free(e); }
+static R performed(void *with, char *text) { lag(); R r = perform(with); if (r) snprintf(text, 512, "%s", said); away(with); return r; }
+static R perform_later(struct Executor *e, P stream) {  // a copy: a repeatable executor gets other addresses before this one has run
+    struct Executor *twin = calloc(1, sizeof *twin); *twin = *e; twin->text = malloc(e->size + 1); memcpy(twin->text, e->text, e->size); twin->place = 0; twin->name = "a job";
+    twin->tensor = malloc(8 * e->tensors + 8); memcpy(twin->tensor, e->tensor, 8 * e->tensors); struct Stream *s = stream_of(stream); later(stream, performed, twin);
+    if (s->failed) snprintf(said, sizeof said, "%s", s->text); return s->failed;
+}
 R emulated_launch(P space, U n, struct Executor *e, P stream) {
     if (!e) { snprintf(said, sizeof said, "no executor"); return 161001; }
-    R r = after(stream);
+    R r = lags() ? 0 : after(stream);
     if (!r && fault("launch", e->name)) { snprintf(said, sizeof said, "EZ9999: Inner Error! %s: kernel launch failed, runtime result = 507018. (emulated)", e->name); r = 507018; }
     else if (!r && fault("late", e->name)) {
         struct Stream *s = stream_of(stream); pthread_mutex_lock(&s->lock); s->failed = 507035;
         snprintf(s->text, sizeof s->text, "EZ9999: Inner Error! There is an exception of aivec error, error code = 0x800000, %s. (emulated)", e->name); pthread_mutex_unlock(&s->lock);
-    } else if (!r) r = perform(e);
+    } else if (!r) r = lags() ? perform_later(e, stream) : perform(e);
     if (!e->repeat) away(e);
     return r;
 }
@@ -275,7 +296,7 @@ R aclopCompileAndExecuteV2(const char *type, int n, P in[], P inb[], int m, P ou
         number(e, t.count); if (t.count) put(e, t.list, t.count);
     }
     number(e, attr ? attr->tensors : 0); if (attr) put(e, attr->text + 8, attr->size - 8);
-    put(e, "E", 1); R r = after(stream); if (!r) r = perform(e); away(e); return r;
+    put(e, "E", 1); R r = lags() ? 0 : after(stream); if (!r) r = lags() ? perform_later(e, stream) : perform(e); away(e); return r;
 }
 R aclopCompileAndExecute(const char *type, int n, P in[], P inb[], int m, P out[], P outb[], P attr, int engine, int flag, const char *path, P stream) { return aclopCompileAndExecuteV2(type, n, in, inb, m, out, outb, attr, engine, flag, path, stream); }
 

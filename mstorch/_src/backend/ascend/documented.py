@@ -1,4 +1,5 @@
-"""The dtypes that CANN documents for Ascend kernels whose values cannot be verified on the CPU.
+"""The dtypes that CANN documents for Ascend kernels: for those whose values cannot be verified on the CPU, and for those that take fewer
+dtypes than MindSpore passes to them.
 
 They are from the pages of the aclnn functions (``aclnn<name>.md``, first input, Atlas A2) in the public repositories of CANN's operators
 (ops-math, ops-nn, ops-cv, ops-transformer) as of August 2026. Undocumented dtypes are computed on the CPU with a warning; half precision is
@@ -7,21 +8,34 @@ computed in float32 if a page documents only float32.
 from __future__ import annotations
 
 _PAGES: dict[str, str] = {
-    "float16 float32 float64":
-        "Acosh",
     "float16 bfloat16 float32":
         "AdaptiveAvgPool2d Addmm ApplyAdamWV2 Baddbmm BatchNorm BatchNormBackward BinaryCrossEntropy BinaryCrossEntropyBackward "
         "BinaryCrossEntropyWithLogits BinaryCrossEntropyWithLogitsBackward Convolution ConvolutionBackward CrossEntropyLoss "
         "CrossEntropyLossGrad Elu EluBackward EmbeddingDenseBackward Expm1 FlashAttentionScore FlashAttentionScoreGrad "
-        "GeluBackwardV2 GeluV2 GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward Im2colBackward LayerNorm "
+        "GeluBackwardV2 GeluV2 GroupNorm GroupNormBackward HardshrinkBackward HardsigmoidBackward Hardswish Im2colBackward LayerNorm "
         "LayerNormBackward LeakyRelu Lerps LinalgVectorNorm LogSigmoid LogSigmoidBackward Matmul MaxPool2dWithIndices "
         "MaxPool2dWithMask MaxPool2dWithMaskBackward Mish MishBackward Mm MseLoss MseLossBackward NLLLoss PreluBackward "
-        "SmoothL1Loss SmoothL1LossBackward SoftMarginLoss SoftMarginLossBackward SoftshrinkBackward ThresholdBackward "
+        "Sigmoid Silu SiluBackward SmoothL1Loss SmoothL1LossBackward SoftMarginLoss SoftMarginLossBackward Softplus SoftshrinkBackward "
+        "ThresholdBackward Trunc "
         "UpsampleBilinear2dBackward",
+    "float32":
+        "Polar",
+    "float16 float32 float64":
+        "Acosh Cosh",
+    "float16 bfloat16 float32 float64":
+        "AdaptiveMaxPool2d Glu GluBackward LeakyReluBackward LogSoftmax SoftplusBackward UpsampleBilinear2d",
+    "bool int64 float16 float32 float64":
+        "Erf Erfc",
+    "int32 float16 bfloat16 float32":
+        "Hardsigmoid",
+    "int8 int32 int64 float16 bfloat16 float32":
+        "Relu",
+    "int8 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
+        "Neg",
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32":
+        "Erfinv Tanh",
     "uint8 int8 int16 int32 int64":
         "Bincount",
-    "float16 bfloat16 float32 float64":
-        "Glu GluBackward LeakyReluBackward LogSoftmax SoftplusBackward UpsampleBilinear2d",
     "bool uint8 int8 int16 int32 int64":
         "BitwiseNot",
     "float16 float32 float64 complex64 complex128":
@@ -35,21 +49,17 @@ _PAGES: dict[str, str] = {
     "uint8 int8 int32 int64 float16 bfloat16 float32 float64":
         "FmodTensor",
     "bool uint8 int8 int16 int32 int64 float16 float32 float64":
-        "Acos Asin Asinh",
+        "Acos Asin Asinh Atanh",
     "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
-        "ArgMax ArgMin Hardtanh",
+        "ArgMax ArgMin Hardtanh Topk",
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64":
-        "Atan Atan2 Cummin Exp2 IndexAdd IndexPutImpl Log1p",
-    "bool uint8 int8 int16 int32 int64 uint32 float16 bfloat16 float32 complex64":
+        "Atan Atan2 Cummin Exp2 Index IndexAdd IndexPutImpl Log1p",
+    "bool uint8 int8 int16 int32 int64 uint32 float16 bfloat16 float32":
         "Roll",
-    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64":
-        "Index",
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32":
         "Sort",
     "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
         "Cumsum",
-    "uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64":
-        "Topk",
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128":
         "Embedding InplacePut Log10 Log2 Scatter ScatterAdd",
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64":
@@ -93,6 +103,10 @@ PAGE_OF: dict[str, str] = {
     "soft_margin_loss_grad": "SoftMarginLossBackward", "softplus_grad": "SoftplusBackward", "softshrink_grad": "SoftshrinkBackward",
     "stack": "Stack", "storage_gather": "Take", "storage_scatter": "Scatter", "take": "Take", "threshold": "Threshold",
     "threshold_grad": "ThresholdBackward", "tile": "Repeat", "topk_indices": "Topk", "triangle": "Tril",
+    "adaptive_max_pool": "AdaptiveMaxPool2d", "atanh": "Atanh", "cosh": "Cosh", "erf": "Erf", "erfc": "Erfc", "erfinv": "Erfinv",
+    "hardsigmoid": "Hardsigmoid", "hardswish": "Hardswish", "neg": "Neg", "polar": "Polar", "relu": "Relu",
+    "relu_grad": "ThresholdBackward",
+    "sigmoid": "Sigmoid", "silu": "Silu", "silu_grad": "SiluBackward", "softplus": "Softplus", "tanh": "Tanh", "trunc": "Trunc",
     "upsample": "UpsampleBilinear2d", "upsample_grad": "UpsampleBilinear2dBackward",
 }  # fmt: skip
 """Documentation page by row: that of the kernel which determines its dtypes."""

@@ -10,6 +10,7 @@ from ..kernels._nodes import constant
 from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import CHANGES, HALVES
+from ..tape import tracing
 from ._primitives import dense, enter_all, rounds, run, scatter_add
 
 Sizes = tuple[int, ...]
@@ -114,6 +115,11 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
 
 
 def _put(x: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
+    if tracing() is not None:  # a graph has no form of InplacePut
+        flat, places, values = (run("Reshape", part, (-1,)) for part in (x, index, source))
+        places = run("Select", run("Less", places, constant(0, places)), run("AddExt", places, constant(x.size, places), 1), places)
+        found = scatter_add(flat, 0, places, values) if accumulate else run("Scatter", flat, 0, places, values, "none")
+        return run("Reshape", found, tuple(x.shape))
     target = run("Clone", x)
     run("InplacePut", target, index, source, accumulate)
     return target

@@ -9,6 +9,7 @@ from ..kernels._nodes import constant
 from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
 from ..table import FLOATS, HALVES
+from ..tape import tracing
 from ._primitives import absent, enter, enter_all, of_vectors, run
 
 Dims = tuple[int, ...]
@@ -41,8 +42,23 @@ def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     if x.size == 0:
         return _of_nothing(1, x, dims, keepdim)
     for dim in sorted(dims, reverse=True):
-        x = run("ProdExt", x, dim, keepdim, x.dtype)
+        x = run("ProdExt", x, dim, keepdim, x.dtype) if tracing() is None else _product_in_graph(x, dim, keepdim)
     return x
+
+
+def _product_in_graph(x: Raw, dim: int, keepdim: bool) -> Raw:
+    """Return the product along a dimension as products of halves: MindSpore's gradient of ProdExt branches on values, which no graph of O0
+    does (2.10)."""
+    shape = tuple(x.shape)
+    length = shape[dim]
+    while length > 1:
+        half = length // 2
+        rest = [run("SliceExt", x, dim, 2 * half, length, 1)] if length % 2 else []
+        x = run("Mul", run("SliceExt", x, dim, 0, half, 1), run("SliceExt", x, dim, half, 2 * half, 1))
+        if rest:
+            x = run("Concat", (x, *rest), at=(dim,))
+        length = half + len(rest)
+    return x if keepdim else run("Reshape", x, (*shape[:dim], *shape[dim + 1 :]))
 
 
 def _amax(x: Raw, dims: Dims, keepdim: bool) -> Raw:

@@ -267,6 +267,17 @@ def _median_value(input: TensorBase, ignore_nan: bool) -> TensorBase:
     return found
 
 
+def _median_in_graph(input: TensorBase, ignore_nan: bool) -> TensorBase:
+    """Return the median as the mean of the elements that equal it: a graph is differentiated operation by operation."""
+    found = _median_value(input, ignore_nan)
+    if not input._ms_dtype.is_floating_point:
+        return found
+    inside = input.detach()
+    chosen = where(isnan(found), isnan(inside), eq(inside, found))
+    return div(where(chosen, input, 0.0).sum(), chosen.to(input._ms_dtype).sum())
+
+
+@ways(captured=_median_in_graph)
 def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
     """Return the median of all elements; equal elements share its gradient, as do all NaNs if the median is NaN."""
     found = _median_value(input, ignore_nan)

@@ -20,13 +20,13 @@ def col2im(grad, shape, size, dilation, padding, stride, out): put(out, aten.col
 def upsample_nearest1(self, size, out): put(out, aten.upsample_nearest1d(self, size))
 
 @kernel("aclnnUpsampleNearest1dBackward")
-def upsample_nearest1_backward(grad, size, shape, out): put(out, aten.upsample_nearest1d_backward(grad, size, shape))
+def upsample_nearest1_backward(grad, size, shape, scale: float, out): put(out, aten.upsample_nearest1d_backward(grad, size, shape, scale or None))
 
 @kernel("aclnnUpsampleNearest2d")
 def upsample_nearest2(self, size, out): put(out, aten.upsample_nearest2d(self, size))
 
 @kernel("aclnnUpsampleNearest2dBackward")
-def upsample_nearest2_backward(grad, size, shape, out): put(out, aten.upsample_nearest2d_backward(grad, size, shape))
+def upsample_nearest2_backward(grad, size, shape, h: float, w: float, out): put(out, aten.upsample_nearest2d_backward(grad, size, shape, h or None, w or None))
 
 @kernel("aclnnUpsampleBilinear2d")
 def upsample_bilinear(self, size, align: bool, h: float, w: float, out): put(out, aten.upsample_bilinear2d(self, size, align, h or None, w or None))

@@ -1,0 +1,143 @@
+"""Jobs of packages on MindSpore's own Ascend plugin, with CANN emulated below it, beside the same jobs on the CPU.
+
+    MSTORCH_DEVICE_RANDOM=host python -m tests.cann python -m tests.packages.on_plugin [--path SITE_PACKAGES] [PACKAGE …]
+
+Each package has a process of its own. A job of ``jobs/`` makes its tensors on the device by ``torch.set_default_device``; those of
+``device_jobs.py`` move what they need. Random numbers are the CPU's. A job counts if operators were called on the device for it. Jobs that
+name the CPU themselves (they call ``numpy()``, or mix devices) raise what torch raises for another device; they are told apart.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 200
+MODULES = {"tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision", "optimum_quanto": "optimum"}
+NAMES_THE_CPU = (
+    "device type tensor to numpy", "on the same device", "device type for generator", "indices should be either on", "same device as the",
+    "only CPU", "must be on the CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",
+)  # fmt: skip
+"""What torch says to a program whose tensors are partly on the CPU."""
+
+
+def _jobs(package: str) -> dict[str, tuple[Callable[..., Any], bool]]:
+    """Return the jobs of a package by name, and whether they take the device."""
+    from tests.packages import device_jobs
+    from tests.packages.run import jobs
+
+    known: dict[str, tuple[Callable[..., Any], bool]] = {}
+    if importlib.util.find_spec(f"tests.packages.jobs.{package}"):
+        known |= {name: (job, False) for name, job in jobs(package).items()}  # type: ignore[misc]
+    known |= {f"{name} (moved)": (job, True) for name, job in vars(device_jobs).items() if name.startswith(f"{package}_") and callable(job)}
+    return known
+
+
+def _outcome(job: Callable[..., Any], moved: bool, place: str) -> Any:
+    """Return a job's report in an empty folder, with fixed seeds."""
+    import numpy as np
+    import torch
+
+    from tests.packages.reports import told
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+        if not moved and place != "cpu":
+            torch.set_default_device(place)
+        try:
+            return told(job(place) if moved else job())
+        finally:
+            torch.set_default_device(None)
+            os.chdir("/")
+
+
+def _called() -> int:
+    with open(os.environ["EMULATED_CANN_CALLS"], "rb") as file:
+        return sum(1 for _ in file)
+
+
+def run_package(package: str) -> None:
+    """Print a line for each job of a package: what became of it, its calls of ACLNN, and how it differs."""
+    from tests.packages.reports import differences
+
+    warnings.simplefilter("ignore")
+    for name, (job, moved) in _jobs(package).items():
+        try:
+            want = _outcome(job, moved, "cpu")
+        except Exception as error:  # noqa: BLE001 - it is no program for a device then
+            print(f"JOB cpu {package}.{name}: {type(error).__name__}: {str(error)[:200]!r}", flush=True)
+            continue
+        before, told = _called(), ""
+        try:
+            apart = differences(want, _outcome(job, moved, "npu"))
+            kind = "differs" if apart else "same"
+            told = "; ".join(apart[:2])[:300]
+        except Exception as error:  # noqa: BLE001 - it is told
+            text = f"{type(error).__name__}: {error}"
+            kind, told = ("names-cpu" if any(words in text for words in NAMES_THE_CPU) else "raises"), repr(text[:300])
+            if os.environ.get("TRACEBACK"):
+                traceback.print_exc()
+        calls = _called() - before
+        print(f"JOB {'idle' if kind == 'same' and not calls else kind} {package}.{name}: {calls} calls {told}", flush=True)
+
+
+def main() -> int:
+    """Run packages, and print how many jobs became what."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--path")
+    parser.add_argument("--one", action="store_true", help="in this process")
+    parser.add_argument("packages", nargs="*")
+    options = parser.parse_args()
+    if options.one:
+        run_package(options.packages[0])
+        return 0
+    if options.path:
+        sys.path.append(options.path)
+    paths = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), options.path)))
+    everything = sorted(path.stem for path in (ROOT / "tests/packages/jobs").glob("*.py") if path.stem != "__init__")
+    totals: Counter[str] = Counter()
+    for package in options.packages or everything:
+        if importlib.util.find_spec(MODULES.get(package, package)) is None:
+            continue
+        began = time.monotonic()
+        with tempfile.NamedTemporaryFile() as calls:
+            offline = dict.fromkeys(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "WANDB_DISABLED"), "1") | {"TOKENIZERS_PARALLELISM": "false"}
+            variables = {**os.environ, **offline, "PYTHONPATH": paths, "EMULATED_CANN_CALLS": calls.name}
+            command = [sys.executable, "-W", "ignore", "-m", "mstorch", "-m", "tests.packages.on_plugin", "--one", package]
+            with tempfile.TemporaryFile("w+") as said:
+                try:
+                    code: Any = subprocess.run(command, env=variables, stdout=said, stderr=subprocess.STDOUT, timeout=SECONDS, check=False).returncode
+                except subprocess.TimeoutExpired:
+                    code = f"{SECONDS} s"
+                said.seek(0)
+                lines = said.read().splitlines()
+        for line in lines:
+            if line.startswith("JOB "):
+                totals[line.split()[1]] += 1
+                print(line[4:], flush=True)
+        if code:
+            totals["ended"] += 1
+            print(f"ended {package}: {code} {' | '.join(lines[-3:])[-400:]}", flush=True)
+        print(f"# {package}: {time.monotonic() - began:.0f} s", flush=True)
+    print(", ".join(f"{number} {kind}" for kind, number in totals.most_common()))
+    return int(bool(totals["differs"] + totals["raises"] + totals["ended"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
