@@ -1,6 +1,6 @@
 """Hostile files for every reader: none runs code, ends the process, takes over 5 seconds, or 1 GB beyond what the file holds.
 
-    python -m tests.hostile_files                # all, about 5,000 files: six minutes
+    python -m tests.hostile_files                # all, about 6,400 files: twelve minutes
     python -m tests.hostile_files --share 8      # every eighth
 
 Readers: torch.load (archives, the old format, with and without ``weights_only``, safetensors by name), torch.jit.load, torch.export.load, distributed.checkpoint's
