@@ -74,7 +74,7 @@ _overloaded: set[tuple[str, str]] = set()
 """The modules and names of functions and methods that have overloads."""
 
 
-def has_overloads(fn: Callable[..., Any]) -> bool:
+def has_overloads(fn: Any) -> bool:
     """Return whether declarations of a function's name were marked as overloads."""
     return (getattr(fn, "__module__", ""), getattr(fn, "__qualname__", "")) in _overloaded
 

@@ -121,7 +121,7 @@ class _Merge:
             elif any(end is None for end in ends):
                 raise SizesError(f"{kind} takes a constant for some sizes only")
             else:
-                node.input[place] = self._argument(kind, node, place, [end.attribute[0] for end in ends])
+                node.input[place] = self._argument(kind, node, place, [end.attribute[0] for end in ends if end is not None])
         shapes = [_shape_of(one) for one in same]
         given = [list(one.tensors[0].dims) if one is not None and len(one.tensors) else [] for one in shapes]
         self._same_value([one.output[0] for one in same], given)
@@ -298,7 +298,7 @@ class _Merge:
     def _tuple(self, numbers: Sequence[int | Size]) -> str:
         """Return the name of a tuple of numbers."""
         if all(isinstance(number, int) for number in numbers):
-            parts = [format_.AttributeProto(type=_ATTRIBUTE.INT64, ints=[number]) for number in numbers]  # type: ignore[list-item]
+            parts = [format_.AttributeProto(type=_ATTRIBUTE.INT64, ints=[number]) for number in numbers]
             return self._constant("tuple", format_.AttributeProto(type=_ATTRIBUTE.TUPLE, values=parts))
         names = [self._number(number) for number in numbers]
         node = self._node_of("MakeTuple", names)
