@@ -70,14 +70,24 @@ def is_ignored_fn(fn: Any) -> bool:
     return get_torchscript_modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
 
 
+_overloaded: set[tuple[str, str]] = set()
+"""The modules and names of functions and methods that have overloads."""
+
+
+def has_overloads(fn: Any) -> bool:
+    """Return whether declarations of a function's name were marked as overloads."""
+    return (getattr(fn, "__module__", ""), getattr(fn, "__qualname__", "")) in _overloaded
+
+
 def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a declaration as an overload of a function; return it."""
+    _overloaded.add((func.__module__, func.__qualname__))
     return func
 
 
 def _overload_method(func: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a declaration as an overload of a method; return it."""
-    return func
+    return _overload(func)
 
 
 boolean_dispatched: weakref.WeakKeyDictionary[Callable[..., Any], dict[str, Any]] = weakref.WeakKeyDictionary()

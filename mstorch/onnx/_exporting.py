@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._src.core.trees import tree_flatten, tree_unflatten
+from .._src.core.varying_dims import Dims
 from .._src.leaving import END, Undo, undoing
 from .._src.ops.memory.from_data import tensor
 from .._tensor import Tensor
@@ -28,10 +29,6 @@ def package(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(f"torch.onnx needs the package {name}: pip install {name}") from error
-
-
-Dims = list[tuple[int, int, str]]
-"""The dimensions that vary: the input's number, the axis and the name."""
 
 
 def _names_of(model: Any) -> dict[int, str]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._src.core.trees import tree_flatten, tree_unflatten
+from .._src.core.varying_dims import dims_of
 from .._src.ops.memory.from_data import tensor
 from .._tensor import Tensor
 from ._errors import OnnxExporterError
-from ._exporting import Dims, model_of, package
+from ._exporting import model_of, package
 
 DEFAULT_OPSET = 18
 OPSETS = range(13, 22)
@@ -75,62 +76,7 @@ class ONNXProgram:
         return f"ONNXProgram({len(graph.node)} nodes, {len(graph.initializer)} constants, opset {self.model_proto.opset_import[0].version})"
 
 
-def _axes(given: Any, number: int, name: str) -> dict[int, str]:
-    """Return the dynamic axes of one input, with their names."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        named = dict(given)
-    else:
-        named = dict(enumerate(given)) if any(not isinstance(one, int) for one in given) else dict.fromkeys(given, True)
-    found = {}
-    for axis, word in named.items():
-        if word is None or (type(word).__name__ == "_DimHint" and "STATIC" in repr(word)):
-            continue
-        label = word if isinstance(word, str) else getattr(word, "__name__", None)
-        found[axis] = label if isinstance(label, str) and label not in ("AUTO", "DYNAMIC") else f"{name}_dim_{axis}"
-    return found
-
-
-def _dims(args: Any, kwargs: Any, names: Sequence[str], dynamic_axes: Any, dynamic_shapes: Any, parameters: Sequence[str]) -> Dims:
-    """Return the dynamic axes, from ``dynamic_axes`` by input name or ``dynamic_shapes`` in the structure of the arguments."""
-    leaves = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
-    dims: Dims = []
-
-    def take(number: int, axes: dict[int, str]) -> None:
-        for axis, word in axes.items():
-            rank = len(leaves[number].shape)
-            if not -rank <= axis < rank:
-                raise OnnxExporterError(f"input {names[number]!r} has no dimension {axis} to vary")
-            dims.append((number, axis % rank, word))
-
-    if dynamic_shapes is not None:
-        words = dynamic_shapes
-        if isinstance(words, Mapping):
-            words = [words.get(parameter) for parameter in parameters]
-        for number, one in enumerate(_flat_shapes(words, len(leaves))):
-            take(number, _axes(one, number, names[number]))
-    elif dynamic_axes:
-        for name, axes in dynamic_axes.items():
-            if name in names:
-                take(names.index(name), _axes(axes, names.index(name), name))
-    return dims
-
-
-def _flat_shapes(words: Any, count: int) -> list[Any]:
-    """Return one entry per input, with nested lists flattened."""
-    found: list[Any] = []
-    for one in words:
-        nested = isinstance(one, (list, tuple)) and one and all(isinstance(part, (Mapping, list, tuple)) for part in one)
-        found.extend(_flat_shapes(one, count) if nested else [one])
-    if len(found) > count:
-        raise OnnxExporterError(f"dynamic_shapes names {len(found)} inputs, the model has {count} tensors as arguments")
-    return found
-
-
 def _called(model: Any) -> list[str]:
-
-
     return list(inspect.signature(getattr(model, "forward", model)).parameters)
 
 
@@ -174,7 +120,7 @@ def export(
     plain = all(isinstance(one, Tensor) for one in args) and all(isinstance(one, Tensor) for one in given.values())
     own = [*parameters[: len(args)], *given] if plain else []
     names += [own[number] if number < len(own) else f"input_{number}" for number in range(len(names), count)]
-    dims = _dims(args, given, names, dynamic_axes, dynamic_shapes, parameters)
+    dims = dims_of((args, given), names, dynamic_axes, dynamic_shapes, parameters, OnnxExporterError)
     _exporting[0] = True
     try:
         proto, result = model_of(model, tuple(args), given, names, list(output_names or ()), opset, dims, keep_initializers_as_inputs)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._src.backend.arrays import Array
+from .._src.backend.varying import Size
 from .._src.core.dtype import dtype as torch_dtype
 from .._src.core.tensor_base import array_of
 from .._src.ops.memory.from_data import tensor
 from ._capture import Value
 from ._errors import OnnxExporterError
-from ._sizes import Size
 
 NUMBERS = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11,

@@ -4,8 +4,8 @@
     python -m tests.interop.deployed mindir --folder FOLDER [GROUP, NAME or KIND…]              # loaded by mstorch, and written as MindIR
     python -m tests.interop.deployed onnx --folder FOLDER --path FOLDER_OF_ONNX [--opset 18]    # … and as ONNX (several opsets in turn without --opset)
 
-The files are run on the inputs that torch's numbers are of. ``--dynamic`` lets ONNX's first dimension vary, and runs a batch twice as long beside
-mstorch's program.
+The files are run on the inputs that torch's numbers are of. ``--dynamic`` lets the first dimension of the inputs vary, and runs a batch twice as long
+beside mstorch's program, too.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import itertools
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,19 @@ def differs(found: list[Any], wanted: list[Any]) -> str:
     return ""
 
 
-def mindir(path: Path, folder: Path) -> str:
+def _in_turn(program: Any, call: Any, wanted: list[Any], dynamic: bool) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Yield inputs and the arrays that are expected: torch's, and for a batch that is twice as long those of mstorch's program."""
+    import mstorch as torch
+
+    tensors = leaves_of(call)
+    yield tensors, [one.numpy() for one in wanted]
+    if dynamic:
+        longer = [torch.cat([one, one.flip(0)]) for one in tensors]
+        with torch.no_grad():
+            yield longer, [one.numpy() for one in leaves_of(Positional(program, call).module(*longer))]
+
+
+def mindir(path: Path, folder: Path, dynamic: bool) -> str:
     """Write MindIR of a program, and let MindSpore run it; return what differs."""
     import mindspore
 
@@ -83,10 +96,16 @@ def mindir(path: Path, folder: Path) -> str:
 
     program, call, wanted = _program(path)
     module, tensors = Positional(program, call).module, leaves_of(call)
-    file = interop.export_mindir(module, *tensors, path=str(folder / "program.mindir"))
-    results = mindspore.nn.GraphCell(mindspore.load(file))(*(mindspore.Tensor(one.numpy()) for one in tensors))
-    results = results if isinstance(results, (tuple, list)) else (results,)
-    return differs([one.asnumpy() for one in results], [one.numpy() for one in wanted])
+    shapes = [{0: "batch"} for _ in tensors] if dynamic else None
+    file = interop.export_mindir(module, *tensors, path=str(folder / "program.mindir"), dynamic_shapes=shapes)
+    graph = mindspore.nn.GraphCell(mindspore.load(file))
+    for given, arrays in _in_turn(program, call, wanted, dynamic):
+        results = graph(*(mindspore.Tensor(one.numpy()) for one in given))
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        wrong = differs([one.asnumpy() for one in results], arrays)
+        if wrong:
+            return wrong
+    return ""
 
 
 def onnx(path: Path, folder: Path, opset: int, dynamic: bool) -> str:
@@ -97,15 +116,12 @@ def onnx(path: Path, folder: Path, opset: int, dynamic: bool) -> str:
 
     program, call, wanted = _program(path)
     module, tensors = Positional(program, call).module, leaves_of(call)
-    file, arrays = folder / "program.onnx", [one.numpy() for one in wanted]
-    axes = {f"input_{number}": {0: "batch"} for number in range(len(tensors))} if dynamic else None
-    torch.onnx.export(module, tuple(tensors), file, opset_version=opset, dynamic_axes=axes, input_names=[f"input_{number}" for number in range(len(tensors))])
+    file = folder / "program.onnx"
+    names = [f"input_{number}" for number in range(len(tensors))]
+    axes = {name: {0: "batch"} for name in names} if dynamic else None
+    torch.onnx.export(module, tuple(tensors), file, opset_version=opset, dynamic_axes=axes, input_names=names)
     session = onnxruntime.InferenceSession(file)
-    for times in (1, 2) if dynamic else (1,):
-        given = [torch.cat([one] * times) for one in tensors]
-        if times > 1:
-            with torch.no_grad():
-                arrays = [one.numpy() for one in module(*given)]
+    for given, arrays in _in_turn(program, call, wanted, dynamic):
         wrong = differs(session.run(None, {one.name: value.numpy() for one, value in zip(session.get_inputs(), given)}), arrays)
         if wrong:
             return wrong
@@ -132,7 +148,7 @@ def main() -> int:
     for path in chosen:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                wrong = mindir(path, Path(folder)) if given.format == "mindir" else onnx(path, Path(folder), next(opsets), given.dynamic)
+                wrong = mindir(path, Path(folder), given.dynamic) if given.format == "mindir" else onnx(path, Path(folder), next(opsets), given.dynamic)
             except Exception as error:  # noqa: BLE001 - which one is what is told
                 wrong = said_of(error)
         good += not wrong

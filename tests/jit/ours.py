@@ -9,11 +9,15 @@ Results differ as in ``tests.jit.archives``.
 """
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +144,15 @@ def write(folder: Path, words: list[str]) -> None:
     print(f"mstorch wrote {count} files", flush=True)
 
 
+def _import_classes(path: Path) -> None:
+    """Import the modules of the classes that a program's results are made of, without which torch does not load it."""
+    with zipfile.ZipFile(path) as archive:
+        text = archive.read(next(name for name in archive.namelist() if name.endswith("models/model.json"))).decode()
+    for name in sorted(set(re.findall(r"\btransformers(?:\.\w+)+", text))):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name.rpartition(".")[0])
+
+
 def differs_in_torch(path: Path) -> str:
     """Load and compute a program with torch; return what differs."""
     import torch
@@ -147,6 +160,8 @@ def differs_in_torch(path: Path) -> str:
     try:
         kept = torch.load(f"{path}.numbers", weights_only=path.suffix != ".scripted")
         args, kwargs = kept["call"]
+        if path.suffix == ".exported":
+            _import_classes(path)
         with path.open("rb") as file:  # (a path that ends otherwise than in .pt2 is warned of)
             program: Any = torch.export.load(file).module() if path.suffix == ".exported" else torch.jit.load(file)
         torch.manual_seed(1)
@@ -193,6 +208,10 @@ def main() -> int:
         print("TOLD " + json.dumps(write_scripts(folder, given.words)))
         return 0
     if given.stage == "read":
+        from tests.packages.run import _declare_torchvision
+
+        with contextlib.suppress(ImportError):
+            _declare_torchvision(importlib.import_module("torch"))  # for packages that import torchvision
         return bool(read(folder))
     code = 0
     for stage, python in (("write", sys.executable), ("read", given.torch)):

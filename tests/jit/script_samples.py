@@ -56,6 +56,30 @@ def static_choices() -> Any:
     return nn.Sequential(Block(4, True), Block(4, False)).eval(), (R(2, 4),)
 
 
+def _on_parts(function: Any, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)  # (torch's compiler has no form for this)
+
+
+class Checked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.again, self.layers = False, nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+    def forward(self, x: Tensor) -> Tensor:
+        torch._assert(x.dim() == 2, f"a matrix is needed, not {x.dim()} dimensions")
+        torch._assert(x.shape[1] == 4, "four columns")
+        if self.again and not torch.jit.is_scripting():
+            x = _on_parts(self.layers, x)
+        else:
+            x = self.layers(x)
+        return x
+
+
+@sample
+def checks_and_branches_of_python() -> Any:
+    return Checked(), (R(2, 4),)
+
+
 class Holders(nn.Module):
     def __init__(self) -> None:
         super().__init__()

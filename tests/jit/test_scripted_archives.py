@@ -210,12 +210,33 @@ def _inner_function(x: mstorch.Tensor) -> mstorch.Tensor:
     return inner(x)
 
 
+def _without_annotation(x: mstorch.Tensor, state=None) -> mstorch.Tensor:  # type: ignore[no-untyped-def] # line
+    return x
+
+
+@mstorch.jit._overload
+def _with_overloads(x: int) -> int: ...
+
+
+@mstorch.jit._overload  # type: ignore[no-redef]
+def _with_overloads(x: mstorch.Tensor) -> mstorch.Tensor: ...
+
+
+def _with_overloads(x: Any) -> Any:  # type: ignore[no-redef]
+    return x
+
+
+def _calling_overloads(x: mstorch.Tensor) -> mstorch.Tensor:
+    return _with_overloads(x)  # line
+
+
 _TABLE = {"a": R(1)}
 REFUSED: dict[str, Callable[..., Any]] = {
     function.__name__.strip("_"): function
     for function in (
         _tried, _with_lambda, _with_python, _with_numpy, _mixed, _of_either, _undefined, _of_none, _wrong_result, _unknown_method, _wrong_call,
         _wrong_element, _starred, _unknown_type, _changing, _as_condition, _generated, _global, _formatted, _inner_function,
+        _without_annotation, _calling_overloads,
     )
 }  # fmt: skip
 

@@ -11,7 +11,8 @@ from tests import hostile_files
 def test_each_loader_stands_in_security() -> None:
     loaders = {
         "archives": "torch.load(file)", "legacy": "torch.load(file)", "trusted": "torch.load(file, weights_only=False)", "scripted": "torch.jit.load",
-        "programs": "torch.export.load", "pt2": "torch.export.load", "torchscript": "torch.jit.load",
+        "programs": "torch.export.load", "pt2": "torch.export.load", "former_pt2": "torch.export.load",
+        "torchscript": "torch.jit.load", "written_scripts": "torch.jit.load",
         "metadata": "torch.distributed.checkpoint.load", "tensors_by_name": "safetensors",
         "checkpoints": "interop.load_mindspore_checkpoint", "fetched": "torch.hub.load_state_dict_from_url", "queued": "torch.multiprocessing",
     }  # fmt: skip

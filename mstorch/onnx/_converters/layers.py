@@ -125,7 +125,7 @@ def _group_norm(
 @converter("instance_norm")
 def _instance_norm(
     w: Writer, step: Step, self: Value, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True,
 ) -> str:  # fmt: skip
     if not use_input_stats:
         return _batch_norm(w, step, self, weight, bias, running_mean, running_var, False, momentum, eps)[0]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._src.backend.varying import Size
 from ..._src.core.dtype import bool_, float32
 from .._capture import Step, Value
-from .._sizes import Size
 from .._writer import Writer, word
 from .table import converter, fixed, wrapped
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._src.backend.varying import Size
 from ..._src.core.dtype import dtype as torch_dtype
 from ..._src.ops.elementwise.compare import result_type
 from ..._src.ops.memory.creation import empty
 from .._capture import Value
 from .._errors import OnnxExporterError
-from .._sizes import Size
 
 Converter = Callable[..., Any]
 CONVERTERS: dict[str, Converter] = {}

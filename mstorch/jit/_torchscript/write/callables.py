@@ -329,6 +329,9 @@ class Callables(Function):
                 f"ops.prim.unchecked_unwrap_optional({piece.text})",
                 piece.kind.of[0] if piece.kind is not None and piece.kind.of else piece.kind,
             )
+        if value is above.torch._assert and len(node.args) == 2:
+            self.asserted(node.args[0], node.args[1])
+            return Piece("None", NONE, None)
         if value is jit.fork:
             return self._forked(node)
         if value is jit.wait:

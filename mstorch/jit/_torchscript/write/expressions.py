@@ -292,6 +292,9 @@ class Expressions(Callables):
                     if not parts:
                         self.env = env
                         return part
+                    if not any(isinstance(part_of, ast.Call) for value in node.values[:place] for part_of in ast.walk(value)):
+                        self.env = env
+                        return part  # as torch's compiler has it, which leaves a branch out by what follows, too
                     parts.append(part)
                     break
                 continue

@@ -10,7 +10,7 @@ import textwrap
 import typing
 from typing import Any
 
-from ...._jit_internal import FunctionModifiers, get_torchscript_modifier
+from ...._jit_internal import FunctionModifiers, get_torchscript_modifier, has_overloads
 from ...._src.core.dtype import dtype
 from ...._src.core.formats import layout, memory_format
 from ...._tensor import Tensor
@@ -145,7 +145,7 @@ class Body(Statements):
             kind = self.type_of_parameter(name)
             if self._library and kind is ANY:
                 kind = TENSOR
-            default = "" if one.default is one.empty else f"={self._default(one.default, kind)}"
+            default = "" if one.default is one.empty else f"={self._default(name, one.default, kind)}"
             given.append(f"{name}: {kind!r}{default}")
             self.env[name] = Piece(name, kind)
             self.declared[name] = kind
@@ -176,7 +176,9 @@ class Body(Statements):
             return Piece("self", None, self.owner)
         return Piece("self", self.owner)
 
-    def _default(self, value: Any, kind: Type) -> str:
+    def _default(self, name: str, value: Any, kind: Type) -> str:
+        if kind == TENSOR and not self._library and (value is None or isinstance(value, (int, float, str, tuple, list))):
+            raise self.unwritable(f"a default of {value!r} for '{name}', which is a Tensor unless it is annotated,", self.node)
         inner = kind.of[0] if kind.kind == "Optional" else kind
         if isinstance(value, int) and inner.kind == "float":
             value = float(value)
@@ -245,6 +247,8 @@ class Program:
         known = self._functions.get(id(function))
         if known is not None:
             return known[0], known[2][1]
+        if has_overloads(function):
+            raise Unwritable(f"mstorch: torch.jit.save cannot write the overloads of {function.__qualname__} as TorchScript ({place})")
         mark = get_torchscript_modifier(function)
         if mark in (FunctionModifiers.IGNORE, FunctionModifiers._DROP):
             raise Unwritable(
@@ -385,6 +389,8 @@ class Program:
         if isinstance(function, staticmethod):
             raise Unwritable(f"mstorch: torch.jit.save cannot write the static method '{name}' as TorchScript ({place})")
         function = getattr(function, "__func__", function)
+        if has_overloads(function):
+            raise Unwritable(f"mstorch: torch.jit.save cannot write the overloads of '{name}' as TorchScript ({place})")
         if function is None or definer is Module:
             raise _missing(f"a call of '{name}'", type(module), place)
         if name == "forward" and definer is not None and of_library(definer):

@@ -226,14 +226,18 @@ class Statements(Expressions):
                 raise self.unwritable("a deletion", node)
 
     def _do_Assert(self, node: ast.Assert) -> bool:
-        test = self.condition(node.test)
+        return self.asserted(node.test, node.msg)
+
+    def asserted(self, node: ast.expr, message: ast.expr | None) -> bool:
+        """Write an assertion; return whether it is known to fail."""
+        test = self.condition(node)
         if test.static is True:
             return False
         self.conditional += 1
-        message = f", {self.expression(node.msg).text}" if node.msg is not None else ""
+        said = f", {self.expression(message).text}" if message is not None else ""
         self.conditional -= 1
-        self.line(f"assert {test.text}{message}")
-        self._narrow(self.narrowed(node.test, True))
+        self.line(f"assert {test.text}{said}")
+        self._narrow(self.narrowed(node, True))
         return test.static is False
 
     def _do_Raise(self, node: ast.Raise) -> bool:

@@ -72,6 +72,9 @@ class Function:
         def line(self, text: str) -> None:
             """Add a line."""
 
+        def asserted(self, node: ast.expr, message: ast.expr | None) -> bool:
+            """Write an assertion; return whether it is known to fail."""
+
         def _narrow(self, narrowed: list[tuple[str, Type]]) -> None: ...
 
         def _turn(self, target: ast.expr, item: Piece, node: ast.AST) -> None: ...
