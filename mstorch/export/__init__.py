@@ -5,7 +5,7 @@ import copy
 import inspect
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pickle import UnpicklingError
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..nn.parameter import Parameter
 from ..serialization import write_whole
 from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from ..utils._trees.spec import TreeSpec
+from ._decomposing import decomposed
 from ._file import check_name, text_of
 from ._file import load as read
 from ._pt2.former import is_former, read_former
@@ -101,6 +102,30 @@ class ExportedProgram:
     def module(self, check_guards: bool = True) -> Module:
         """Return a new module that computes the program, for inputs like the example inputs."""
         return _Program(self)
+
+    def run_decompositions(
+        self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False
+    ) -> ExportedProgram:
+        """Return a program with the functions of ``decomp_table`` traced in the place of its operations, by overload
+        (``torch.ops.aten.gelu.default``).
+
+        Differs from torch: there is no table of torch's core operations, so that without one nothing is replaced. ``export`` composes no
+        operations in its graphs (``addmm`` for ``linear``); programs from torch's files keep theirs. Raise NotImplementedError for a program
+        without a graph or with sizes that vary.
+        """
+        graph_module, signature = self.graph_module, self.graph_signature
+        if isinstance(self._sizes, Guards) and self._sizes.has_symbols:
+            raise NotImplementedError("mstorch: run_decompositions() of a program with sizes that vary, which graphs here cannot say")
+        if decomp_table:
+            module = _Program(self)
+            places = [getattr(owner, name) for owner, name in module._places]
+            leaves = tree_flatten(self.example_inputs)[0]
+            graph_module, signature = decomposed(graph_module, signature, [*places, *leaves], decomp_table)
+        args, kwargs = self.example_inputs
+        program = ExportedProgram(graph_module, signature, self.out_spec, copy.deepcopy(self._state), args, kwargs, "", self._sizes)
+        program._structure, program.constants, program._names = self._structure, dict(self.constants), list(self._names)
+        program._form = self._form
+        return program
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")

@@ -23,6 +23,11 @@ class Guards:
         self._metas = [(name, values.get(name)) for name in names]
         self._ranges = {name: (one["min_val"], one["max_val"]) for name, one in data["range_constraints"].items()}
 
+    @property
+    def has_symbols(self) -> bool:
+        """Whether a size of an input may vary."""
+        return any("as_int" not in size for _, meta in self._metas if meta is not None for size in meta["sizes"])
+
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise AssertionError for a tensor of another shape or dtype than the program takes."""
         symbols: dict[str, tuple[int, str]] = {}
