@@ -1,6 +1,8 @@
 """mmcv's sparse convolutions beside dense ones, its pools of points in boxes and its features along boxes, beside loops."""
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
 import math
 
@@ -226,3 +228,25 @@ def test_turned_filters_and_scored_neighbours() -> None:
     ext.assign_score_withk_backward(grad, points.detach(), centres.detach(), scores.detach(), near, *targets, **sizes)
     for target, slopes in zip(targets, torch.autograd.grad((sums * grad).sum(), (points, centres, scores))):
         torch.testing.assert_close(target, slopes)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_deformable_convolution_of_torch_npu(groups) -> None:
+    npu = importlib.import_module("mstorch._companions.torch_npu")
+    images, filters, bias, moved, mask = _t(2, 4, 6, 5), _t(6, 4 // groups, 3, 2), _t(6), _t(2, 2 * 2 * 6, 3, 5), _t(2, 2 * 6, 3, 5)
+    leaves = [item.requires_grad_() for item in (images, filters, bias, moved, mask)]
+    assert companions.torchvision.nms is not None
+    want = torch.ops.torchvision.deform_conv2d(images, filters, moved, mask, bias, 2, 1, 1, 1, 1, 2, groups, 2, True)
+    apart = moved.view(2, 12, 2, 3, 5)
+    told = torch.cat((apart[:, :, 1], apart[:, :, 0], mask), 1)
+    numbers = ([3, 2], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 2], groups, 2)
+    got, sampled = npu.npu_deformable_conv2d(images, filters, told, bias, *numbers)
+    same = functools.partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
+    same(got, want)
+    assert sampled.shape == (2, 4, 9, 10)
+    slopes = _t(*want.shape)
+    for one, other in zip(torch.autograd.grad(got, leaves, slopes), torch.autograd.grad(want, leaves, slopes)):
+        same(one, other)
+    with pytest.raises(RuntimeError, match="as wide above as below"):
+        npu.npu_deformable_conv2d(images, filters, told, bias, [3, 2], [1, 1, 2, 1], [1, 0, 1, 1])
+    torch.testing.assert_close(npu.npu_conv2d(images, _t(6, 4, 3, 2), bias, (1, 1), (1, 0), (1, 1), 1), F.conv2d(images, _t(6, 4, 3, 2), bias, padding=(1, 0)))

@@ -6,6 +6,7 @@ import numpy as np
 import mstorch as torch
 
 from ..drawing import array
+from .versions import prepares_for_npu
 
 Tensor = torch.Tensor
 
@@ -190,7 +191,10 @@ def within_boxes(boxes: Tensor, points: Tensor) -> Tensor:
 
 def points_in_boxes_part_forward(boxes_tensor: Tensor, pts_tensor: Tensor, box_idx_of_points_tensor: Tensor) -> None:
     """Write the first box that contains each point, -1 for none."""
-    inside = within_boxes(boxes_tensor, pts_tensor)
+    boxes = boxes_tensor
+    if boxes.device.type == "npu" and prepares_for_npu("points_in_boxes", "points_in_boxes_part"):  # z is the middle there
+        boxes = torch.cat((boxes[..., :2], boxes[..., 2:3] - boxes[..., 5:6] / 2, boxes[..., 3:]), -1)
+    inside = within_boxes(boxes, pts_tensor)
     first = inside.to(torch.int32).argmax(-1)
     box_idx_of_points_tensor.copy_(torch.where(inside.any(-1), first, -1))
 

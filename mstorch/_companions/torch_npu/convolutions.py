@@ -18,7 +18,9 @@ def npu_conv2d(
     return F.conv2d(input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups)
 
 
-def _numbers(stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int, deformable_groups: int) -> tuple[int, ...]:
+def _numbers(
+    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int, deformable_groups: int
+) -> tuple[int, ...]:
     """Return deform_conv2d's numbers for strides (1, 1, down, across), padding (top, bottom, left, right) and dilations as strides."""
     if padding[0] != padding[1] or padding[2] != padding[3]:
         raise RuntimeError(f"npu_deformable_conv2d: the padding must be as wide above as below, and left as right, got {list(padding)}")
