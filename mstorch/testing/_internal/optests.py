@@ -40,7 +40,7 @@ class _Checked(TorchFunctionMode):
     def __init__(self, namespaces: Sequence[str], test_util: str, states: Mapping[str, str]) -> None:
         super().__init__()
         self._namespaces, self._test_util, self._states = namespaces, test_util, states
-        self._errors: dict[str, list[Exception]] = {}
+        self._errors: dict[str, list[OpCheckError]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
@@ -53,7 +53,7 @@ class _Checked(TorchFunctionMode):
                 copied = torch.utils._pytree.tree_map_only(torch.Tensor, _copied, (args, kwargs))
                 try:
                     opcheck(func, *copied, test_utils=self._test_util)
-                except Exception as error:  # the test goes on, and what it finds itself comes first
+                except OpCheckError as error:  # the test goes on, and what it finds itself comes first
                     seen.append(error)
         return func(*args, **kwargs)
 
