@@ -120,7 +120,7 @@ def assign_score_withk_backward(
 ) -> None:  # fmt: skip
     """Add the gradients of features, of centres' features and of scores."""
     inputs, targets = (points, centers, scores), (grad_points, grad_centers, grad_scores)
-    add_gradients(lambda *items: _scored(*items, knn_idx), inputs, grad_out, targets)
+    add_gradients(lambda near, centre, score: _scored(near, centre, score, knn_idx), inputs, grad_out, targets)
 
 
 __all__ = [

@@ -23,7 +23,7 @@ def _cells(rois: Tensor, points: Tensor, raster: tuple[int, int, int]) -> Tensor
 
 def _ranks(cell: Tensor) -> Tensor:
     """Return how many points before each one are in its cell, (boxes, points)."""
-    order = cell.argsort(1, stable=True)
+    order = cell.argsort(dim=1, stable=True)
     own = cell.gather(1, order)
     place = torch.arange(cell.shape[1], device=cell.device).expand(cell.shape)
     begins = torch.nn.functional.pad(own[:, 1:] != own[:, :-1], (1, 0), value=True)

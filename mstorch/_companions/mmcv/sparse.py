@@ -33,7 +33,9 @@ def _unravel(numbers: Tensor, shape: _Numbers) -> Tensor:
     return torch.stack((numbers, *reversed(columns)), 1).to(torch.int32)
 
 
-def _reached(sites: Tensor, shape: _Numbers, kernel: _Numbers, numbers: tuple[_Numbers, _Numbers, _Numbers], transpose: bool) -> Iterator:
+def _reached(
+    sites: Tensor, shape: _Numbers, kernel: _Numbers, numbers: tuple[_Numbers, _Numbers, _Numbers], transpose: bool
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield, a tap after the other, the output sites that input sites (sites, dimensions) reach, and which of them exist."""
     stride, padding, dilation = (torch.tensor(list(part), device=sites.device) for part in numbers)
     bound = torch.tensor(list(shape), device=sites.device)

@@ -24,7 +24,7 @@ def _numbers(
     """Return deform_conv2d's numbers for strides (1, 1, down, across), padding (top, bottom, left, right) and dilations as strides."""
     if padding[0] != padding[1] or padding[2] != padding[3]:
         raise RuntimeError(f"npu_deformable_conv2d: the padding must be as wide above as below, and left as right, got {list(padding)}")
-    return (*stride[2:], padding[0], padding[2], *dilation[2:], groups, deformable_groups, True)
+    return (*stride[2:], padding[0], padding[2], *dilation[2:], groups, deformable_groups)
 
 
 def _parted(offset: Any) -> tuple[Any, Any]:
@@ -39,7 +39,7 @@ class _Deformable(torch.autograd.Function):
         numbers = _numbers(*settings[1:])
         moves, mask = _parted(offset)
         kernel = tuple(settings[0])
-        sampled = deformable.sampled_images(input, kernel, moves, mask, numbers)
+        sampled = deformable.sampled_images(input, kernel, moves, mask, (*numbers, True))
         ctx.save_for_backward(input, weight, offset, sampled)
         ctx.settings, ctx.with_bias = settings, bias is not None
         ctx.mark_non_differentiable(sampled)
@@ -74,7 +74,7 @@ def npu_deformable_conv2dbk(
     numbers = _numbers(stride, padding, dilation, groups, deformable_groups)
     moves, mask = _parted(offset)
     shift = input.new_zeros(weight.shape[0])
-    found = deformable.deform_conv2d_backward(grad_output, input, weight, moves, mask, shift, *numbers)
+    found = deformable.deform_conv2d_backward(grad_output, input, weight, moves, mask, shift, *numbers, True)
     of_moves = found[2].view(moves.shape[0], -1, 2, *moves.shape[2:])
     return found[0], found[1], torch.cat((of_moves[:, :, 1], of_moves[:, :, 0], found[3]), 1), found[4]
 
