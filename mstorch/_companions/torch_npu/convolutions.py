@@ -71,7 +71,7 @@ def npu_deformable_conv2dbk(
     padding: Sequence[int], dilation: Sequence[int] = (1, 1, 1, 1), groups: int = 1, deformable_groups: int = 1, modulated: bool = True,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Return the gradients of images, filters, offset with mask, and bias."""
-    numbers = _numbers(stride, padding, dilation, groups, deformable_groups)
+    numbers: Any = _numbers(stride, padding, dilation, groups, deformable_groups)
     moves, mask = _parted(offset)
     shift = input.new_zeros(weight.shape[0])
     found = deformable.deform_conv2d_backward(grad_output, input, weight, moves, mask, shift, *numbers, True)

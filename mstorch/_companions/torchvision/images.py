@@ -5,6 +5,7 @@ Importing this registers the operators; without Pillow it raises ImportError, an
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -49,18 +50,26 @@ def _opened(data: Tensor, kind: str) -> Any:
     if kind == "png" and len(content) < 8:
         raise RuntimeError("Content is too small for png!")
     try:
-        return PIL.Image.open(io.BytesIO(content), formats=[kind.upper()])
+        image: Any = PIL.Image.open(io.BytesIO(content), formats=[kind.upper()])
     except (OSError, SyntaxError, ValueError) as error:
         begins = any(content.startswith(signature) for signature, own in _SIGNATURES.items() if own == kind)
         raise RuntimeError(f"{_ENDS[kind] if begins and kind in _ENDS else _NOT_ONE[kind]}: {error}") from error
+    image.content = content  # Pillow lets go of the file where it fails
+    return image
 
 
 def _pixels(image: Any) -> Array:
     try:
         return np.array(image)
     except (OSError, SyntaxError, ValueError) as error:
-        what = "Unsupported marker type" if "broken data stream" in str(error) and image.format == "JPEG" else _ENDS["jpeg"]
-        raise RuntimeError(f"{what}: {error}") from error
+        raise RuntimeError(f"{_end(image)}: {error}") from error
+
+
+def _end(image: Any) -> str:
+    """Return what libjpeg says of a file whose pixels cannot be read: there is a reserved marker among them, or they end too early."""
+    if image.format == "JPEG" and re.search(rb"\xff[\x02-\xbf]", image.content.partition(b"\xff\xda")[2]):
+        return "Unsupported marker type"
+    return _ENDS["jpeg"]
 
 
 def _turned(pixels: Array, orientation: int) -> Array:
