@@ -17,6 +17,7 @@ from ._library.tags import Tag
 from ._src import unbuilt
 from ._src.aten import calling
 from ._src.aten.overloads import all_overloads, overload
+from ._src.core import overriding
 from ._src.core.above import above
 from ._src.core.schemas import Schema, parse
 from ._src.ops.layers import native
@@ -221,6 +222,8 @@ class CustomPacket(OpOverloadPacket):
         self._defined = defined
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if overriding.mode_is_on():
+            return overriding.ask(self, [], args, kwargs)
         if len(self._defined) == 1 and calling.active(args, kwargs):
             return getattr(self, next(iter(self._defined)) or "default")(*args, **kwargs)
         return self._function(*args, **kwargs)
@@ -247,6 +250,8 @@ class CustomOverload(OpOverload):
         self._qualname = operator.title + (f".{operator.schema.overload}" if operator.schema.overload else "")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if overriding.mode_is_on():
+            return overriding.ask(self, [], args, kwargs)
         if calling.active(args, kwargs):
             return calling.call(self, *args, **kwargs)
         return calling.compute(self, self._operator, args, kwargs)
@@ -266,11 +271,15 @@ class _Namespace:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._custom: dict[str, CustomPacket] = {}
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         defined = {overload: op for (space, own, overload), op in registry.operators.items() if (space, own) == (self._name, name)}
         if defined:
-            return CustomPacket(self._name, name, defined)
+            packet = self._custom.get(name)
+            if packet is None or packet._defined != defined:  # an operator is one object as long as its overloads are the same
+                packet = self._custom[name] = CustomPacket(self._name, name, defined)
+            return packet
         if self._name in _MODULES:
             module = vars(importlib.import_module(f"mstorch._library.{_MODULES[self._name]}"))
             listed = module["OPERATORS"]
@@ -281,8 +290,8 @@ class _Namespace:
             function = unbuilt.operator(self._name, name, known=self._name == "aten" and _is_operator(name))
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
-        packet = self.__dict__[name] = OpOverloadPacket(self._name, name, function)
-        return packet
+        made = self.__dict__[name] = OpOverloadPacket(self._name, name, function)
+        return made
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"

@@ -232,7 +232,6 @@ def test_wrong_arguments_are_refused() -> None:
         (lambda: vision.roi_align(images, rois[:, :4], 1.0, 2, 2, 2, True), r"Tensor\[K, 5\]"),
         (lambda: vision.roi_align(images, rois.float(), 1.0, 2, 2, 2, True), "same type"),
         (lambda: vision.roi_align(images, rois + 1, 1.0, 2, 2, 2, True), "name images"),
-        (lambda: vision.qnms(one, one[:, 0], 0.5), "dequantize"),
     ):  # fmt: skip
         with pytest.raises((RuntimeError, IndexError, NotImplementedError), match=text):
             call()
@@ -317,3 +316,17 @@ def test_deformed_taps_of_no_images() -> None:
     assert found.shape == (0, 4, 3, 3)
     slopes = torch.autograd.grad(found.sum(), (images, filters))
     assert slopes[0].shape == (0, 6, 5, 5) and not slopes[1].any()
+
+
+def test_quantized_boxes_and_regions() -> None:
+    draw = np.random.default_rng(3)
+    low = draw.integers(0, 60, (40, 2))
+    dets = torch.tensor(np.concatenate([low, low + draw.integers(1, 30, (40, 2))], 1).astype(np.uint8))
+    scores = torch.tensor(draw.permutation(40).astype(np.uint8))
+    assert vision.qnms(dets, scores, 0.4).tolist() == _kept_one_by_one(dets.double().numpy(), scores.double().numpy(), 0.4)
+    images, rois = torch.tensor(draw.integers(0, 255, (1, 2, 9, 9)), dtype=torch.uint8), torch.tensor([[0, 2, 3, 15, 12]], dtype=torch.uint8)
+    got = vision.qroi_align(images, rois, 0.5, 100, 0.5, 0, 1.0, 3, 2, 2, True)
+    want = vision.roi_align((images.double() - 100) * 0.5, rois.double() * 0.5, 1.0, 3, 2, 2, True)
+    assert got.dtype is torch.uint8 and torch.equal(got, (want / 0.5).round().add(100).clamp(0, 255).to(torch.uint8))
+    with pytest.raises(RuntimeError, match="Only one image per batch"):
+        vision.qroi_align(images.expand(2, 2, 9, 9), rois, 0.5, 100, 0.5, 0, 1.0, 3, 2, 2, True)

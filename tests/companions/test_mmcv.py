@@ -148,7 +148,7 @@ def test_suppression_of_rotated_boxes() -> None:
         left, want = torch.argsort(scores, descending=True).tolist(), []
         while left:
             want.append(left.pop(0))
-            left = [i for i in left if ious[want[-1], i] <= 0.2 or several and labels[i] != labels[want[-1]]]
+            left = [i for i in left if ious[want[-1], i] <= 0.2]
         assert ext.nms_rotated(boxes, scores, none, none, labels, 0.2, several).tolist() == want
     space = torch.cat([boxes[:, :2], boxes[:, :1], boxes[:, 2:4], boxes[:, :1], boxes[:, 4:]], 1).float()
     keep, number = torch.zeros(40, dtype=torch.int64), torch.zeros((), dtype=torch.int64)
@@ -167,6 +167,11 @@ def test_points_in_polygons_and_boxes() -> None:
     got = torch.zeros(3, 2)
     ext.points_in_polygons_forward(points, quad, got)
     assert got.tolist() == [[1, 0], [0, 1], [0, 0]]
+    # On sides and corners the order of the sides decides, by mmcv's own example
+    quads = torch.tensor([[200.0, 200, 400, 400, 500, 200, 400, 100], [400, 400, 500, 500, 600, 300, 500, 200], [300, 300, 600, 700, 700, 700, 700, 100]])
+    got = torch.zeros(5, 3)
+    ext.points_in_polygons_forward(torch.tensor([[300.0, 300], [400, 400], [100, 100], [300, 250], [100, 0]]), quads, got)
+    assert got.tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
     boxes = torch.tensor([[[0.0, 0, 0, 4, 2, 2, 0], [0, 0, 0, 4, 2, 2, math.pi / 2], [0, 0, 1, 9, 9, 9, 0.3]]])
     cloud = torch.tensor([[[1.5, 0, 1], [0, 1.5, 1], [1.5, 0, 3], [0, 0, 0.5], [9, 9, 9]]])
     whole = torch.zeros(1, 5, 3, dtype=torch.int32)
@@ -447,8 +452,8 @@ def test_focal_losses(weighted: bool) -> None:
 
 
 def test_what_is_left_out_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="border_align_forward is not here"):
-        ext.border_align_forward(torch.ones(1))
+    with pytest.raises(NotImplementedError, match="prroi_pool_forward is not here"):
+        ext.prroi_pool_forward(torch.ones(1))
     assert ext.get_compiling_cuda_version() == "not available"
     with pytest.raises(AttributeError):
         _ = ext.unknown

@@ -6,6 +6,7 @@ import numpy as np
 import mstorch as torch
 
 from ..drawing import array
+from .versions import prepares_for_npu
 
 Tensor = torch.Tensor
 
@@ -15,7 +16,7 @@ def _squares(centres: Tensor, points: Tensor) -> Tensor:
     return ((centres.unsqueeze(-2) - points.unsqueeze(-3)) ** 2).sum(-1)
 
 
-def _first(inside: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def first_places(inside: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the first ``count`` places that are True, the first one again where there are fewer, and whether there is any."""
     length = inside.shape[-1]
     numbers = torch.arange(length, device=inside.device)
@@ -33,7 +34,7 @@ def ball_query_forward(
     """Write for each centre the first points at a distance from one radius to another, or at the centre itself."""
     squares = _squares(new_xyz, xyz)
     inside = (squares == 0) | (squares >= min_radius**2) & (squares < max_radius**2)
-    places, some = _first(inside, nsample)
+    places, some = first_places(inside, nsample)
     idx.copy_(torch.where(some, places, 0))
 
 
@@ -48,7 +49,7 @@ def stack_ball_query_forward(
     """Write the same for clouds that lie after each other; places count from the beginning of their cloud, and a centre without points
     gets -1 first."""
     for (start, stop), (first, last) in zip(_ranges(new_xyz_batch_cnt), _ranges(xyz_batch_cnt)):
-        places, some = _first(_squares(new_xyz[start:stop], xyz[first:last]) < max_radius**2, nsample)
+        places, some = first_places(_squares(new_xyz[start:stop], xyz[first:last]) < max_radius**2, nsample)
         none = torch.zeros_like(places)
         none[:, 0] = -1
         idx[start:stop] = torch.where(some, places, none).to(idx.dtype)
@@ -177,7 +178,7 @@ def three_interpolate_backward(
     _spread(grad_out_tensor.unsqueeze(-1) * weight_tensor.unsqueeze(1), idx_tensor, grad_points_tensor)
 
 
-def _inside(boxes: Tensor, points: Tensor) -> Tensor:
+def within_boxes(boxes: Tensor, points: Tensor) -> Tensor:
     """Return which points (…, points, 3) are within which boxes (…, boxes, 7) of bottom centre, sizes and angle: (…, points, boxes)."""
     apart = points.unsqueeze(-2) - boxes.unsqueeze(-3)[..., :3]
     size, angle = boxes.unsqueeze(-3)[..., 3:6], boxes.unsqueeze(-3)[..., 6]
@@ -190,19 +191,22 @@ def _inside(boxes: Tensor, points: Tensor) -> Tensor:
 
 def points_in_boxes_part_forward(boxes_tensor: Tensor, pts_tensor: Tensor, box_idx_of_points_tensor: Tensor) -> None:
     """Write the first box that contains each point, -1 for none."""
-    inside = _inside(boxes_tensor, pts_tensor)
+    boxes = boxes_tensor
+    if boxes.device.type == "npu" and prepares_for_npu("points_in_boxes", "points_in_boxes_part"):  # z is the middle there
+        boxes = torch.cat((boxes[..., :2], boxes[..., 2:3] - boxes[..., 5:6] / 2, boxes[..., 3:]), -1)
+    inside = within_boxes(boxes, pts_tensor)
     first = inside.to(torch.int32).argmax(-1)
     box_idx_of_points_tensor.copy_(torch.where(inside.any(-1), first, -1))
 
 
 def points_in_boxes_all_forward(boxes_tensor: Tensor, pts_tensor: Tensor, box_idx_of_points_tensor: Tensor) -> None:
     """Write 1 where a point is within a box, else 0: (batch, points, boxes)."""
-    box_idx_of_points_tensor.copy_(_inside(boxes_tensor, pts_tensor))
+    box_idx_of_points_tensor.copy_(within_boxes(boxes_tensor, pts_tensor))
 
 
 def points_in_boxes_cpu_forward(boxes_tensor: Tensor, pts_tensor: Tensor, pts_indices_tensor: Tensor) -> None:
     """Write 1 where a point is within a box, else 0: (boxes, points)."""
-    pts_indices_tensor.copy_(_inside(boxes_tensor, pts_tensor).transpose(0, 1))
+    pts_indices_tensor.copy_(within_boxes(boxes_tensor, pts_tensor).transpose(0, 1))
 
 
 def chamfer_distance_forward(xyz1: Tensor, xyz2: Tensor, dist1: Tensor, dist2: Tensor, idx1: Tensor, idx2: Tensor) -> None:
@@ -228,9 +232,9 @@ def chamfer_distance_backward(
 
 
 __all__ = [
-    "ball_query_forward", "chamfer_distance_backward", "chamfer_distance_forward", "furthest_point_sampling_forward",
+    "ball_query_forward", "chamfer_distance_backward", "chamfer_distance_forward", "first_places", "furthest_point_sampling_forward",
     "furthest_point_sampling_with_dist_forward", "gather_points_backward", "gather_points_forward", "group_points_backward",
     "group_points_forward", "knn_forward", "points_in_boxes_all_forward", "points_in_boxes_cpu_forward", "points_in_boxes_part_forward",
     "stack_ball_query_forward", "stack_group_points_backward", "stack_group_points_forward", "three_interpolate_backward",
-    "three_interpolate_forward", "three_nn_forward",
+    "three_interpolate_forward", "three_nn_forward", "within_boxes",
 ]  # fmt: skip

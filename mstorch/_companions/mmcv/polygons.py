@@ -12,6 +12,7 @@ import mstorch as torch
 from ..._src.backend.arrays import Array
 from ..drawing import array
 from .boxes import host
+from .versions import prepares_for_npu
 
 Tensor = torch.Tensor
 _BLOCK = 1 << 15
@@ -115,14 +116,17 @@ def _write_ious(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode: int, align
     ious.copy_(torch.where(whole > 0, inner / whole.clamp(min=torch.finfo(whole.dtype).tiny), 0).reshape(ious.shape))
 
 
-def _radians(boxes: Tensor) -> Tensor:
-    """Return rotated boxes as CPUs get them: for an NPU mmcv gives angles in degrees."""
-    return torch.cat((boxes[:, :4], torch.deg2rad(boxes[:, 4:5])), 1) if boxes.device.type == "npu" else boxes[:, :5]
+def _radians(boxes: Tensor, module: str, function: str) -> Tensor:
+    """Return rotated boxes as CPUs get them: for an NPU some versions of mmcv give angles in degrees."""
+    if boxes.device.type != "npu" or not prepares_for_npu(module, function):
+        return boxes[:, :5]
+    return torch.cat((boxes[:, :4], torch.deg2rad(boxes[:, 4:5])), 1)
 
 
 def box_iou_rotated(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
     """Write the intersections over unions (mode 0) or over the first boxes (1) of rotated boxes, of pairs if ``aligned``."""
-    _write_ious(_radians(bboxes1), _radians(bboxes2), ious, mode_flag, aligned)
+    first, second = (_radians(item, "box_iou_rotated", "box_iou_rotated") for item in (bboxes1, bboxes2))
+    _write_ious(first, second, ious, mode_flag, aligned)
 
 
 def box_iou_quadri(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode_flag: int, aligned: bool) -> None:
@@ -130,14 +134,12 @@ def box_iou_quadri(bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, mode_flag: in
     _write_ious(bboxes1, bboxes2, ious, mode_flag, aligned)
 
 
-def _keep(polygons: Tensor, threshold: float, labels: Array | None) -> Array:
+def _keep(polygons: Tensor, threshold: float) -> Array:
     """Return the places of polygons, best first, that no better kept one overlaps by more than the threshold."""
     alone = polygons.double()
     own = array(area(alone))
     better, worse = _near(array(alone), array(alone))
     pairs = better < worse
-    if labels is not None:
-        pairs &= labels[better] == labels[worse]
     better, worse = better[pairs], worse[pairs]
     inner = array(_blocks(alone[torch.from_numpy(better)], alone[torch.from_numpy(worse)]))
     whole = np.maximum(own[better] + own[worse] - inner, np.finfo(np.float64).tiny)
@@ -152,25 +154,25 @@ def _keep(polygons: Tensor, threshold: float, labels: Array | None) -> Array:
     return np.flatnonzero(alive)
 
 
-def _nms(name: str, dets: Tensor, scores: Tensor, threshold: float, labels: Tensor | None) -> Tensor:
+def _nms(name: str, dets: Tensor, scores: Tensor, threshold: float) -> Tensor:
     boxes = torch.from_numpy(host(name, dets))
     order = torch.argsort(torch.from_numpy(host(name, scores)), descending=True, stable=True)
-    marks = None if labels is None else array(labels.cpu()[order])
-    places = torch.from_numpy(_keep(corners(boxes[order]), threshold, marks))
+    places = torch.from_numpy(_keep(corners(boxes[order]), threshold))
     return order[places].to(dets.device)
 
 
 def nms_rotated(
     dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, labels: Tensor, iou_threshold: float, multi_label: bool
 ) -> Tensor:
-    """Return the indices of rotated boxes to keep, by decreasing score; with ``multi_label`` only boxes of one label compete."""
-    return _nms("nms_rotated", _radians(dets), scores, iou_threshold, labels if multi_label else None)
+    """Return the indices of rotated boxes to keep, by decreasing score. Labels are not looked at: neither do mmcv's functions for CPUs and
+    GPUs, and its tests expect it."""
+    return _nms("nms_rotated", _radians(dets, "nms", "nms_rotated"), scores, iou_threshold)
 
 
 def nms_quadri(dets: Tensor, scores: Tensor, order: Tensor, dets_sorted: Tensor, iou_threshold: float, multi_label: bool) -> Tensor:
     """Return the indices of boxes of four corners to keep, by decreasing score. With ``multi_label`` the last column is a label, which is
     not looked at, as mmcv's own tests expect."""
-    return _nms("nms_quadri", dets[:, :8], scores, iou_threshold, None)
+    return _nms("nms_quadri", dets[:, :8], scores, iou_threshold)
 
 
 # Boxes in space: x, y, z, sizes along them, angle around z
@@ -193,14 +195,14 @@ def _write_kept(places: Array, keep: Tensor, num_out: Tensor) -> None:
 def iou3d_nms3d_forward(boxes: Tensor, keep: Tensor, num_out: Tensor, nms_overlap_thresh: float) -> None:
     """Write the places of boxes to keep and their number; boxes come best first, and compete as seen from above."""
     seen = torch.from_numpy(host("iou3d_nms3d_forward", _seen_from_above(boxes)))
-    _write_kept(_keep(corners(seen), nms_overlap_thresh, None), keep, num_out)
+    _write_kept(_keep(corners(seen), nms_overlap_thresh), keep, num_out)
 
 
 def iou3d_nms3d_normal_forward(boxes: Tensor, keep: Tensor, num_out: Tensor, nms_overlap_thresh: float) -> None:
     """Write the same for boxes whose angles are left out."""
     seen = torch.from_numpy(host("iou3d_nms3d_normal_forward", _seen_from_above(boxes)))
     seen[:, 4] = 0
-    _write_kept(_keep(corners(seen), nms_overlap_thresh, None), keep, num_out)
+    _write_kept(_keep(corners(seen), nms_overlap_thresh), keep, num_out)
 
 
 def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_valid: Tensor) -> Tensor:
@@ -215,13 +217,16 @@ def diff_iou_rotated_sort_vertices_forward(vertices: Tensor, mask: Tensor, num_v
 
 
 def points_in_polygons_forward(points: Tensor, polygons: Tensor, output: Tensor) -> None:
-    """Write 1 where a point (rows) is within a polygon of four corners (columns), else 0."""
+    """Write 1 where a point (rows) is within a polygon of four corners (columns), else 0. Sides are gone through from the first corner on,
+    and those after one that the point lies on do not count, as in mmcv: a point on a side is within or not by where that side stands."""
     ends = polygons.view(1, -1, 4, 2)
     starts, place = ends.roll(1, 2), points[:, None, None]
-    spans = (ends[..., 1] > place[..., 1]) != (starts[..., 1] > place[..., 1])
+    spans = (ends[..., 1] < place[..., 1]) != (starts[..., 1] < place[..., 1])
     rise = starts[..., 1] - ends[..., 1]
     at = (starts[..., 0] - ends[..., 0]) * (place[..., 1] - ends[..., 1]) / torch.where(rise == 0, 1, rise) + ends[..., 0]
-    output.copy_((spans & (place[..., 0] < at)).sum(-1) % 2)
+    touches = (ends == place).all(-1) | (starts == place).all(-1) | spans & (at == place[..., 0])
+    before = touches.cumsum(-1) == 0
+    output.copy_((before & spans & (place[..., 0] < at)).sum(-1) % 2)
 
 
 __all__ = [

@@ -11,6 +11,7 @@ from . import optim as optim
 from . import profiler as profiler
 from . import utils as utils
 from .attention import npu_fusion_attention, npu_incre_flash_attention, npu_prompt_flash_attention
+from .convolutions import npu_conv2d, npu_deformable_conv2d, npu_deformable_conv2dbk
 from .experts import (
     npu_grouped_matmul,
     npu_moe_compute_expert_tokens,
@@ -54,7 +55,8 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "fast_gelu", "get_npu_format", "npu_add_rms_norm", "npu_broadcast", "npu_confusion_transpose", "npu_dtype_cast", "npu_fast_gelu",
+    "fast_gelu", "get_npu_format", "npu_add_rms_norm", "npu_broadcast", "npu_confusion_transpose", "npu_conv2d",
+    "npu_deformable_conv2d", "npu_deformable_conv2dbk", "npu_dtype_cast", "npu_fast_gelu",
     "npu_format_cast", "npu_format_cast_", "npu_fusion_attention", "npu_geglu", "npu_gelu", "npu_grouped_matmul",
     "npu_incre_flash_attention",
     "npu_layer_norm_eval", "npu_linear", "npu_mish", "npu_moe_compute_expert_tokens", "npu_moe_finalize_routing",

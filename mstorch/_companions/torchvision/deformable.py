@@ -116,6 +116,25 @@ def _columns(sampled: Tensor, input: Tensor, taps: int, places: int, s: _Setting
     return parted.reshape(count, s.groups, channels // s.groups * taps, places)
 
 
+def _sampled_columns(images: Tensor, kernel: tuple[int, int], offset: Tensor, factors: Tensor, s: _Settings) -> Tensor:
+    """Return what the taps read, times the mask, as the convolution's columns."""
+    sampled = _taps(images, kernel, offset, s).corners.sums(_pixels(images, s.offset_groups))
+    if s.use_mask:
+        sampled = sampled * factors.reshape(-1, 1)
+    return _columns(sampled, images, kernel[0] * kernel[1], offset.shape[2] * offset.shape[3], s)
+
+
+def sampled_images(input: Tensor, kernel: tuple[int, int], offset: Tensor, mask: Tensor, numbers: tuple[int, ...]) -> Tensor:
+    """Return what the taps read, times the mask, side by side: (N, C, high * kernel's height, broad * kernel's width). ``numbers`` are
+    those of deform_conv2d from the stride on."""
+    s = _settings(numbers)
+    images, factors = map(wide, (input, mask))
+    count, channels = input.shape[:2]
+    columns = _sampled_columns(images, kernel, offset, factors, s._replace(groups=1))
+    apart = columns.view(count, channels, *kernel, *offset.shape[2:]).permute(0, 1, 4, 2, 5, 3)
+    return apart.reshape(count, channels, offset.shape[2] * kernel[0], offset.shape[3] * kernel[1]).to(input.dtype)
+
+
 def deform_conv2d(
     input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int, pad_w: int,
     dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
@@ -124,11 +143,7 @@ def deform_conv2d(
     s = _settings((stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
     high, broad = _check(input, weight, offset, mask, s)
     images, filters, factors, shift = map(wide, (input, weight, mask, bias))
-    kernel = (filters.shape[2], filters.shape[3])
-    sampled = _taps(images, kernel, offset, s).corners.sums(_pixels(images, s.offset_groups))
-    if s.use_mask:
-        sampled = sampled * factors.reshape(-1, 1)
-    columns = _columns(sampled, images, kernel[0] * kernel[1], high * broad, s)
+    columns = _sampled_columns(images, (filters.shape[2], filters.shape[3]), offset, factors, s)
     found = torch.matmul(filters.reshape(s.groups, filters.shape[0] // s.groups, -1), columns)
     found = found.reshape(input.shape[0], filters.shape[0], high, broad) + shift.view(-1, 1, 1)
     return found.to(input.dtype)
@@ -174,4 +189,4 @@ def deform_conv2d_backward(
     return of_images, of_filters, of_moves, of_mask, of_bias
 
 
-__all__ = ["deform_conv2d", "deform_conv2d_backward"]
+__all__ = ["deform_conv2d", "deform_conv2d_backward", "sampled_images"]

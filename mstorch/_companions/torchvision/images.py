@@ -5,6 +5,7 @@ Importing this registers the operators; without Pillow it raises ImportError, an
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ import mstorch as torch
 
 from ..._library import registry
 from ..._src.core.schemas import parse
+from . import png16
 
 Tensor = torch.Tensor
 Array = np.ndarray[Any, Any]
@@ -25,26 +27,49 @@ _SIGNATURES = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF87a": "gif", b"G
 
 
 def _bytes(data: Tensor) -> bytes:
-    if data.device.type != "cpu" or data.dtype is not torch.uint8 or data.dim() != 1 or not data.numel():
-        raise RuntimeError(
-            f"Expected a non empty 1-dimensional tensor of uint8 on the CPU, got {data.dtype} of {list(data.shape)} on {data.device}"
-        )
-    return data.detach().contiguous().numpy().tobytes()
+    """Return a file's bytes. Raise RuntimeError for another tensor than some contiguous ones of the CPU."""
+    for fits, what in (
+        (data.device.type == "cpu", "be on CPU"), (data.is_contiguous(), "be contiguous"),
+        (data.dtype is torch.uint8, "have uint8 data type"), (data.dim() == 1 and data.numel() > 0, "be 1-dimensional and non-empty"),
+    ):  # fmt: skip
+        if not fits:
+            raise RuntimeError(f"Input tensor must {what}, got {data.dtype} of {list(data.shape)} on {data.device}")
+    return data.detach().numpy().tobytes()
+
+
+_NOT_ONE = {
+    "png": "Content is not png.", "jpeg": "Not a JPEG file", "webp": "WebPGetFeatures failed.",
+    "gif": "DGifOpenFileName() failed - 103: not a GIF file",
+}  # fmt: skip
+_ENDS = {"png": "Out of bound read in decode_png. Probably, the input image is corrupted", "jpeg": "Image is incomplete or truncated"}
 
 
 def _opened(data: Tensor, kind: str) -> Any:
     """Return Pillow's image of a file's bytes, which must be of the kind."""
+    content = _bytes(data)
+    if kind == "png" and len(content) < 8:
+        raise RuntimeError("Content is too small for png!")
     try:
-        return PIL.Image.open(io.BytesIO(_bytes(data)), formats=[kind.upper()])
+        image: Any = PIL.Image.open(io.BytesIO(content), formats=[kind.upper()])
     except (OSError, SyntaxError, ValueError) as error:
-        raise RuntimeError(f"Input is not a {kind.upper()} file, or is broken: {error}") from error
+        begins = any(content.startswith(signature) for signature, own in _SIGNATURES.items() if own == kind)
+        raise RuntimeError(f"{_ENDS[kind] if begins and kind in _ENDS else _NOT_ONE[kind]}: {error}") from error
+    image.content = content  # Pillow lets go of the file where it fails
+    return image
 
 
 def _pixels(image: Any) -> Array:
     try:
         return np.array(image)
     except (OSError, SyntaxError, ValueError) as error:
-        raise RuntimeError(f"broken image: {error}") from error
+        raise RuntimeError(f"{_end(image)}: {error}") from error
+
+
+def _end(image: Any) -> str:
+    """Return what libjpeg says of a file whose pixels cannot be read: there is a reserved marker among them, or they end too early."""
+    if image.format == "JPEG" and re.search(rb"\xff[\x02-\xbf]", image.content.partition(b"\xff\xda")[2]):
+        return "Unsupported marker type"
+    return _ENDS["jpeg"]
 
 
 def _turned(pixels: Array, orientation: int) -> Array:
@@ -75,10 +100,9 @@ def decode_png(data: Tensor, mode: int, apply_exif_orientation: bool = False) ->
     """Return a PNG's pixels, uint16 for 16 bits."""
     image = _opened(data, "png")
     wanted = _mode(mode)
-    if image.mode.startswith("I"):  # 16 bits of gray; Pillow reduces colours of 16 bits to 8
-        if wanted not in (None, "L"):
-            raise NotImplementedError(f"mstorch: decode_png of 16 bits of gray as {wanted}; decode it unchanged and convert the tensor")
-        return _planes(_pixels(image).astype(np.uint16), image, apply_exif_orientation)
+    content = _bytes(data)
+    if png16.channels(content):
+        return _planes(png16.shown(png16.pixels(content), wanted), image, apply_exif_orientation)
     if image.mode == "1" and wanted is None:
         wanted = "L"  # numbers of a palette's colours stay as they are
     image.load()
@@ -101,6 +125,10 @@ def decode_jpeg(data: Tensor, mode: int, apply_exif_orientation: bool = False) -
         raise RuntimeError("The provided mode is not supported for JPEG files")
     if wanted == "L":
         image.draft("L", image.size)  # the luma that the file contains, as libjpeg gives it
+    pixels = _pixels(image)
+    if image.mode == "CMYK" and wanted is None and "adobe" in image.info:
+        # The numbers that the file has, which are inverted in Adobe's way: Pillow turns them back
+        return _planes(255 - pixels, image, apply_exif_orientation)
     shown = image if wanted in (None, image.mode) else image.convert(wanted)
     return _planes(_pixels(shown), image, apply_exif_orientation)
 

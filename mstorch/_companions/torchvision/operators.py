@@ -12,7 +12,7 @@ import mstorch as torch
 from ..._library import registry
 from ..._src.core.schemas import parse
 from .. import absent
-from . import boxes, deformable, regions
+from . import boxes, deformable, quantized, regions
 
 Tensor = torch.Tensor
 _SPACE = "torchvision"
@@ -45,12 +45,10 @@ SCHEMAS = (
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "nms": boxes.nms,
-    "qnms": absent("torch.ops.torchvision.qnms", "call torchvision.ops.nms with boxes.dequantize() and scores.dequantize()"),
+    "qnms": quantized.qnms,
     "_cuda_version": lambda: -1,
     "roi_align": regions.roi_align,
-    "qroi_align": absent(
-        "torch.ops.torchvision.qroi_align", "call torchvision.ops.roi_align with input.dequantize() and rois.dequantize()"
-    ),
+    "qroi_align": quantized.qroi_align,
     "_roi_align_backward": regions.roi_align_backward,
     "roi_pool": regions.roi_pool,
     "_roi_pool_backward": regions.roi_pool_backward,

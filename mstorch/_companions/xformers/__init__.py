@@ -5,4 +5,12 @@ from . import ops as ops
 
 __version__ = "0.0.32.post2"
 
+_has_cpp_library = False
+"""Whether xformers' own extension is there: packages ask for it."""
+
+
+def _is_triton_available() -> bool:
+    return False
+
+
 __all__ = ["ops"]

@@ -5,4 +5,4 @@ from ..._src.hook import missing as _missing
 
 __all__: list[str] = []
 
-__getattr__ = _missing(__name__, ("common_utils",))
+__getattr__ = _missing(__name__, ("common_utils", "optests"))

@@ -11,10 +11,13 @@ from .fmha import (
     memory_efficient_attention_forward_requires_grad,
 )
 from .layers import RMSNorm, SwiGLU, index_select_cat, rms_norm, rms_norm_add, scaled_index_add, swiglu, unbind
+from .products import masked_matmul, tiled_matmul
+from .rope_padded import rope_padded
+
+AttentionMask = AttentionBias
 
 _INSTEAD = {
     "swiglu_packed": "xformers.ops.swiglu",
-    **dict.fromkeys(("rope_padded",), "rotate queries and keys with flash_attn.layers.rotary.apply_rotary_emb"),
     **dict.fromkeys(("sparsify24", "sparsify24_like"), "torch.sparse.SparseSemiStructuredTensor, or dense weights"),
     **dict.fromkeys(("fused_allgather_and_linear", "fused_linear_and_reducescatter"), "torch.distributed and torch.nn.functional.linear"),
 }
@@ -29,7 +32,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "AttentionBias", "LowerTriangularMask", "RMSNorm", "SwiGLU", "fmha", "index_select_cat", "memory_efficient_attention",
-    "memory_efficient_attention_forward", "memory_efficient_attention_forward_requires_grad", "rms_norm", "rms_norm_add",
-    "scaled_index_add", "swiglu", "unbind",
+    "AttentionBias", "AttentionMask", "LowerTriangularMask", "RMSNorm", "SwiGLU", "fmha", "index_select_cat", "masked_matmul",
+    "memory_efficient_attention", "memory_efficient_attention_forward", "memory_efficient_attention_forward_requires_grad", "rms_norm",
+    "rms_norm_add", "rope_padded", "scaled_index_add", "swiglu", "tiled_matmul", "unbind",
 ]  # fmt: skip

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import mstorch as torch
 
 from .... import absent
 from ....flash_attn.attending import Setting, attend, fused
+from .lengths import PaddedLengths, SeqLengths
 
 Tensor = torch.Tensor
 Span = tuple[int, int]
@@ -130,6 +132,16 @@ class BlockDiagonal(AttentionBias):
             raise ValueError(f"there are {len(queries)} sequences of queries and {len(keys)} of keys")
         self.q_spans, self.k_spans, self._batch_sizes = queries, keys, sizes
 
+    @functools.cached_property
+    def q_seqinfo(self) -> SeqLengths:
+        """The queries' sequences: where they start, as a list and as a tensor, the shortest's and longest's length."""
+        return SeqLengths(self.q_spans)
+
+    @functools.cached_property
+    def k_seqinfo(self) -> SeqLengths:
+        """The keys' sequences."""
+        return SeqLengths(self.k_spans)
+
     @classmethod
     def from_seqlens(cls, q_seqlen: Sequence[int], kv_seqlen: Sequence[int] | None = None, *, device: Any = None) -> Any:
         """Return the mask of sequences of these lengths."""
@@ -230,7 +242,20 @@ class BlockDiagonalCausalLocalAttentionMask(BlockDiagonalCausalMask):
 
 
 class BlockDiagonalPaddedKeysMask(BlockDiagonal):
-    """Keys are padded to one length; of each, the first are the sequence's."""
+    """Keys are padded to one length; of each, the first are the sequence's. Lengths that are written to ``k_seqinfo.seqlen`` count."""
+
+    padding = 0
+
+    @functools.cached_property
+    def k_seqinfo(self) -> PaddedLengths:
+        """The keys' sequences: also how many keys each has, as a list and as a tensor, and the places for each."""
+        return PaddedLengths(self.k_spans, self.padding)
+
+    def blocks(self, queries: int, keys: int) -> Iterator[tuple[Span, Span, str, int]]:
+        """Yield each sequence's places of queries and of keys, how it is causal, and its window. Raise ValueError for other lengths."""
+        if "k_seqinfo" in self.__dict__:  # only who has seen its tensor can have written to it
+            self.k_spans = self.k_seqinfo.spans()
+        return super().blocks(queries, keys)
 
     @classmethod
     def from_seqlens(
@@ -241,7 +266,9 @@ class BlockDiagonalPaddedKeysMask(BlockDiagonal):
             raise NotImplementedError("mstorch: causal_diagonal, which xformers ignores; leave it out")
         if any(int(length) > kv_padding for length in kv_seqlen):
             raise ValueError(f"lengths of keys {list(kv_seqlen)} exceed the padding {kv_padding}")
-        return cls(_spans(q_seqlen), [(i * kv_padding, i * kv_padding + int(length)) for i, length in enumerate(kv_seqlen)])
+        made = cls(_spans(q_seqlen), [(i * kv_padding, i * kv_padding + int(length)) for i, length in enumerate(kv_seqlen)])
+        made.padding = kv_padding
+        return made
 
 
 class BlockDiagonalCausalWithOffsetPaddedKeysMask(BlockDiagonalPaddedKeysMask):
