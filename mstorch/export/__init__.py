@@ -110,8 +110,8 @@ class ExportedProgram:
         (``torch.ops.aten.gelu.default``).
 
         Differs from torch: there is no table of torch's core operations, so that without one nothing is replaced. ``export`` composes no
-        operations in its graphs (``addmm`` for ``linear``); programs from torch's files keep theirs. Raise NotImplementedError for a program
-        without a graph or with sizes that vary.
+        operations in its graphs (``addmm`` for ``linear``); programs from torch's files keep theirs. Raise NotImplementedError for a
+        program without a graph or with sizes that vary.
         """
         graph_module, signature = self.graph_module, self.graph_signature
         if isinstance(self._sizes, Guards) and self._sizes.has_symbols:

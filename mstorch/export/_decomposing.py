@@ -22,8 +22,8 @@ def decomposed(
     """
     graph, own = Graph(), copy.deepcopy(list(values))
     mode = ProxyTorchDispatchMode(graph, table)
-    inputs = []
-    for node, value, spec in zip((node for node in program.graph.nodes if node.op == "placeholder"), own, signature.input_specs, strict=True):
+    inputs, places = [], [node for node in program.graph.nodes if node.op == "placeholder"]
+    for node, value, spec in zip(places, own, signature.input_specs, strict=True):
         placeholder = graph.placeholder(node.name)
         placeholder.name = node.name
         is_tensor = hasattr(value, "dtype") and hasattr(value, "requires_grad")
