@@ -210,7 +210,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "max_pool2d": lambda x, i, v, m: F.max_pool2d(x[None], 2), "adaptive_avg_pool2d": lambda x, i, v, m: F.adaptive_avg_pool2d(x[None], 2), "lp_pool": lambda x, i, v, m: F.lp_pool2d(x[None, None].abs(), 2, 2),
     "avg_pool2d, ceil_mode": lambda x, i, v, m: F.avg_pool2d(x[None], 3, 2, 1, ceil_mode=True), "avg_pool1d, ceil_mode": lambda x, i, v, m: F.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
     "avg_pool2d, divisor": lambda x, i, v, m: F.avg_pool2d(x[None], 3, 2, ceil_mode=True, divisor_override=5), "avg_pool3d": lambda x, i, v, m: F.avg_pool3d(x.reshape(1, 2, 3, 8), 2, 1),
-    "avg_pool3d, padding": lambda x, i, v, m: F.avg_pool3d(x.reshape(1, 2, 3, 8), 3, 2, 1, count_include_pad=False),
+    "avg_pool3d, padding": lambda x, i, v, m: F.avg_pool3d(x.reshape(1, 3, 4, 4), 3, 2, 1, count_include_pad=False),
     "adaptive_avg_pool1d, uneven": lambda x, i, v, m: F.adaptive_avg_pool1d(x, 3), "adaptive_avg_pool2d, uneven": lambda x, i, v, m: F.adaptive_avg_pool2d(x[None], (4, 3)),
     "adaptive_avg_pool3d, uneven": lambda x, i, v, m: F.adaptive_avg_pool3d(x.reshape(1, 2, 3, 8), (2, 2, 5)), "area": lambda x, i, v, m: F.interpolate(x[None, None], size=(4, 3), mode="area"),
     "nearest-exact": lambda x, i, v, m: F.interpolate(x[None], scale_factor=1.7, mode="nearest-exact"), "antialias": lambda x, i, v, m: F.interpolate(x[None, None], size=(4, 3), mode="bilinear", antialias=True),
