@@ -136,8 +136,9 @@ class _Merge:
             primitive = primitives.get(one.op_type.removeprefix("REF::"))
             parts = primitive.attribute if primitive is not None else ()
             attributes.append({part.name: part.SerializeToString(deterministic=True) for part in parts})
-        # (a primitive has some, such as the number of its inputs, only once it has run)
-        differing = sorted(name for name, part in attributes[0].items() if any(one.get(name, part) != part for one in attributes))
+        # A primitive has some only once it has run, and keeps the number of the inputs that it ran on last, in whatever call.
+        fixed = [(name, part) for name, part in attributes[0].items() if name not in _OF_LAST_RUN]
+        differing = sorted(name for name, part in fixed if any(one.get(name, part) != part for one in attributes))
         if differing:
             raise SizesError(f"{kind}'s {differing[0]} depends on sizes")
 
@@ -333,6 +334,10 @@ class _Merge:
         node.node_attr.add(name="checkpoint", i=1, type=_ATTRIBUTE.BOOL)
         self.nodes.append(node)
         return node
+
+
+_OF_LAST_RUN = frozenset(("N", "num", "inputNums"))
+"""Attributes of Stack and Concat: how many inputs they have, which the nodes tell too."""
 
 
 def _shape_of(node: Any) -> Any:
