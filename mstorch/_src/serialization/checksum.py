@@ -5,10 +5,15 @@ from __future__ import annotations
 import functools
 import io
 import os
+import sys
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import numpy as np
+
+from ..backend.runtime import NUMPY_2
 
 BLOCK = 1 << 20
 """Bytes of a block, few enough that they are still in a core's cache when they are checked."""
@@ -66,6 +71,24 @@ def _read_at(descriptor: int, part: memoryview, start: int) -> int:
             return -1
         done += count
     return zlib.crc32(part)
+
+
+_multiarray: Any = sys.modules["numpy._core.multiarray" if NUMPY_2 else "numpy.core.multiarray"]
+_ask_for_huge_pages: Callable[[bool], bool] = getattr(_multiarray, "_set_madvise_hugepage", lambda asks: asks)
+_USUALLY = _ask_for_huge_pages(False)  # whether NumPy asks the system for huge pages
+_ask_for_huge_pages(_USUALLY)
+
+
+def room_for(count: int) -> Any:
+    """Return an array of bytes without values, in pages of the usual size.
+
+    In huge pages two threads that fill new memory took between 0.8 and 3 times as long, as the system has to make room for such pages (500
+    MB: 0.22 to 0.8 s, in usual ones 0.28)."""
+    try:
+        _ask_for_huge_pages(False)
+        return np.empty(count, np.uint8)
+    finally:
+        _ask_for_huge_pages(_USUALLY)  # not the value before, which another thread may have set
 
 
 def fill(read: Callable[[memoryview], None], data: Any, descriptor: int | None = None, start: int = 0) -> int:

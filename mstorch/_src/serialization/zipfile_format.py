@@ -16,7 +16,7 @@ import numpy as np
 from mstorch._src.serialization.options import OPTIONS
 
 from ..backend.arrays import Array
-from .checksum import descriptor_of, fill
+from .checksum import descriptor_of, fill, room_for
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _CENTRAL_HEADER = struct.Struct("<4s6H3I5H2I")
@@ -236,7 +236,7 @@ class ZipReader:
             if entry.compress_size != entry.file_size:
                 raise _failed(f"reading file {name}: two sizes")
             start = self._file.seek(self.offset(name))
-            data: Any = np.empty(entry.file_size, np.uint8)
+            data: Any = room_for(entry.file_size)
             if entry.CRC == 0:  # none was computed
                 _fill(self._file, memoryview(data), name)
                 return data
