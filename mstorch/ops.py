@@ -276,10 +276,10 @@ class _Namespace:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         defined = {overload: op for (space, own, overload), op in registry.operators.items() if (space, own) == (self._name, name)}
         if defined:
-            packet = self._custom.get(name)
-            if packet is None or packet._defined != defined:  # an operator is one object as long as its overloads are the same
-                packet = self._custom[name] = CustomPacket(self._name, name, defined)
-            return packet
+            known = self._custom.get(name)
+            if known is None or known._defined != defined:  # an operator is one object as long as its overloads are the same
+                known = self._custom[name] = CustomPacket(self._name, name, defined)
+            return known
         if self._name in _MODULES:
             module = vars(importlib.import_module(f"mstorch._library.{_MODULES[self._name]}"))
             listed = module["OPERATORS"]
@@ -290,8 +290,8 @@ class _Namespace:
             function = unbuilt.operator(self._name, name, known=self._name == "aten" and _is_operator(name))
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
-        made = self.__dict__[name] = OpOverloadPacket(self._name, name, function)
-        return made
+        packet = self.__dict__[name] = OpOverloadPacket(self._name, name, function)
+        return packet
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"

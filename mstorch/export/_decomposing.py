@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
+from ._trace import reads_refused
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputSpec, OutputSpec, TensorArgument
 
 
@@ -31,15 +31,8 @@ def decomposed(
             mode.enter(value, placeholder)
         argument = TensorArgument(node.name) if is_tensor else ConstantArgument(node.name, value)
         inputs.append(InputSpec(spec.kind, argument, spec.target, spec.persistent))
-    try:
-        with mode:
-            results = list(program(*own))
-    except RuntimeError as error:
-        if not mode.has_read:
-            raise
-        raise GuardOnDataDependentSymNode(
-            "Could not guard on data-dependent expression: a decomposition reads a value of a tensor, which a graph cannot."
-        ) from error
+    with reads_refused(mode, "a decomposition"), mode:
+        results = list(program(*own))
     outputs = tuple(map(mode.node_of, results))
     graph.output(outputs)
     told = [

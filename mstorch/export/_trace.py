@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import copy
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from .._src.compile.exporting import exporting
@@ -48,6 +50,19 @@ def _argument(name: str, value: Any) -> Any:
     return TensorArgument(name) if isinstance(value, Node) else ConstantArgument(name, value)
 
 
+@contextlib.contextmanager
+def reads_refused(mode: ProxyTorchDispatchMode, reader: str) -> Iterator[None]:
+    """Context manager that raises GuardOnDataDependentSymNode, which names the reader, if a value is read while the mode traces."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not mode.has_read:
+            raise
+        raise GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression: {reader} reads a value of a tensor, which a graph cannot."
+        ) from error
+
+
 def traced(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[GraphModule, ExportGraphSignature, Any]:
     """Return the graph of a call, its signature and the TreeSpec of its result.
 
@@ -74,15 +89,8 @@ def traced(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         if is_tensor:
             mode.enter(leaf, node)
         specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(node.name) if is_tensor else ConstantArgument(node.name, leaf), None))
-    try:
-        with exporting(), mode:
-            result = module(*args, **kwargs)
-    except RuntimeError as error:
-        if not mode.has_read:
-            raise
-        raise GuardOnDataDependentSymNode(
-            f"Could not guard on data-dependent expression: {type(module).__name__} reads a value of a tensor, which a graph cannot."
-        ) from error
+    with reads_refused(mode, type(module).__name__), exporting(), mode:
+        result = module(*args, **kwargs)
     leaves, form = tree_flatten(result)
     outputs = tuple(mode.node_of(leaf) for leaf in leaves)
     graph.output(outputs)

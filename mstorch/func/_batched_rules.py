@@ -342,7 +342,7 @@ def _shared(rows: Any, medians: Any) -> Any:
     medians = medians.detach()
     wanted = medians.unsqueeze(1)
     missing = rows.isnan() & wanted.isnan()
-    # What is filled in must be no median: -inf would share the gradient of -inf.
+    # The filler must not equal a median: -inf would share the gradient of -inf.
     below, above = rows.where(rows == wanted, math.inf).amin(1), rows.where(rows == wanted, -math.inf).amax(1)
     of_missing = rows.where(missing, 0).sum(1) / missing.sum(1)
     return of_missing.where(medians.isnan(), below.where(medians < 0, above))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import io
 import itertools
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -160,11 +160,8 @@ def test_threads_whose_calls_block_compute_what_one_computes():
             if gradient(inputs[number]) != wanted[number]:
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
     assert not wrong
 
 

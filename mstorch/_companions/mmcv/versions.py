@@ -1,4 +1,4 @@
-"""What versions of mmcv's Python do to arguments before they call the compiled function."""
+"""Tells whether this version of mmcv's Python converts arguments for an NPU before it calls the compiled function."""
 from __future__ import annotations
 
 import sys

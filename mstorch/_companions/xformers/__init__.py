@@ -6,7 +6,7 @@ from . import ops as ops
 __version__ = "0.0.32.post2"
 
 _has_cpp_library = False
-"""Whether xformers' own extension is there: packages ask for it."""
+"""False: xformers' own extension is not there. Packages read it."""
 
 
 def _is_triton_available() -> bool:

@@ -96,7 +96,7 @@ class _Merge:
         self.model.graph.node.extend(self.nodes)
         return self.model.SerializeToString()
 
-    # What the graphs have in common
+    # Nodes that are the same in all graphs
 
     def _same_value(self, names: Sequence[str], shapes: list[list[int]]) -> None:
         for own, name in zip(self.names, names):

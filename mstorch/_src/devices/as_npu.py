@@ -54,7 +54,7 @@ _FORMER = {
     **{name: _RESETS_ALL.format(name) for name in ("reset_max_memory_allocated", "reset_max_memory_cached")},
     **{name: _RENAMED.format(name, name.replace("cached", "reserved")) for name in ("memory_cached", "max_memory_cached")},
 }
-"""What torch warns of when a function is called by its former name."""
+"""torch's FutureWarning for each former name of a function."""
 
 
 def as_npu(function: Callable[..., Any]) -> Callable[..., Any]:

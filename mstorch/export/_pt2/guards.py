@@ -25,7 +25,7 @@ class Guards:
 
     @property
     def has_symbols(self) -> bool:
-        """Whether a size of an input may vary."""
+        """True if a size of an input may vary."""
         return any("as_int" not in size for _, meta in self._metas if meta is not None for size in meta["sizes"])
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

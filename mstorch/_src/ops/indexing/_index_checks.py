@@ -7,6 +7,7 @@ from typing import Any
 
 from ...backend.arrays import Array, within
 from ...backend.errors import wrong_type
+from ...core.call_forms import OVERFLOW
 from ...core.dtype import int32, int64
 from ...core.tensor_base import TensorBase
 from .._dispatch import cast_tensor, is_number, readable, type_word
@@ -54,7 +55,7 @@ def not_numbers(items: Array) -> Exception:
     """Return torch's error for a list in a key that holds something other than numbers, or a number of more than 64 bits."""
     wrong = [item for item in items.reshape(-1) if not is_number(item)]
     if not wrong:
-        return ValueError("Overflow when unpacking long long")
+        return ValueError(OVERFLOW)
     if isinstance(wrong[0], str):
         return TypeError("new(): invalid data type 'str'")
     return RuntimeError(f"Could not infer dtype of {type(wrong[0]).__name__}")

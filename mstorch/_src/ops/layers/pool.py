@@ -82,11 +82,10 @@ def _prepare(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
     if any(p > k // 2 for p, k in zip(padding_, kernel_)):
-        words = _WIDTHS if rank < 3 else _DEPTHS
-        numbers = ((0, padding_[0], 1, kernel_[0]) if rank == 1 else (*padding_[::-1], *kernel_[::-1])) if rank < 3 else (
-            kernel_[0], kernel_[2], kernel_[1], padding_[0], padding_[2], padding_[1]
-        )
-        raise RuntimeError("pad should be smaller than or equal to half of kernel size, but got " + words.format(*numbers))
+        (kt, kh, kw), (pt, ph, pw) = (1, 1, *kernel_)[-3:], (0, 0, *padding_)[-3:]
+        of_volumes = f"kT: {kt} kW: {kw} kH: {kh} padT: {pt} padW: {pw} padH: {ph}"
+        numbers = of_volumes if rank == 3 else f"padW = {pw}, padH = {ph}, kW = {kw}, kH = {kh}"
+        raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {numbers}")
     _check_not_empty("max_pool3d_with_indices_out_cpu_template" if "max" in function else function, rank, shape)
     sizes = shape[len(shape) - rank :]
     if function == "avg_pool3d" and any(size < k for size, k in zip(sizes, kernel_)):
@@ -104,9 +103,6 @@ def _prepare(
         )
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
-
-
-_WIDTHS, _DEPTHS = "padW = {}, padH = {}, kW = {}, kH = {}", "kT: {} kW: {} kH: {} padT: {} padW: {} padH: {}"
 
 
 def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:

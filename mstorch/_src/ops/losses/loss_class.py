@@ -77,6 +77,11 @@ def nll_loss(
     return _nll_loss(input, target, weight, ignore_index, chosen(reduction, size_average, reduce))
 
 
+def _check_weight(weight: TensorBase | None, rank: int) -> None:
+    """Raise torch's error for class weights that require grad."""
+    not_differentiable("nll_loss_forward" if rank < 3 else "nll_loss2d_forward", weight=weight)
+
+
 def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> str:
     rank = len(input._ms_shape)
     if reduction == "none" and rank > 2 and rank != 4:
@@ -88,7 +93,7 @@ def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
 def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
     x, t = _shapes(input, target)
     _check_target(target)
-    not_differentiable("nll_loss_forward" if len(x) < 3 else "nll_loss2d_forward", weight=weight)
+    _check_weight(weight, len(x))
     classes = x[0] if len(x) == 1 else x[1]
     expected = () if len(x) == 1 else (x[0], *x[2:])
     if t != expected and not (len(x) == 1 and t == (1,)):
@@ -252,7 +257,7 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
     _check_target(target)
-    not_differentiable("nll_loss_forward" if len(x) < 3 else "nll_loss2d_forward", weight=weight)
+    _check_weight(weight, len(x))
     whole = weight is None or weight._ms_shape == x[min(len(x), 2) - 1 :][:1]
     if label_smoothing == 0 and whole and _in_one_kernel(_cross_entropy_parts, input, target, weight):
         return _by_one_kernel(_cross_entropy_parts, input, target, weight, ignore_index, reduction)

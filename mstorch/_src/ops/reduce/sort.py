@@ -267,13 +267,17 @@ def _median_value(input: TensorBase, ignore_nan: bool) -> TensorBase:
     return found
 
 
+def _equal_to(median: TensorBase, input: TensorBase) -> TensorBase:
+    """Return which elements equal the median; NaN equals NaN."""
+    return where(isnan(median), isnan(input), eq(input, median))
+
+
 def _median_in_graph(input: TensorBase, ignore_nan: bool) -> TensorBase:
     """Return the median as the mean of the elements that equal it: a graph is differentiated operation by operation."""
     found = _median_value(input, ignore_nan)
     if not input._ms_dtype.is_floating_point:
         return found
-    inside = input.detach()
-    chosen = where(isnan(found), isnan(inside), eq(inside, found))
+    chosen = _equal_to(found, input.detach())
     return div(where(chosen, input, 0.0).sum(), chosen.to(input._ms_dtype).sum())
 
 
@@ -290,7 +294,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
     def composed(x: TensorBase) -> TensorBase:
         inside = x.detach()
         chosen = isnan(inside) if none else eq(inside, found)
-        # What is filled in must be no median: -inf would share the gradient of -inf.
+        # The filler must not equal a median: -inf would share the gradient of -inf.
         return min(where(chosen, x, math.inf)) if below else max(where(chosen, x, -math.inf))
 
     def slope(g: Array, x: Array) -> tuple[Array]:
@@ -309,8 +313,7 @@ def _median_of_all(input: TensorBase, ignore_nan: bool) -> TensorBase:
 def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[TensorBase], inputs: Sequence[TensorBase]) -> tuple[TensorBase]:
     """Return the gradient of a median of all elements, without reading the median's value on the host."""
     (g,), (found,), (input,) = gradients, outputs, inputs
-    inside = input.detach()
-    chosen = where(isnan(found), isnan(inside), eq(inside, found))
+    chosen = _equal_to(found, input.detach())
     return (where(chosen, div(g, chosen.to(g._ms_dtype).sum()), 0.0),)
 
 
