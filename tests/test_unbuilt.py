@@ -114,3 +114,17 @@ def test_the_list_of_modules_is_of_modules_that_torch_has_and_no_file_is_for() -
             assert importlib.util.find_spec(name) is not None, name
         path = pathlib.Path(mstorch.__file__).parent.joinpath(*name.split(".")[1:])
         assert not path.with_suffix(".py").exists() and not (path / "__init__.py").exists(), f"{name}: python -m tools.modules"
+
+
+def test_the_list_of_absent_names_is_of_names_that_torch_alone_has() -> None:
+    """The line of torch itself whole, and the first name of each other one."""
+    lines = pathlib.Path(unbuilt.__file__).with_name("absent.txt").read_text().splitlines()[1:]
+    assert len(lines) > 200
+    for line in lines:
+        module, _, rest = line.partition(":")
+        if not rest:
+            assert importlib.util.find_spec(module) is not None, module
+            continue
+        theirs, ours = (importlib.import_module(root + module.removeprefix("torch")) for root in ("torch", "mstorch"))
+        for name in rest.split() if module == "torch" else rest.split()[:1]:
+            assert hasattr(theirs, name) and not hasattr(ours, name), f"{module}.{name}: python -m tools.modules"

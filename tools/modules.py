@@ -1,12 +1,16 @@
-"""Write ``mstorch/_src/unbuilt/modules.txt``: the public modules of torch that mstorch has no file for, so that they can be imported.
+"""Write two lists of ``mstorch/_src/unbuilt``: ``modules.txt``, the public modules of torch that mstorch has no file for, so that they can
+be imported, and ``absent.txt``, what torch has and mstorch lacks, so that an error can tell it from a misspelt name.
 
     python -m tools.modules     # with real torch installed
 
-Each line has a module and its public names: classes, functions with (), and those that mstorch has in another module (``name=module``).
+Each line of ``modules.txt`` has a module and its public names: classes, functions with (), and those that mstorch has in another module
+(``name=module``). Each line of ``absent.txt`` has a module and the names that it has in torch alone, private ones too; private modules
+stand there without names.
 """
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import warnings
@@ -15,8 +19,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FILE = Path(__file__).parents[1] / "mstorch/_src/unbuilt/modules.txt"
+_FOLDER = Path(__file__).parents[1] / "mstorch/_src/unbuilt"
+FILE = _FOLDER / "modules.txt"
+ABSENT = _FOLDER / "absent.txt"
 HEAD = "# Modules that torch has and mstorch has no file for, and their public names. Written by python -m tools.modules.\n"
+HEAD_OF_ABSENT = "# Modules of torch, and their names that mstorch lacks; a module alone is lacking. Written by python -m tools.modules.\n"
 # Parts of PyTorch's own tests and tools, which are not installed for users, and modules that start something when they are imported.
 LEFT_OUT = (
     "testing._internal", "utils.hipify", "utils.benchmark.examples", "utils.model_dump", "utils.bottleneck", "__main__",
@@ -24,9 +31,14 @@ LEFT_OUT = (
 )  # fmt: skip
 
 
-def _modules(package: ModuleType) -> Iterator[str]:
+def _modules(package: ModuleType, private: bool = False) -> Iterator[str]:
+    """Yield the names of a package's modules that can be imported; of private ones, if they are asked for, their names alone."""
     for item in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        if any(part in item.name for part in LEFT_OUT) or item.name.rpartition(".")[2].startswith("_"):
+        if any(part in item.name for part in LEFT_OUT):
+            continue
+        if item.name.rpartition(".")[2].startswith("_"):
+            if private:
+                yield item.name
             continue
         try:
             module = importlib.import_module(item.name)
@@ -34,7 +46,7 @@ def _modules(package: ModuleType) -> Iterator[str]:
             continue
         yield item.name
         if hasattr(module, "__path__"):
-            yield from _modules(module)
+            yield from _modules(module, private)
 
 
 def _ours(name: str) -> Any:
@@ -78,8 +90,53 @@ def text() -> str:
     return HEAD + "\n".join(lines) + "\n"
 
 
+def _is_torchs(module: ModuleType, name: str) -> bool:
+    """Return whether a name of a module is torch's own: no dunder, no module, nothing of another package."""
+    value = vars(module)[name]
+    if name.startswith("__") or inspect.ismodule(value):
+        return False
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return str(getattr(value, "__module__", None) or module.__name__).startswith("torch")
+    return name in getattr(module, "__all__", ()) or name.startswith("_")
+
+
+def _lacks(ours: ModuleType, name: str) -> bool:
+    try:
+        getattr(ours, name)
+    except AttributeError:
+        return True
+    except Exception:  # noqa: BLE001 - it is there, and what it needs is not
+        return False
+    return False
+
+
+def text_of_absent() -> str:
+    """Return the text of ``absent.txt``."""
+    import torch
+
+    lines = []
+    for name in ["torch", *sorted(_modules(torch, private=True))]:
+        private = name.rpartition(".")[2].startswith("_")
+        ours = None if private else _ours(name)
+        if ours is not None:
+            module = importlib.import_module(name)
+            names = [key for key in sorted(vars(module)) if _is_torchs(module, key) and _lacks(ours, key)]
+            lines += [f"{name}: {' '.join(names)}"] if names else []
+        elif private and not _can_be_found(f"mstorch{name.removeprefix('torch')}"):
+            lines.append(f"{name}:")
+    return HEAD_OF_ABSENT + "\n".join(lines) + "\n"
+
+
+def _can_be_found(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 if __name__ == "__main__":
-    FILE.write_text(HEAD)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        FILE.write_text(text())
+        for file, head, write in ((FILE, HEAD, text), (ABSENT, HEAD_OF_ABSENT, text_of_absent)):
+            file.write_text(head)  # what an earlier run wrote must not count as there
+            file.write_text(write())

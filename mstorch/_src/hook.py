@@ -53,6 +53,24 @@ def versions() -> tuple[str, str]:
     return module.__version__, f"{module.TORCH_API}+mstorch{module.__version__}"
 
 
+@functools.cache
+def _absent() -> dict[str, frozenset[str]]:
+    """Return, by module of torch, the names that it has and mstorch lacks; private modules that mstorch lacks have none."""
+    lines = Path(__file__).with_name("unbuilt").joinpath("absent.txt").read_text("utf-8").splitlines()[1:]
+    return {module: frozenset(names.split()) for module, _, names in (line.partition(":") for line in lines)}
+
+
+def _is_torchs(name: str) -> bool:
+    """Return whether torch has a module that mstorch lacks: a private one, or one below it. All public modules can be imported."""
+    parts = name.split(".")
+    return any(".".join(parts[:length]) in _absent() for length in range(2, len(parts) + 1) if parts[length - 1].startswith("_"))
+
+
+def _below_a_private_package(name: str) -> bool:
+    """Return whether a module's name lies below a private package of torch's, of whose modules there is no list."""
+    return any(part.startswith("_") for part in name.split(".")[1:-1])
+
+
 def not_yet() -> str:
     """Return the end of an error message for a name that torch has and mstorch lacks."""
     return f"(mstorch {versions()[0]} does not provide it yet)"
@@ -114,12 +132,14 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 
 
 def missing_attribute(module: str, name: str) -> AttributeError:
-    """Return the error of a module's `__getattr__` for a name that torch has and mstorch lacks.
+    """Return the error of a module's `__getattr__` for a name that mstorch lacks. It says so where torch has it.
 
     `module` is the module's dotted name in mstorch; the message contains torch's name for it, and the most similar existing name.
     """
     known = tuple(key for key in vars(sys.modules[module]) if not key.startswith("_")) if module in sys.modules else ()
-    message = f"module '{theirs(module)}' has no attribute '{name}' {not_yet()}{_nearest(name, known)}"
+    there = theirs(module)
+    lacks = name in _absent().get(there, ()) or _is_torchs(f"{there}.{name}") or _below_a_private_package(f"{there}.{name}")
+    message = f"module '{there}' has no attribute '{name}'{' ' + not_yet() if lacks else ''}{_nearest(name, known)}"
     # Without ``obj``, because the interpreter would append its own suggestion.
     return AttributeError(message, name=name)
 
@@ -203,7 +223,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             # Only the caller tells the two apart. After None, other finders may search in mstorch's own folder only.
             if sys._getframe(2).f_globals.get("__name__") == "importlib.util":
                 return None
-            raise ModuleNotFoundError(f"No module named '{fullname}' {not_yet()}", name=fullname)
+            lacks = root != "torch" or _is_torchs(fullname) or _below_a_private_package(fullname)
+            raise ModuleNotFoundError(f"No module named '{fullname}'{' ' + not_yet() if lacks else ''}", name=fullname)
         is_package = found.submodule_search_locations is not None
         return importlib.machinery.ModuleSpec(fullname, _Alias(), origin=found.origin, is_package=is_package)
 

@@ -9,6 +9,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
+from .._src.backend.raw import Raw
 from .._src.core.above import above, step_watchers
 from .._src.core.dtype import dtype, float32, float64, get_default_dtype
 from .._src.core.modes import grad_set_to
@@ -313,6 +314,9 @@ class Optimizer:
 def _typename(value: Tensor | float) -> str:
     if isinstance(value, Tensor):
         return value.type()
+    if isinstance(value, Raw):
+        advice = "a cell that is a child of a Module has its parameters in parameters(); else take MindSpore's optimizers"
+        return f"mindspore.{type(value).__name__}: {advice}"
     named = value if hasattr(value, "__qualname__") else type(value)
     return named.__qualname__ if named.__module__ == "builtins" else f"{named.__module__}.{named.__qualname__}"
 

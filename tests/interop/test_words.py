@@ -201,6 +201,21 @@ def test_a_tensor_of_mindspores_is_told_the_way() -> None:
     for call in calls:
         with pytest.raises(TypeError, match="mstorch.from_mindspore"):
             call()
+    with pytest.raises(TypeError, match=r"must be Tensor, not mindspore\.Tensor\. A mindspore"):
+        torch.relu(raw)
+
+
+def test_a_dtype_of_mindspores_is_told_its_name() -> None:
+    x = torch.ones(2)
+    for call in (
+        lambda: x.to(mindspore.float16), lambda: torch.zeros(2, dtype=mindspore.float16), lambda: x.sum(dtype=mindspore.float16),
+        lambda: torch.tensor([1.0], dtype=mindspore.float16), lambda: nn.Linear(2, 2, dtype=mindspore.float16), lambda: x.type(mindspore.float16),
+        lambda: nn.Linear(2, 2).to(mindspore.float16), lambda: torch.arange(3, dtype=mindspore.float16),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"mindspore\.float16 was given: it is torch\.float16 here"):
+            call()
+    with pytest.raises(TypeError, match=r"one of the params is mindspore\.Parameter: "):
+        torch.optim.SGD([mindspore.Parameter(mindspore.Tensor(X))], 0.1)
 
 
 def test_operators_between_the_two_kinds() -> None:

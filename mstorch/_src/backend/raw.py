@@ -50,6 +50,8 @@ array.
 
 
 _from_numpy = mindspore.Tensor.from_numpy
+RawDtype = mindspore.common.dtype.Type
+"""The class of MindSpore's dtypes."""
 _asnumpy = Raw.asnumpy
 
 uploads: list[Callable[[int], None]] = []

@@ -15,9 +15,9 @@ from ..backend import runtime
 from ..backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not_for, telling
 from ..backend.float8 import STORED
 from ..backend.mindspore_errors import checks_arguments
-from ..backend.raw import Raw
+from ..backend.raw import Raw, RawDtype
 from .call_forms import OVERFLOW, beyond_64_bits, has_long_integer, refusal, refusal_below, with_numbers
-from .dtype import PYTHON_TYPES
+from .dtype import OF_MS, PYTHON_TYPES
 from .public_names import HANDED_ON, IN_PYTHON
 from .raised import foreign, in_a_library
 from .sparse_parts import is_sparse
@@ -62,14 +62,19 @@ def _has_0d_tensor(value: Any, depth: int = 0) -> bool:
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
-    """Return advice for a call that failed with ``error`` because of a mindspore.Tensor; None for other calls."""
+    """Return advice for a call that failed with ``error`` because of a tensor or a dtype of MindSpore's; None for other calls."""
     if not isinstance(error, (TypeError, AttributeError)) or about(error) is ADVISED:
         return None
     given = (*args, *named.values())
     items = [*given, *(item for value in given if isinstance(value, (list, tuple)) for item in value)]
+    theirs = next((item for item in items if isinstance(item, RawDtype)), None)
+    if theirs is not None:
+        ours = OF_MS.get(theirs)
+        return telling(TypeError(f"{error}. {theirs!r} was given: it is {ours} here" if ours else str(error)), ADVISED)
     if not any(isinstance(item, Raw) for item in items):
         return None
-    text = f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's"
+    text = str(error).replace("must be Tensor, not Tensor", "must be Tensor, not mindspore.Tensor")
+    text += ". A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's"
     return telling(TypeError(text), ADVISED)
 
 

@@ -1,9 +1,9 @@
 """Names that packages import from torch and that mstorch does not implement: they can be imported, and raise when used.
 
-``names.txt`` lists them, one torch module per line; ``modules.txt``, which a tool writes, has all other public modules of torch. A module
-that mstorch lacks is created from its line alone; an existing module resolves
-the names of its line through the ``__getattr__`` of ``_hook.missing``. Objects that torch has in another module than mstorch
-(``_src/core/homes.txt``) are found in torch's module in the same way, and work.
+``names.txt`` lists them, one torch module per line; ``modules.txt``, which a tool writes, has all other public modules of torch, and
+``absent.txt`` the names that can't be imported, by which an error tells what is lacking from what is misspelt. A module that mstorch
+lacks is created from its line alone; an existing module resolves the names of its line through the ``__getattr__`` of ``hook.missing``.
+Objects that torch has in another module than mstorch (``_src/core/homes.txt``) are found in torch's module in the same way, and work.
 """
 from __future__ import annotations
 

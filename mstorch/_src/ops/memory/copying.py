@@ -34,6 +34,7 @@ from ...core.dtype import (
 )
 from ...core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from ...core.modes import modes
+from ...core.refusals import of_mindspore
 from ...core.storage import Counter
 from ...core.strides import (
     channels_last_strides,
@@ -182,7 +183,8 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
         _fits(name, value) for name, value in {**named, **given}.items()
     ):
         kinds = [_kind_of(value) for value in args] + [f"{name}={_kind_of(value)}" for name, value in kwargs.items()]
-        raise TypeError(_TO.format(", ".join(kinds)))
+        error = TypeError(_TO.format(", ".join(kinds)))
+        raise of_mindspore(args, kwargs, error) or error
     named.update(given)
     like = named.get("tensor")
     kind, place = (named.get("dtype"), named.get("device")) if like is None else (like._ms_dtype, like.device)
