@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import pickle
 import subprocess
 import sys
 import types
@@ -20,6 +18,7 @@ from mstorch._commands.compare import align
 from mstorch._commands.compare.align import Alignment
 from tests import warm
 from tests.chosen import chosen
+from tests.compare.records import found_in, options, planted
 
 pytestmark = pytest.mark.slow
 
@@ -65,11 +64,6 @@ FAULTS_OF_RESNET = {
 }
 
 
-def options(*arguments: str) -> Any:
-    """Return the parsed options of a command line."""
-    return _compare._parser().parse_args(arguments)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _library_imported_once() -> Iterator[None]:
     """Runs start in a process that has already imported its library; ``test_the_report`` starts each kind as a user does."""
@@ -102,21 +96,6 @@ def found_with(plant: str, want: list[dict[str, Any]], monkeypatch: pytest.Monke
     record = _compare._run(options(script), True)
     assert record is not None and "mstorch" in record["version"] and record["error"] is None
     return Alignment(want, record["events"])
-
-
-def planted(script: str, faults: list[str], folder: Path) -> Path:
-    """Return a folder with a record of a run with each fault. One process imports the library for all of them (forked.py)."""
-    settings = json.dumps({"seed": 0, "steps": 50, "checkpoint": None, "device": None, "default": True})
-    command = ["-m", "mstorch", str(Path(__file__).with_name("forked.py")), script, str(folder), settings, *faults]
-    warm.said(*command, environment=_compare._environment(True, options(script)))
-    return folder
-
-
-def found_in(file: Path, want: list[dict[str, Any]]) -> align.Found | None:
-    """Return the first difference of a record."""
-    record = pickle.loads(file.read_bytes())
-    assert "mstorch" in record["version"] and record["error"] is None
-    return Alignment(want, record["events"]).found
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from ..._src.progress import Progress, on_terminal
 from . import page
 from .align import Alignment, Found
 
+_SEARCHED = 10  # the steps in which an operation is searched for: each takes several times the time of a plain one
 _RECORDER = str(Path(__file__).with_name("record.py"))
 
 
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=int, default=50, help="optimizer steps to compare (50)")
     parser.add_argument("--seed", type=int, default=0, help="the seed of both runs (0)")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="of a layer's largest element (1e-4)")
+    parser.add_argument("--no-operation", action="store_true", help="name the module, and do not search it for the operation")
     parser.add_argument("--html", metavar="FILE", default="mstorch-compare.html", help="where to write the page")
     parser.add_argument("--png", metavar="FILE", help="where to write its picture, with matplotlib")
     parser.add_argument("script")
@@ -64,13 +66,12 @@ def main(arguments: list[str]) -> int:
     ended = not any(record["error"] for record in records)
     alignment = Alignment(records[0]["events"], records[1]["events"], options.tolerance, names, ended)
     below = ""
-    if alignment.found is not None and not options.device and alignment.found.phase != "step":
+    if alignment.found is not None and alignment.found.phase != "step" and not (options.device or options.no_operation):
         progress = Progress("looking for the operation below")
         try:
-            below = _operation(options)
+            below = _operation(options, min(options.steps, alignment.found.step + 1, _SEARCHED))
         finally:
             progress.end()
-        below = below or "each gives what torch gives: look at the module's code, settings and arguments"
     lines = report(alignment, records, names, below)
     print("\n".join(lines))
     Path(options.html).write_text(page.page(alignment, lines, names), "utf-8")
@@ -107,26 +108,35 @@ def _run(options: Any, second: bool) -> dict[str, Any] | None:
         return pickle.loads(Path(out).read_bytes())
 
 
-def _operation(options: Any) -> str:
-    """Return the first operation that differs from torch's, found by ``MSTORCH_DEBUG=compare`` in a separate run; "" if all agree."""
+def _operation(options: Any, steps: int) -> str:
+    """Return what a separate run with ``MSTORCH_DEBUG=compare`` says of the operations of the first steps: the first that differs from
+    torch's, that none does, or why the run ended before."""
     environment = {**_environment(True, options), "MSTORCH_DEBUG": "compare", "MSTORCH_DEBUG_PYTHON": options.torch_python}
-    settings = {"seed": options.seed, "steps": min(options.steps, 3), "checkpoint": options.checkpoint}
+    settings = {"seed": options.seed, "steps": steps, "checkpoint": options.checkpoint}
     with tempfile.TemporaryDirectory() as folder:
-        start = [sys.executable, "-m", "mstorch", _RECORDER, str(Path(folder, "record")), json.dumps(settings)]
+        out = Path(folder, "record")
+        start = [sys.executable, "-m", "mstorch", _RECORDER, str(out), json.dumps(settings)]
         told = subprocess.run([*start, options.script, *options.args], env=environment, check=False, capture_output=True, text=True).stderr
+        record = pickle.loads(out.read_bytes()) if out.exists() else {"error": "no record", "events": []}
     at = told.find("DifferenceError: ")
-    return "" if at < 0 else told[at + len("DifferenceError: ") :].strip()
+    if at >= 0:
+        return told[at + len("DifferenceError: ") :].strip()
+    if record["error"]:
+        return f"not known: the search for it ended with {record['error']}"
+    done = len({event["step"] for event in record["events"] if event["kind"] == "forward"})
+    looked = f"in the first {done} steps each" if done > 1 else "each"
+    return f"{looked} gives what torch gives: look at the module's code, settings and arguments"
 
 
 def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str, str], below: str) -> list[str]:
     """Return the lines to print."""
-    lines = [f"{names[0]} {records[0]['version']} beside {names[1]} {records[1]['version']}: {alignment.steps} steps"]
+    lines = [f"{names[0]} {records[0]['version']} beside {names[1]} {records[1]['version']}: {_extent(alignment)}"]
     for name, record in zip(names, records):
         if record["error"]:
             lines.append(f"  under {name} the script ended with {record['error']}")
     found = alignment.found
     if found is None:
-        lines.append("  all modules, gradients and steps agree" if alignment.steps else "  nothing to compare")
+        lines.append("  all modules, gradients and steps agree" if alignment.steps or alignment.calls else "  nothing to compare")
     else:
         lines += _difference_lines(found)
         if below:
@@ -135,6 +145,14 @@ def report(alignment: Alignment, records: list[dict[str, Any]], names: tuple[str
     if len(ends) == 2:
         lines.append(f"  last loss    {ends[0]:.6g} and {ends[1]:.6g}")
     return lines
+
+
+def _extent(alignment: Alignment) -> str:
+    """Return what was compared: "8 steps and 2 calls of modules after them"."""
+    if not alignment.steps:
+        return f"no step of an optimizer, {alignment.calls} calls of modules"
+    steps = "1 step" if alignment.steps == 1 else f"{alignment.steps} steps"
+    return steps if not alignment.calls else f"{steps} and {alignment.calls} calls of modules after them"
 
 
 def _difference_lines(found: Found) -> list[str]:

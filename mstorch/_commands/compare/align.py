@@ -19,7 +19,7 @@ _FORWARD, _GRADIENT, _UPDATE = 1e-4, 2e-3, 0.05
 
 
 class Found(NamedTuple):
-    """First difference: ``where`` names a module or an optimizer; ``phase`` is forward, backward or step."""
+    """First difference: ``where`` names a module, an optimizer, or a line; ``phase`` is forward, backward, step, or reading."""
 
     phase: str
     step: int
@@ -27,6 +27,15 @@ class Found(NamedTuple):
     what: str
     deviation: float
     inputs: float
+
+
+class _Own(NamedTuple):
+    """Deviation of a parameter or buffer of a module at one of its calls; ``is_initial`` at the first one."""
+
+    name: str
+    deviation: float
+    is_fault: bool
+    is_initial: bool
 
 
 class Layer(NamedTuple):
@@ -90,7 +99,8 @@ class Alignment:
         self._known: dict[str, float] = {}  # deviation of parameters and buffers when they were last compared
         self._steady: dict[str, Any] = {}  # the elements of parameters whose gradients have agreed so far
         self._drift = 0.0
-        self.steps = 0
+        self.steps = 0  # the optimizer's steps that were compared
+        self.calls = 0  # the calls of modules after the last step, or of a script without steps
         self.losses = [_losses(want), _losses(have)]
         self.found = self._compare(want, have)
 
@@ -98,12 +108,14 @@ class Alignment:
         first = None
         pairs = list(zip(_split_steps(want), _split_steps(have)))
         for number, (one, two) in enumerate(pairs if self._ended else pairs[:-1]):
-            self.steps = number + 1
+            stepped = any(event["kind"] == "step" for event in one)
+            self.steps += stepped
+            self.calls = 0 if stepped else sum(event["kind"] == "forward" for event in one)
             found = self._part(number, one, two)
             first = first or found
             if first is not None and number > first.step + 2:
                 break  # a few steps after the difference are kept for the chart
-        kinds = [[event["kind"] for event in events if event["kind"] not in ("gradient", "parameter")] for events in (want, have)]
+        kinds = [[event["kind"] for event in events if event["kind"] not in ("gradient", "parameter", "read")] for events in (want, have)]
         if first is None and self._ended and len(kinds[0]) != len(kinds[1]):
             text = f"{len(kinds[0])} calls, losses and steps in {self.names[0]}, {len(kinds[1])} in {self.names[1]}"
             return Found("forward", self.steps, "the script", text, math.inf, 0.0)
@@ -129,7 +141,7 @@ class Alignment:
         for one, two in zip(*([event for event in events if event["kind"] in ("grads", "step")] for events in (want, have))):
             updated = self._options(step, one, two) if one["kind"] == "grads" else self._update(step, grads, one, two)
             result = result or updated
-        return result
+        return result or self._read(step, want, have)
 
     # Forward
 
@@ -143,9 +155,19 @@ class Alignment:
             if one["random"] != two["random"]:
                 where = before["module"] if before is not None else "the script"
                 text = f"random numbers: {self.names[1]} drew more or fewer than {self.names[0]} between {where} and {one['module']}"
+                if before is None and step == 0:
+                    text = f"random numbers: another seed, or other draws before the first call of a module{self._weights(want, have)}"
                 return Found("forward", step, where, text, math.inf, 0.0), one["call"]
             before = one
         return None
+
+    def _weights(self, want: list[Event], have: list[Event]) -> str:
+        """Return the end of a sentence that names the first weight whose initial value differs; "" if there is none."""
+        for one, two in zip(want, have):
+            for name, value in one["own"].items():
+                if deviation(value, two["own"].get(name)) > self.tolerance:
+                    return f"; initial values differ, the first that of {one['module']}.{name}"
+        return ""
 
     def _forward(self, step: int, want: list[Event], have: list[Event]) -> tuple[Found, int] | None:
         first: tuple[Found, int] | None = None
@@ -156,7 +178,7 @@ class Alignment:
                 return first or (Found("forward", step, two["module"], text, math.inf, 0.0), one["call"])
             given, result = _largest_deviation(one["in"], two["in"]), _largest_deviation(one["out"], two["out"])
             own = self._own(one, two)
-            worst_own = max((value for _, value, _ in own), default=0.0)
+            worst_own = max((item.deviation for item in own), default=0.0)
             self.layers.append(Layer(step, one["module"], result, 0.0))
             fault = self._fault(one, two, own, given, result, pairs)
             if fault is not None and first is None:
@@ -166,16 +188,21 @@ class Alignment:
         return first
 
     def _fault(
-        self, one: Event, two: Event, own: list[tuple[str, float, bool]], given: float, result: float, pairs: list[tuple[Event, Event]]
+        self, one: Event, two: Event, own: list[_Own], given: float, result: float, pairs: list[tuple[Event, Event]]
     ) -> tuple[str, str, float] | None:
         """Return the name of the faulty module in a differing call, a description of the fault, and the deviation of the module's inputs;
         None if the call is correct.
         """
         name, kind, other = one["module"], one["class"], self.names[0]
-        changed = next((name for name, _, wrong in own if wrong), None)
+        changed = next((item for item in own if item.is_fault), None)
         if changed is not None:
-            return name, f"{changed} of {kind} is another before the module is called", given
-        before = max(given, *(value for _, value, _ in own), 0.0)
+            text = f"{changed.name} of {kind} is another before the module is called"
+            if one["settings"] != two["settings"]:
+                text += f": {kind}({two['settings']}) where {other} has {kind}({one['settings']})"
+            elif changed.is_initial:
+                text = f"{changed.name} of {kind} is another from the start: how it is initialised, loaded or changed before the first call"
+            return name, text, given
+        before = max(given, *(item.deviation for item in own), 0.0)
         if given > max(self.tolerance, _GROWTH * self._drift):
             inner, around = name, _caller(one, pairs)
             while around is not None and _largest_deviation(around[0]["in"], around[1]["in"]) > self.tolerance:
@@ -183,6 +210,9 @@ class Alignment:
             if around is None:
                 return inner, f"what the script gives to {inner} differs: the data, or what is done with it", given
             where = around[0]["module"]
+            other_argument = self._argument(*around, pairs)
+            if other_argument:
+                return where, other_argument, given
             return where, f"what {where} computes itself, outside of modules, before it calls {inner}", self._drift
         if result > self.tolerance and _nested_calls(one["call"], [pair[0] for pair in pairs]):
             before = max(before, self._drift)  # the results of inner modules, none of which was faulty
@@ -191,25 +221,40 @@ class Alignment:
                 return name, f"{kind} with training={two['training']} where {other} has training={one['training']}", given
             if one["settings"] != two["settings"]:
                 return name, f"{kind}({two['settings']}) where {other} has {kind}({one['settings']})", given
-            return name, f"the result of {kind}({one['settings']})", given
+            other_argument = self._argument(one, two, pairs)
+            if other_argument:
+                return name, other_argument, given
+            draws = one["random"] == two["random"] and one["random after"] != two["random after"]
+            return name, f"the result of {kind}({one['settings']}){', which draws other random numbers' if draws else ''}", given
         return None
 
-    def _own(self, one: Event, two: Event) -> list[tuple[str, float, bool]]:
-        """Return (name, deviation, whether it is a fault) for each parameter and buffer of a module. A deviation is a fault if the earlier
-        ones do not explain it.
+    def _argument(self, one: Event, two: Event, pairs: list[tuple[Event, Event]]) -> str:
+        """Return a sentence about the first argument of a call, a number, text, bool or None, that differs; "" if none does."""
+        above = _caller(one, pairs)
+        giver = "the script" if above is None else above[0]["module"]
+        for key, value in one["plain"].items():
+            have = two["plain"].get(key, "a value of another kind")
+            if not _equal(value, have):
+                named = f"argument {key}" if key.isdigit() else key
+                return f"{giver} calls {one['module']} with {named} = {have!r} where {self.names[0]} has {value!r}"
+        return ""
+
+    def _own(self, one: Event, two: Event) -> list[_Own]:
+        """Return the deviation of each parameter and buffer of a module. It is a fault if the earlier ones do not explain it.
 
         Batch statistics may be pure rounding error, such as a mean of zero: they are compared relative to the batch's elements."""
-        found = []
+        items = []
         size = max((given["largest"] for given in one["in"] if "float" in given["dtype"]), default=0.0)
         for name, value in one["own"].items():
             full = f"{one['module']}.{name}"
+            is_initial = full not in self._known
             least = _finite(size) if name in one["buffers"] and full in self._known else 0.0
             apart = deviation(value, two["own"].get(name), least=least)
             drift = max(self._known[full], self._drift) if full in self._known else 0.0
             allowed = max(self.tolerance, _GROWTH * drift)
-            found.append((name, apart, apart > allowed))
+            items.append(_Own(name, apart, apart > allowed, is_initial))
             self._known[full] = apart
-        return found
+        return items
 
     def _loss(self, step: int, want: list[Event], have: list[Event]) -> Found | None:
         losses = [[event["value"] for event in events if event["kind"] == "loss"] for events in (want, have)]
@@ -217,6 +262,19 @@ class Alignment:
         if apart > max(10 * self.tolerance, _GROWTH * self._drift):
             text = "the loss that backward starts from, computed outside of the modules"
             return Found("forward", step, "the loss", text, apart, self._drift)
+        return None
+
+    def _read(self, step: int, want: list[Event], have: list[Event]) -> Found | None:
+        """Return the first line of the script that reads other values, though all that modules computed agrees."""
+        lines = [_reads(events) for events in (want, have)]
+        for line, events in lines[0].items():
+            others = lines[1].get(line, [])
+            if len(others) != len(events):
+                continue  # one of the two libraries reads for reasons of its own
+            apart = max(_read_deviation(one["value"], two["value"]) for one, two in zip(events, others))
+            if apart > max(10 * self.tolerance, _GROWTH * self._drift):
+                text = f"what {events[0]['method']}() reads in line {line}, computed outside of the modules"
+                return Found("reading", step, line, text, apart, self._drift)
         return None
 
     # Backward
@@ -322,17 +380,38 @@ def _nested_calls(call: int, events: list[Event]) -> list[int]:
     return list(itertools.takewhile(lambda other: depths[other] > depths[call], after))
 
 
+def _reads(events: list[Event]) -> dict[str, list[Event]]:
+    """Return the values that the script reads, by line."""
+    lines: dict[str, list[Event]] = {}
+    for event in events:
+        if event["kind"] == "read":
+            lines.setdefault(event["line"], []).append(event)
+    return lines
+
+
+def _read_deviation(want: Event | None, have: Event | None) -> float:
+    """Return the deviation of two tensors that are read. Rounding may turn over one decision in fifty: indices, counts of right answers."""
+    if want is None or have is None or want["shape"] != have["shape"] or not want["dtype"].startswith(("int", "uint", "bool")):
+        return deviation(want, have, _SHARE)
+    first, second = want["sample"], have["sample"]
+    if first.size == 1:
+        return 0.0 if abs(first[0] - second[0]) <= max(1.0, (1 - _SHARE) * abs(first[0])) else math.inf
+    return 0.0 if np.count_nonzero(first != second) <= (1 - _SHARE) * first.size else math.inf
+
+
 def _losses(events: list[Event]) -> list[float]:
     values = [event["value"]["sample"] for event in events if event["kind"] == "loss"]
     return [float(value[0]) for value in values if value.size == 1]
 
 
 def _split_steps(events: list[Event]) -> list[list[Event]]:
-    """Split the events into steps: each ends with the last optimizer step before the next module call."""
+    """Split the events into steps: each ends with the last optimizer step before the next module call, and what is read in between."""
     parts: list[list[Event]] = [[]]
+    has_ended = False
     for event in events:
-        if event["kind"] == "forward" and parts[-1] and parts[-1][-1]["kind"] == "step":
+        if event["kind"] == "forward" and has_ended:
             parts.append([])
+        has_ended = event["kind"] == "step" or has_ended and event["kind"] == "read"
         parts[-1].append(event)
     return parts
 

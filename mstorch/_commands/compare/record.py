@@ -6,6 +6,7 @@ The file is self-contained, because real torch's Python runs it too: it imports 
 """
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -15,6 +16,7 @@ import pickle
 import random
 import runpy
 import sys
+import types
 import zlib
 from typing import Any
 
@@ -22,6 +24,7 @@ import numpy as np
 
 _MOST = 1024
 _PRINTED = 200
+_PLAIN = (int, float, str, bool, type(None))  # arguments that are compared as they are, beside tensors
 
 
 class Enough(SystemExit):
@@ -43,6 +46,8 @@ class Record:
         self.optimizers: dict[int, int] = {}
         self.watched: dict[int, Any] = {}  # parameters whose gradients are recorded
         self._loads = options.get("checkpoint")
+        self._libraries = (os.path.dirname(torch.__file__), os.path.dirname(os.path.abspath(__file__)))
+        self._reads = True  # False while the recorder itself reads a tensor, or a method of reading calls another one
 
     def stats(self, value: Any) -> dict[str, Any] | None:
         """Return a tensor's shape, dtype, norm, largest element, and a sample of its elements."""
@@ -53,7 +58,7 @@ class Record:
             plain = plain.cpu().resolve_conj().resolve_neg()
             if plain.dtype in (self.torch.bfloat16, self.torch.float16):
                 plain = plain.float()
-            array = plain.numpy().reshape(-1)
+            array = self.array(plain).reshape(-1)
             array = array.view(array.real.dtype) if array.dtype.kind == "c" else array
         floats = array.astype("float64") if array.size else np.zeros(0)
         sample = floats[:: max(1, -(-array.size // _MOST))].copy()
@@ -73,6 +78,18 @@ class Record:
         inner = getattr(value, "__dict__", None)
         return self.tensors(dict(inner)) if isinstance(inner, dict) and type(value).__module__ != "builtins" else []
 
+    def array(self, tensor: Any) -> Any:
+        """Return a tensor of the CPU as a NumPy array, without recording that it is read."""
+        self._reads, reads = False, self._reads
+        try:
+            return tensor.numpy()
+        finally:
+            self._reads = reads
+
+    def random(self) -> int:
+        """Return a number that stands for the state of the CPU's generator."""
+        return zlib.crc32(bytes(self.array(self.torch.get_rng_state())))
+
     def many(self, values: list[Any]) -> list[Any]:
         """Return the statistics of several tensors."""
         return [found for found in map(self.stats, values) if found is not None]
@@ -90,8 +107,9 @@ class Record:
         event = {
             "kind": "forward", "call": self.calls, "step": self.step, "module": self.names[id(module)], "class": type(module).__name__,
             "settings": module.extra_repr()[:_PRINTED], "training": module.training, "depth": self.depth,
-            "random": zlib.crc32(bytes(self.torch.get_rng_state().numpy())),
+            "random": self.random(),
             "own": {name: self.stats(value) for name, value in own.items()}, "buffers": sorted(module._buffers),
+            "plain": {str(key): value for key, value in [*enumerate(args), *self.keywords(module).items()] if isinstance(value, _PLAIN)},
         }  # fmt: skip
         self.calls += 1
         self.depth += 1
@@ -109,7 +127,7 @@ class Record:
         if not stack:
             del module.__dict__["_compare_calls"]
         given, found = self.tensors(args) + self.tensors(self.keywords(module)), self.tensors(output)
-        event["in"], event["out"] = self.many(given), self.many(found)
+        event["in"], event["out"], event["random after"] = self.many(given), self.many(found), self.random()
         self.events.append(event)
         if self.torch.is_grad_enabled():
             self.watch_parameters(module)
@@ -159,6 +177,40 @@ class Record:
             module.load_state_dict(state)
             self._loads = None
 
+    # What the script reads
+
+    def read(self, tensor: Any, method: str) -> None:
+        """Record a tensor whose values a line outside of the library reads: a metric, a loss that is printed."""
+        frame: Any = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename.startswith(self._libraries):
+            frame = frame.f_back
+        if frame is not None:
+            line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            self.events.append({"kind": "read", "method": method, "line": line, "value": self.stats(tensor)})
+
+    def watch_reads(self) -> None:
+        """Replace the methods by which Python gets a tensor's values."""
+        record, kind = self, self.torch.Tensor
+
+        def replace(name: str) -> None:
+            method = getattr(kind, name)
+
+            @functools.wraps(method)
+            def reading(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+                if not record._reads:
+                    return method(tensor, *args, **kwargs)
+                record._reads = False
+                try:
+                    record.read(tensor, name)
+                    return method(tensor, *args, **kwargs)
+                finally:
+                    record._reads = True
+
+            setattr(kind, name, reading)
+
+        for name in ("item", "tolist", "numpy", "__float__", "__int__"):
+            replace(name)
+
     # Losses and steps
 
     def loss(self, tensor: Any) -> None:
@@ -169,8 +221,8 @@ class Record:
         """Record an optimizer's options and gradients before its step."""
         number = self.optimizers.setdefault(id(optimizer), len(self.optimizers))
         self.kept.append(optimizer)
-        plain = (int, float, str, bool, tuple)
-        options = [{key: value for key, value in group.items() if isinstance(value, plain)} for group in optimizer.param_groups]
+        kinds = (*_PLAIN, tuple)
+        options = [{key: value for key, value in group.items() if isinstance(value, kinds)} for group in optimizer.param_groups]
         grads = {name: self.stats(param.grad) for name, param in self.params(optimizer) if param.grad is not None}
         params = {name: self.stats(param) for name, param in self.params(optimizer)}
         kind = type(optimizer).__name__
@@ -217,6 +269,7 @@ class Record:
                 record.named.pop()
 
         torch.nn.Module.__call__ = called
+        self.watch_reads()
 
 
 class _Torch(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -229,11 +282,26 @@ class _Torch(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: Any) -> Any:
         module = importlib.import_module("torch" + spec.name[len("mstorch") :])
         spec.loader_state = module.__spec__
+        if spec.name == "mstorch":
+            _show_npu(module)
         return module
 
     def exec_module(self, module: Any) -> None:
         # The import system has set the other name's spec on the module.
         module.__spec__ = module.__spec__.loader_state
+
+
+def _show_npu(torch: Any) -> None:
+    """Give torch the device and the module ``npu`` of a machine without an NPU, which ported scripts name: ``torch.npu.is_available()``."""
+    if hasattr(torch, "npu"):  # torch_npu is there
+        return
+    npu = types.ModuleType("torch.npu", "torch.cuda, without a device.")
+    vars(npu).update(
+        is_available=lambda: False, device_count=lambda: 0, get_amp_supported_dtype=lambda: [torch.float16, torch.bfloat16],
+        __getattr__=lambda name: getattr(torch.cuda, name),
+    )  # fmt: skip
+    torch.utils.rename_privateuse1_backend("npu")
+    torch._register_device_module("npu", npu)
 
 
 def run(out: str, options: dict[str, Any], arguments: list[str]) -> None:
