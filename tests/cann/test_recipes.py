@@ -33,8 +33,9 @@ RECIPES = {
 
 def _printed(command: list[str], environment: dict[str, str]) -> list[str]:
     """Return what the lines ``step N: …`` of a program say."""
-    folders = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    ran = subprocess.run(command, cwd=SCRIPTS, env={**environment, "PYTHONPATH": folders, "GLOG_v": "3"}, capture_output=True, text=True, timeout=500, check=False)
+    folders = os.pathsep.join(filter(None, (str(ROOT), environment.get("PYTHONPATH"))))
+    environment = {**environment, "PYTHONPATH": folders, "GLOG_v": "3"}
+    ran = subprocess.run(command, cwd=SCRIPTS, env=environment, capture_output=True, text=True, timeout=500, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
     lines = re.findall(r"^step \d+: (.+)$", ran.stdout, re.M)
     assert lines, ran.stdout + ran.stderr[-3000:]

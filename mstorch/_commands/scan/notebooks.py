@@ -31,13 +31,12 @@ class _String(NamedTuple):
 
 
 def code_of(content: bytes) -> Code:
-    """Return a notebook's code; lines for IPython, and cells in other languages, become comments. ValueError if it is no notebook."""
+    """Return a notebook's code; lines for IPython, and cells that are no Python, become comments. ValueError if it is no notebook."""
     file, lines, code = content.decode(), [], []
     for string in _strings(json.loads(content), file):
         line = file.count("\n", 0, string.place) + 1
         for text in string.lines:
-            magic = _MAGIC.match(text)
-            code.append(f"{magic[1]}pass  # {magic[2]}" if magic and string.python else text if string.python else f"# {text}")
+            code.append(_without_magic(text) if string.python else f"# {text}")
             lines.append(line)
     return Code("\n".join(code).encode(), tuple(lines) or (1,))
 
@@ -73,6 +72,21 @@ def renumbered(tree: ast.Module, lines: tuple[int, ...]) -> ast.Module:
     return tree
 
 
+def _without_magic(line: str) -> str:
+    """Return a line of a cell, as a comment if it is for IPython alone."""
+    magic = _MAGIC.match(line)
+    return f"{magic[1]}pass  # {magic[2]}" if magic else line
+
+
+def _is_python(lines: list[str]) -> bool:
+    """Return whether a cell is Python but for lines for IPython: people keep outputs, commands and drafts in cells of code, too."""
+    try:
+        ast.parse("\n".join(map(_without_magic, lines)))
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
 def _strings(data: Any, file: str) -> list[_String]:
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
         raise ValueError("not a notebook of format 4")
@@ -82,7 +96,7 @@ def _strings(data: Any, file: str) -> list[_String]:
     for cell in data["cells"]:
         source = cell.get("source", "")
         parts = [source] if isinstance(source, str) else source
-        python = not _OTHER_LANGUAGE.match(parts[0] if parts else "")
+        python = not _OTHER_LANGUAGE.match(parts[0] if parts else "") and _is_python("".join(parts).split("\n"))
         for key, part in enumerate(parts):
             forms = [json.dumps(part, ensure_ascii=False), json.dumps(part)]
             quoted = next((form for form in forms if file.find(form, at) >= 0), "")

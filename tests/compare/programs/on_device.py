@@ -77,14 +77,11 @@ def main() -> None:
         tokens = torch.randint(30, (4, 6))
         moved = tokens.to(DEVICE) if PLANT != "indices" else tokens.to(DEVICE).flip(0)
         loss = F.cross_entropy(net(moved).flatten(0, 1), tokens.roll(-1, 1).to(DEVICE).flatten())
-        if PLANT == "metric":
-            right = (net.words.weight.detach().norm() * 1.1).item()
-        else:
-            right = net.words.weight.detach().norm().item()
+        size = (net.words.weight.detach().norm() * (1.1 if PLANT == "metric" else 1.0)).item()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(f"step {step}: {loss.item():.4f}, {right:.3f}")
+        print(f"step {step}: {loss.item():.4f}, {size:.3f}")
 
 
 if __name__ == "__main__":
