@@ -112,7 +112,7 @@ def meet_devices(everyone: ProcessGroup) -> None:
     """Connect the devices of all ranks, if they are not connected yet; every rank has to call this."""
     if everyone.size() == 1 or _met:
         return
-    binding.use()  # afterwards MindSpore refuses to choose a device
+    binding.use_own(everyone.rank())  # afterwards MindSpore refuses to choose a device
     store, key = everyone.get_group_store(), f"hccl address {len(_meetings)}"
     if everyone.rank() == 0:
         store.set(key, collectives.free_address())

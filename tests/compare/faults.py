@@ -84,7 +84,7 @@ WITHOUT = [
     "tests/compare/planted.py", "tests/compare/planted_resnet.py", "tests/compare/characters.py",
     "examples/digits_cnn.py --epochs 1", "examples/digits_mlp.py --epochs 1",
     *(f"examples/models/train.py {model} --steps 4" for model in ("gpt", "resnet", "lstm_lm", "transformer", "unet")),
-    "examples/tasks/classify_images.py --steps 4", "examples/tasks/detect.py --steps 4", "examples/tasks/play.py --steps 4",
+    "examples/tasks/graph.py --steps 4", "examples/tasks/detect.py --steps 4", "examples/tasks/play.py --steps 4",
 ]  # fmt: skip
 
 

@@ -153,3 +153,16 @@ def test_what_is_left_is_named_with_its_line(tmp_path: Path, capsys: pytest.Capt
 def test_a_ported_program_runs_where_there_is_no_device() -> None:
     source = b"import torch\ntorch.cuda.empty_cache()\nassert torch.cuda.memory_allocated() == 0\nassert not torch.ones(1).is_cuda\n"
     exec(compile(edited(source, ast.parse(source), "npu"), "ported", "exec"), {})
+
+
+def test_modules_that_import_torch_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Though the metadata of their package does not ask for torch: ``einops.layers.torch``."""
+    package = tmp_path / "site-packages" / "shapes"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "torch.py").write_text("import os\n\nfrom torch import nn\n")
+    (package / "numpy.py").write_text("import numpy\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    (tmp_path / "a.py").write_text("import torch, numpy\nfrom shapes.torch import Rearrange\nfrom shapes import numpy as other\n")
+    assert __main__.main(["port", str(tmp_path / "a.py")]) == 0
+    assert "note: shapes.torch import torch themselves: run with `python -m mstorch`" in capsys.readouterr().err

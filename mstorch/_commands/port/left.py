@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import ast
+import importlib.machinery
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..scan.beside import advice_on
 from ..scan.left_behind import replacement
@@ -118,11 +120,25 @@ def of_commands(text: bytes, lines: tuple[int, ...]) -> Iterator[tuple[int, str]
 
 
 def packages_on_torch(tree: ast.Module) -> set[str]:
-    """Return the imported packages of a file that depend on torch."""
-    roots = set()
+    """Return the packages and modules that a file imports and that import torch themselves: by what their metadata asks for, or by the text
+    of the module, as ``einops.layers.torch``."""
+    modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            roots |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            roots.add((node.module or "").partition(".")[0])
-    return {root for root in roots - {"mstorch"} if any(re.match(r"torch\b", name) for name in requirements().get(root, ()))}
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    roots = {module.partition(".")[0] for module in modules} - {"mstorch", "torch"}
+    asking = {root for root in roots if any(re.match(r"torch\b", name) for name in requirements().get(root, ()))}
+    return asking | {module for module in modules if (root := module.partition(".")[0]) in roots - asking and _imports_torch(root, module)}
+
+
+def _imports_torch(root: str, module: str) -> bool:
+    """Return whether the file of an installed module says that it imports torch; nothing is imported for the answer."""
+    spec = importlib.machinery.PathFinder.find_spec(root)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder, *module.split(".")[1:])
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if "site-packages" in file.parts and file.is_file():
+                return re.search(r"^\s*(import|from) torch\b", file.read_text("utf-8", "replace"), re.M) is not None
+    return False

@@ -18,6 +18,7 @@ _OF_CUDA = "CUDA_VISIBLE_DEVICES"
 
 class _Bound:
     index = 0
+    chosen = False  # whether the program named a device
     used = False
     cuda = False  # whether CUDA_VISIBLE_DEVICES is respected
     passed_on: str | None = None  # the value of it that was copied to the variable that the device's runtime reads
@@ -104,7 +105,18 @@ def check(wanted: int) -> None:
 def choose(wanted: int) -> None:
     """Choose the accelerator with this index, before the first use."""
     check(wanted)
-    _bound.index = wanted
+    _bound.index, _bound.chosen = wanted, True
+
+
+def use_own(rank: int) -> int:
+    """Bind a process of several to an accelerator of its own, if the program has named none: that of LOCAL_RANK, or of the rank among those
+    that there are. Return its number. torch_npu binds later, when the program has named one; MindSpore cannot.
+    """
+    if not (_bound.chosen or _bound.used):
+        local = os.environ.get("LOCAL_RANK", "")
+        own = int(local) if local.isdigit() else rank
+        _bound.index = own % max(count(), 1)
+    return use()
 
 
 def _bind(number: int) -> None:
