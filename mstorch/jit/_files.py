@@ -62,6 +62,20 @@ def _load_torchscript(file: Any, map_location: Any, extra: dict[str, Any] | None
     return module
 
 
+def _written_and_loaded(m: _Callable) -> Any:
+    """Return what loads from the archive of an object. Raise RuntimeError for one that TorchScript cannot hold."""
+    content = io.BytesIO()
+    write(m, content, None)
+    content.seek(0)
+    reader = ZipReader(content)
+    if not holds_program(reader):
+        raise RuntimeError("mstorch: what is traced in several methods is no TorchScript")
+    return load_program(reader, None)
+
+
+_Callable._ms_loaded = staticmethod(_written_and_loaded)
+
+
 def load(
     f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False, *,
     weights_only: bool | None = None,
