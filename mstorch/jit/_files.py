@@ -10,10 +10,11 @@ from typing import Any
 
 from .. import serialization
 from .._src.serialization.zipfile_format import ZipReader
-from ._archive import EXTRA, OBJECT, write, wrote
+from ._archive import EXTRA, OBJECT, _Writers, write, wrote
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, deprecated
 from ._torchscript.reader import extra_files, holds_program
 from ._torchscript.reader import load as load_program
+from ._torchscript.write.again import write_again
 
 
 def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
@@ -74,6 +75,7 @@ def _written_and_loaded(m: _Callable) -> Any:
 
 
 _Callable._ms_loaded = staticmethod(_written_and_loaded)
+_Writers.again = staticmethod(write_again)
 
 
 def load(

@@ -259,6 +259,13 @@ def _exported(path: Path) -> Any:
         return torch.export.load(path)
 
 
+def moved_as_torch_cannot(program: Any) -> bool:
+    """Return whether a program keeps tensors beside its parameters and buffers, in lists: ``map_location`` moves them too, and in torch as
+    here they then meet tensors that the text makes on the CPU (the boxes of SSD)."""
+    held = [value for module in program.modules() for value in getattr(module, "_ms_values", {}).values()]
+    return any(hasattr(one, "detach") for value in held if isinstance(value, (list, tuple)) for one in value)
+
+
 def _read(path: Path, device: str) -> tuple[str, int]:
     """Load and compute a program with mstorch; return what differs, and how many gradients were compared."""
     import mstorch as torch
@@ -272,6 +279,8 @@ def _read(path: Path, device: str) -> tuple[str, int]:
             program = (program if device == "cpu" else move_to_device_pass(program, device)).module()
         else:
             program = torch.jit.load(path, map_location=device)
+            if device != "cpu" and moved_as_torch_cannot(program):
+                program = torch.jit.load(path).to(device)
         args, kwargs = _moved(args, device), _moved(kwargs, device)
         torch.manual_seed(1)
         with torch.no_grad():

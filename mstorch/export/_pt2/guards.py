@@ -10,7 +10,7 @@ from typing import Any
 from ..._tensor import Tensor
 from ...utils._pytree import tree_flatten_with_path
 from .._varying import Varying
-from ..graph_signature import ExportGraphSignature, InputKind
+from ..graph_signature import ConstantArgument, ExportGraphSignature, InputKind
 from .values import Unreadable
 
 _SYMBOL = re.compile(r"Symbol\('(\w+)'.*\)")
@@ -57,6 +57,13 @@ class Guards:
             spec.arg.name if hasattr(spec.arg, "name") else "" for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT
         ]
         self._metas = [(name, values.get(name)) for name in names]
+        told = [spec for spec in data["graph_module"]["signature"]["input_specs"] if "user_input" in spec or "constant_input" in spec]
+        constants = [spec.arg for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT]
+        self._constants = {
+            number: (str(one["constant_input"]["name"]), constants[number].value)
+            for number, one in enumerate(told)
+            if "constant_input" in one and isinstance(constants[number], ConstantArgument)
+        }
         self._ranges = {name: (one["min_val"], one["max_val"]) for name, one in data["range_constraints"].items()}
 
     @functools.cached_property
@@ -74,7 +81,11 @@ class Guards:
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise AssertionError for a tensor of another shape or dtype than the program takes."""
         symbols: dict[str, tuple[int, str]] = {}
-        for (_, leaf), (name, meta) in zip(tree_flatten_with_path((args, kwargs))[0], self._metas):
+        for number, ((_, leaf), (name, meta)) in enumerate(zip(tree_flatten_with_path((args, kwargs))[0], self._metas)):
+            if number in self._constants:
+                title, constant = self._constants[number]
+                if leaf is not constant and (isinstance(leaf, Tensor) or leaf != constant):
+                    raise AssertionError(f"Guard failed: {title} == {constant}")
             if meta is None or not isinstance(leaf, Tensor):
                 continue
             if leaf.dim() != len(meta["sizes"]):

@@ -178,6 +178,9 @@ class ArchivedModule(RecursiveScriptModule):
         )
 
 
+ArchivedModule.__name__ = ArchivedModule.__qualname__ = "RecursiveScriptModule"  # as torch's errors name it
+
+
 def _blank(definition: Definition, program: Program) -> ArchivedModule:
     return ArchivedModule(definition, program)
 
@@ -199,6 +202,7 @@ class Program(compiling.Program):
 
     def __init__(self, source: Source, constants: tuple[Any, ...]) -> None:
         self._source, self._constants = source, constants
+        self.texts: dict[str, str] = {}  # the code of the archive, by record
         self._compiler = compiling.Compiler(self)
         self._values: dict[tuple[str, str], Any] = {}
 
