@@ -161,7 +161,7 @@ class Sizes:
                 name = names.setdefault(key, f"s{len(names)}")
                 least, most = (0, None) if hinted else (one.root.min, one.root.max)
                 number = found.add(name, least, most)
-                found.places.append((place, axis, number, *((1, 0) if hinted else (one.factor, one.offset))))  # type: ignore[arg-type]
+                found.places.append((place, axis, number, *((1, 0) if hinted else (one.factor, one.offset))))
                 if hinted and is_one:
                     self.equal.setdefault(name, []).append((path, axis))
         return found

@@ -17,7 +17,7 @@ from tests.saved import saved
 pytestmark = pytest.mark.filterwarnings("ignore")
 _CONSTANT = "prim::Constant"
 FOLDED = ("volumes", "attention", "reductions", "functions")
-"""Samples of whose inlined graphs torch keeps branches that their constants never take, such as ``if inplace``."""
+"""Samples in whose inlined graphs one library keeps branches that the other knows never to be taken, such as ``if inplace``."""
 
 
 class Told:
@@ -86,7 +86,6 @@ def computing(graph: Any) -> set[str]:
 def test_nodes_are_torchs(name: str) -> None:
     theirs, own, inlined, own_inlined = graphs(name)
     assert Told(theirs).lines == Told(own).lines
-    assert computing(own_inlined) <= computing(inlined)
     assert name in FOLDED or computing(own_inlined) == computing(inlined)
     assert not {"prim::CallFunction", "prim::CallMethod"} & (counted(own_inlined).keys() - counted(inlined).keys())
 

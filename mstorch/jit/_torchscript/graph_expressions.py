@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._src.core.device import device
-from .. import _graph
+from .._graph import Block, Graph, Node, Value
+from .._graph import Type as GraphType
 from .graph_types import BOOL, FLOAT, INT, NONE, STR, Match, graph_type, listed, matched, type_of
 from .source import Definition, Function
 from .types import ANY, TENSOR, Damaged, Type, dotted, read_type
@@ -35,25 +36,25 @@ class Expressions:
     """The part of the lowering for expressions. ``_names`` holds the Value of each local name."""
 
     _program: Any
-    _graph: _graph.Graph
-    _block: _graph.Block
-    _names: dict[str, _graph.Value]
+    _graph: Graph
+    _block: Block
+    _names: dict[str, Value]
     _kinds: dict[int, Type]
     _place: str
     _inlined: bool
-    inline: Callable[[Function, list[_graph.Value]], _graph.Value]
+    inline: Callable[[Function, list[Value]], Value]
     lower_block: Callable[..., Any]
-    index: Callable[[_graph.Value, ast.expr], _graph.Value]
-    comprehension: Callable[[Any], _graph.Value]
-    forked: Callable[[str, ast.Call], _graph.Value]
+    index: Callable[[Value, ast.expr], Value]
+    comprehension: Callable[[Any], Value]
+    forked: Callable[[str, ast.Call], Value]
 
     # Values
 
-    def kind_of(self, value: _graph.Value) -> Type:
+    def kind_of(self, value: Value) -> Type:
         """Return the type of a value."""
         return self._kinds.get(id(value), ANY)
 
-    def shown(self, kind: Type) -> _graph.Type:
+    def shown(self, kind: Type) -> GraphType:
         """Return a type as the graph has it."""
         return graph_type(kind, self._class_kind)
 
@@ -64,32 +65,32 @@ class Expressions:
             return ""
         return target.kind if isinstance(target, Definition) else ""
 
-    def typed(self, value: _graph.Value, kind: Type) -> _graph.Value:
+    def typed(self, value: Value, kind: Type) -> Value:
         """Give a value a type and return it."""
         value._type = self.shown(kind)
         self._kinds[id(value)] = kind
         return value
 
-    def node(self, kind: str, inputs: Sequence[_graph.Value], results: Sequence[Type], **attributes: Any) -> _graph.Node:
+    def node(self, kind: str, inputs: Sequence[Value], results: Sequence[Type], **attributes: Any) -> Node:
         """Append a node to the current block and return it."""
-        node = _graph.Node(self._graph, kind, list(inputs), "", self._place)
+        node = Node(self._graph, kind, list(inputs), "", self._place)
         node._attributes.update(attributes)
         self._block._nodes.append(node)
         for one in results:
             self._kinds[id(self._graph._value(node, self.shown(one)))] = one
         return node
 
-    def value(self, kind: str, inputs: Sequence[_graph.Value], result: Type, **attributes: Any) -> _graph.Value:
+    def value(self, kind: str, inputs: Sequence[Value], result: Type, **attributes: Any) -> Value:
         """Append a node with one result and return that."""
         return self.node(kind, inputs, [result], **attributes)._outputs[0]
 
-    def constant(self, constant: Any, kind: Type | None = None) -> _graph.Value:
+    def constant(self, constant: Any, kind: Type | None = None) -> Value:
         """Return a constant, of which the graph has one node each, at its head."""
         kind = type_of(constant) if kind is None else kind
         key = kind.kind, repr(constant) if not hasattr(constant, "data_ptr") else id(constant)
         known = self._constants.get(key)
         if known is None:
-            node = _graph.Node(self._graph, "prim::Constant", [], "", self._place)
+            node = Node(self._graph, "prim::Constant", [], "", self._place)
             if constant is not None:
                 node._attributes["value"] = constant
             self._head.append(node)
@@ -97,14 +98,14 @@ class Expressions:
             self._kinds[id(known)] = kind
         return known
 
-    _constants: dict[tuple[str, Any], _graph.Value]
-    _head: list[_graph.Node]
+    _constants: dict[tuple[str, Any], Value]
+    _head: list[Node]
 
     # Operators
 
     def operator(
-        self, space: str, name: str, args: list[_graph.Value], kwargs: dict[str, _graph.Value] | None = None
-    ) -> list[_graph.Value]:
+        self, space: str, name: str, args: list[Value], kwargs: dict[str, Value] | None = None
+    ) -> list[Value]:
         """Append the call of an operator, with the defaults of its schema, and return its results."""
         kwargs = kwargs or {}
         kinds = list(map(self.kind_of, args))
@@ -123,7 +124,7 @@ class Expressions:
 
     _writes: set[int]
 
-    def _given(self, match: Match, args: list[_graph.Value], kwargs: dict[str, _graph.Value]) -> list[_graph.Value]:
+    def _given(self, match: Match, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
         inputs = []
         for place, one in enumerate(match.schema.arguments):
             if place < len(args):
@@ -136,7 +137,7 @@ class Expressions:
                 inputs.append(self._default(one.default, one.type))
         return inputs
 
-    def _default(self, default: Any, text: str) -> _graph.Value:
+    def _default(self, default: Any, text: str) -> Value:
         if isinstance(default, bool) or default is None or isinstance(default, str):
             return self.constant(default)
         if isinstance(default, (list, tuple)) or text.endswith("]") and isinstance(default, (int, float)):
@@ -159,7 +160,7 @@ class Expressions:
             return first.of[0] if first.kind in ("List", "Optional") else FLOAT if floats else first
         return next((kind for kind in kinds if kind.kind == "Tensor"), ANY)
 
-    def one(self, values: list[_graph.Value]) -> _graph.Value:
+    def one(self, values: list[Value]) -> Value:
         """Return results as one value: several become a tuple."""
         if len(values) == 1:
             return values[0]
@@ -167,11 +168,11 @@ class Expressions:
 
     # Expressions
 
-    def expression(self, node: ast.expr) -> _graph.Value:
+    def expression(self, node: ast.expr) -> Value:
         """Append an expression's nodes and return its value."""
         return self.one(self.several(node))
 
-    def several(self, node: ast.expr) -> list[_graph.Value]:
+    def several(self, node: ast.expr) -> list[Value]:
         """Append an expression's nodes and return its values: an operator may have several."""
         method = getattr(self, f"_of_{type(node).__name__}", None)
         if method is None:
@@ -179,32 +180,32 @@ class Expressions:
         result = method(node)
         return result if isinstance(result, list) else [result]
 
-    def test(self, node: ast.expr) -> _graph.Value:
+    def test(self, node: ast.expr) -> Value:
         """Append a test's nodes and return its value, a bool."""
         value = self.expression(node)
         if self.kind_of(value).kind in ("Tensor", "int", "float"):
             return self.value("aten::Bool", [value], BOOL)
         return value
 
-    def _of_Constant(self, node: ast.Constant) -> _graph.Value:
+    def _of_Constant(self, node: ast.Constant) -> Value:
         return self.constant(node.value)
 
-    def _of_Name(self, node: ast.Name) -> _graph.Value:
+    def _of_Name(self, node: ast.Name) -> Value:
         if node.id in self._names:
             return self._names[node.id]
         if node.id in _WORDS:
             return self.constant(_WORDS[node.id])
         raise Damaged(f"undefined value {node.id}")
 
-    def _of_Tuple(self, node: ast.Tuple) -> _graph.Value:
+    def _of_Tuple(self, node: ast.Tuple) -> Value:
         items = list(map(self.expression, node.elts))
         return self.value("prim::TupleConstruct", items, Type("Tuple", tuple(map(self.kind_of, items))))
 
-    def _of_List(self, node: ast.List, kind: Type | None = None) -> _graph.Value:
+    def _of_List(self, node: ast.List, kind: Type | None = None) -> Value:
         items = list(map(self.expression, node.elts))
         return self.value("prim::ListConstruct", items, kind or listed(self.kind_of(items[0]) if items else TENSOR))
 
-    def _of_Dict(self, node: ast.Dict, kind: Type | None = None) -> _graph.Value:
+    def _of_Dict(self, node: ast.Dict, kind: Type | None = None) -> Value:
         items = [self.expression(one) for pair in zip(node.keys, node.values) for one in pair]  # type: ignore[arg-type]
         told = Type("Dict", (self.kind_of(items[0]), self.kind_of(items[1])) if items else (STR, TENSOR))
         return self.value("prim::DictConstruct", items, kind or told)
@@ -237,7 +238,7 @@ class Expressions:
             return self.value(f"aten::{name}", [left, right], BOOL)
         return self.operator("aten", name, [left, right])
 
-    def _of_BoolOp(self, node: ast.BoolOp) -> _graph.Value:
+    def _of_BoolOp(self, node: ast.BoolOp) -> Value:
         value = self.expression(node.values[0])
         is_or = isinstance(node.op, ast.Or)
         for one in node.values[1:]:
@@ -245,10 +246,10 @@ class Expressions:
             value = self.chosen(value, ended, rest) if is_or else self.chosen(value, rest, ended)
         return value
 
-    def _of_IfExp(self, node: ast.IfExp) -> _graph.Value:
+    def _of_IfExp(self, node: ast.IfExp) -> Value:
         return self.chosen(self.test(node.test), lambda: self.expression(node.body), lambda: self.expression(node.orelse))
 
-    def chosen(self, test: _graph.Value, yes: Callable[[], _graph.Value], no: Callable[[], _graph.Value]) -> _graph.Value:
+    def chosen(self, test: Value, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
         """Append a branch with one result and return that; of a test that is known only the branch that it takes."""
         known = self.known(test)
         if known is not None:
@@ -262,7 +263,7 @@ class Expressions:
         self._block, self._names = outer, before
         return self.joined(node, values)
 
-    def known(self, value: _graph.Value) -> bool | None:
+    def known(self, value: Value) -> bool | None:
         """Return a test's value where the graph's constants and types tell it; None elsewhere."""
         constant = value.toIValue()
         if isinstance(constant, bool):
@@ -280,7 +281,7 @@ class Expressions:
             return None if inner is None else not inner
         return None
 
-    def joined(self, node: _graph.Node, values: Sequence[_graph.Value]) -> _graph.Value:
+    def joined(self, node: Node, values: Sequence[Value]) -> Value:
         """Return a new result of a branch, of the type that the branches' values have."""
         first, second = map(self.kind_of, values)
         kind = first
@@ -302,7 +303,7 @@ class Expressions:
             return self._named(dotted(node))
         return self.attribute(self.expression(node.value), node.attr)
 
-    def _named(self, name: str) -> _graph.Value:
+    def _named(self, name: str) -> Value:
         outer, _, member = name.rpartition(".")
         try:
             kind = self._program.find(outer)
@@ -312,7 +313,7 @@ class Expressions:
             return self.constant(kind.python.__members__[member], Type(kind.name))
         return self._function(name)
 
-    def _function(self, name: str) -> _graph.Value:
+    def _function(self, name: str) -> Value:
         value = self.value("prim::Constant", [], Type("Function"), name=name.rpartition(".")[2])
         target = self._program.find(name)
         if isinstance(target, Function):
@@ -321,7 +322,7 @@ class Expressions:
 
     _functions: dict[int, Function]
 
-    def called(self, function: _graph.Value, args: list[_graph.Value], kwargs: dict[str, _graph.Value]) -> _graph.Value:
+    def called(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """Append the call of a function that is a value."""
         target = self._functions.get(id(function))
         if target is None:
@@ -334,7 +335,7 @@ class Expressions:
                 pass
         return self.value("prim::CallFunction", [function, *values], target.returns or NONE)
 
-    def definition_of(self, value: _graph.Value) -> Definition | None:
+    def definition_of(self, value: Value) -> Definition | None:
         """Return the class of a value's type; None for one that is none of the archive's."""
         name = self.kind_of(value).kind
         if not name.startswith("__torch__."):
@@ -342,7 +343,7 @@ class Expressions:
         kind = self._program.find(name)
         return kind if isinstance(kind, Definition) else None
 
-    def attribute(self, holder: _graph.Value, name: str) -> _graph.Value:
+    def attribute(self, holder: Value, name: str) -> Value:
         """Append the read of an attribute."""
         definition = self.definition_of(holder)
         if definition is None and name == "shape":
@@ -363,10 +364,10 @@ class Expressions:
             return self.constant(name, Type("Function"))
         return self.value("prim::GetAttr", [holder], told or (BOOL if name == "training" else ANY), name=name)
 
-    def _of_Subscript(self, node: ast.Subscript) -> _graph.Value:
+    def _of_Subscript(self, node: ast.Subscript) -> Value:
         return self.index(self.expression(node.value), node.slice)
 
-    def _of_ListComp(self, node: ast.ListComp) -> _graph.Value:
+    def _of_ListComp(self, node: ast.ListComp) -> Value:
         return self.comprehension(node)
 
     _of_DictComp = _of_ListComp
@@ -399,11 +400,11 @@ class Expressions:
             return self.operator("aten", function.attr, [holder, *args], kwargs)
         return self.method(holder, definition, function.attr, args, kwargs)
 
-    def _arguments(self, node: ast.Call) -> tuple[list[_graph.Value], dict[str, _graph.Value]]:
+    def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
         args = list(map(self.expression, node.args))
         return args, {str(one.arg): self.expression(one.value) for one in node.keywords}
 
-    def filled(self, function: Function, args: list[_graph.Value], kwargs: dict[str, _graph.Value]) -> list[_graph.Value]:
+    def filled(self, function: Function, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
         """Return the arguments of a call in order, with defaults."""
         values = list(args)
         for one in function.parameters[len(args) :]:
@@ -414,8 +415,8 @@ class Expressions:
         return values
 
     def method(
-        self, holder: _graph.Value, definition: Definition, name: str, args: list[_graph.Value], kwargs: dict[str, _graph.Value]
-    ) -> _graph.Value:
+        self, holder: Value, definition: Definition, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
         """Append the call of a method."""
         function = definition.methods.get(name)
         if function is None:
@@ -431,7 +432,7 @@ class Expressions:
                 return result
         return self.value("prim::CallMethod", values, function.returns or NONE, name=name)
 
-    def _of_archive(self, name: str, function: ast.Attribute, node: ast.Call) -> _graph.Value:
+    def _of_archive(self, name: str, function: ast.Attribute, node: ast.Call) -> Value:
         if function.attr == "__new__":
             return self.value("prim::CreateObject", [], Type(dotted(function.value)))
         target = self._program.find(name)
@@ -471,7 +472,7 @@ class Expressions:
             return self.called(self._names[word], args, kwargs)
         return self.operator(OPERATORS.get(word, "aten"), word, args, kwargs)
 
-    def _cast(self, word: str, kind: Type, node: ast.expr) -> _graph.Value:
+    def _cast(self, word: str, kind: Type, node: ast.expr) -> Value:
         if word == "annotate" and isinstance(node, ast.List) and kind.kind == "List":
             return self._of_List(node, kind)
         if word == "annotate" and isinstance(node, ast.Dict) and kind.kind == "Dict":

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .. import _graph
+from .._graph import Value
 from .graph_expressions import Expressions
 from .graph_types import BOOL, INT, STR, listed
 from .types import ANY, TENSOR, Damaged, Type
@@ -15,9 +15,9 @@ from .types import ANY, TENSOR, Damaged, Type
 class Indices(Expressions):
     """The part of the lowering for what is indexed or gone through."""
 
-    bind: Callable[[ast.expr, list[_graph.Value]], None]
+    bind: Callable[[ast.expr, list[Value]], None]
 
-    def index(self, holder: _graph.Value, where: ast.expr) -> _graph.Value:
+    def index(self, holder: Value, where: ast.expr) -> Value:
         """Append the read of an element, or of a part."""
         kind = self.kind_of(holder)
         if kind.kind == "Tensor":
@@ -37,18 +37,18 @@ class Indices(Expressions):
             return self.one(self.operator("aten", "__getitem__", [holder, place]))
         return self.value("prim::ModuleContainerIndex", [holder, place], ANY)
 
-    def _is_named_tuple(self, holder: _graph.Value) -> bool:
+    def _is_named_tuple(self, holder: Value) -> bool:
         definition = self.definition_of(holder)
         return definition is not None and definition.kind == "NamedTuple"
 
-    def _fields(self, holder: _graph.Value) -> list[Type | None]:
+    def _fields(self, holder: Value) -> list[Type | None]:
         definition = self.definition_of(holder)
         return list(definition.attributes.values()) if definition is not None and definition.kind == "NamedTuple" else []
 
-    def _part(self, holder: _graph.Value, where: ast.expr) -> _graph.Value:
+    def _part(self, holder: Value, where: ast.expr) -> Value:
         items = where.elts if isinstance(where, ast.Tuple) else [where]
         dim, taken = 0, sum(not _is_plain(item) for item in items)
-        tensors: dict[int, _graph.Value] = {}
+        tensors: dict[int, Value] = {}
         for item in items:
             at = self.constant(dim)
             if isinstance(item, ast.Constant) and item.value is Ellipsis:
@@ -76,7 +76,7 @@ class Indices(Expressions):
             holder = self.value("aten::index", [holder, several], TENSOR)
         return holder
 
-    def write_at(self, holder: _graph.Value, where: ast.expr, value: _graph.Value) -> None:
+    def write_at(self, holder: Value, where: ast.expr, value: Value) -> None:
         """Append a write to an element, or to a part of a tensor."""
         if self.kind_of(holder).kind == "Tensor":
             part = self._part(holder, where)
@@ -87,7 +87,7 @@ class Indices(Expressions):
 
     # What loops go through
 
-    def gone_through(self, node: ast.expr) -> tuple[_graph.Value, Callable[[_graph.Value], list[_graph.Value]]]:
+    def gone_through(self, node: ast.expr) -> tuple[Value, Callable[[Value], list[Value]]]:
         """Return how often a loop over an expression turns, and a function that appends what a turn reads."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("range", "enumerate", "zip"):
             if node.func.id == "range":
@@ -109,17 +109,17 @@ class Indices(Expressions):
         of = kind.of[0] if kind.kind == "List" else STR if kind.kind == "str" else ANY
         return length, lambda turn: [self.value("aten::__getitem__", [held, turn], of)]
 
-    def _tuple(self, items: list[_graph.Value]) -> _graph.Value:
+    def _tuple(self, items: list[Value]) -> Value:
         return self.value("prim::TupleConstruct", items, Type("Tuple", tuple(map(self.kind_of, items))))
 
-    def _range(self, bounds: list[_graph.Value]) -> tuple[_graph.Value, Callable[[_graph.Value], list[_graph.Value]]]:
+    def _range(self, bounds: list[Value]) -> tuple[Value, Callable[[Value], list[Value]]]:
         if len(bounds) == 1:
             return bounds[0], lambda turn: [turn]
         start, step = bounds[0], bounds[2] if len(bounds) == 3 else self.constant(1)
         length = self.value("aten::__range_length", [start, bounds[1], step], INT)
         return length, lambda turn: [self.value("aten::__derive_index", [turn, start, step], INT)]
 
-    def loop(self, count: _graph.Value, test: _graph.Value, names: list[str], body: Callable[[_graph.Value], _graph.Value]) -> None:
+    def loop(self, count: Value, test: Value, names: list[str], body: Callable[[Value], Value]) -> None:
         """Append a loop that carries the values of names. ``body`` appends a turn and returns whether there is another."""
         carried = [self._names[name] for name in names]
         node, outer, before = self.node("prim::Loop", [count, test, *carried], []), self._block, self._names
@@ -138,9 +138,9 @@ class Indices(Expressions):
             self._kinds[id(result)] = kind
             self._names[name] = self.named(result, name)
 
-    named: Callable[[_graph.Value, str], _graph.Value]
+    named: Callable[[Value, str], Value]
 
-    def comprehension(self, node: Any) -> _graph.Value:
+    def comprehension(self, node: Any) -> Value:
         """Append the loop of a comprehension and return the list or dict."""
         one = node.generators[0]
         if len(node.generators) > 1:
@@ -151,7 +151,7 @@ class Indices(Expressions):
         count, read = self.gone_through(one.iter)
         yes = self.constant(True, BOOL)
 
-        def add() -> _graph.Value:
+        def add() -> Value:
             if is_list:
                 item = self.expression(node.elt)
                 self.typed(held, listed(self.kind_of(item)))
@@ -162,7 +162,7 @@ class Indices(Expressions):
                 self._writes.add(id(self.node("aten::_set_item", [held, key, item], [])))
             return yes
 
-        def turn(number: _graph.Value) -> _graph.Value:
+        def turn(number: Value) -> Value:
             self.bind(one.target, read(number))
             test = one.ifs[0] if len(one.ifs) == 1 else ast.BoolOp(ast.And(), one.ifs)
             if one.ifs:

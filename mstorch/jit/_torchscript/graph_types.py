@@ -10,7 +10,7 @@ from ..._src.aten.overloads import all_overloads
 from ..._src.core.device import device
 from ..._src.core.schemas import Schema
 from ..._tensor import Tensor
-from .. import _graph
+from .._graph import Type as GraphType
 from .types import ANY, TENSOR, Type, class_name
 
 INT, FLOAT, BOOL, STR, NONE, NUMBER = (Type(name) for name in ("int", "float", "bool", "str", "NoneType", "number"))
@@ -33,11 +33,11 @@ def listed(of: Type) -> Type:
     return Type("List", (of,))
 
 
-def graph_type(kind: Type, class_kind: Callable[[str], str]) -> _graph.Type:
+def graph_type(kind: Type, class_kind: Callable[[str], str]) -> GraphType:
     """Return a type as graphs have it. ``class_kind`` tells the kind of a class of the archive."""
     element = graph_type(kind.of[0], class_kind) if kind.kind in ("List", "Optional", "Future") and kind.of else None
     word = _KINDS.get(kind.kind) or _OF_CLASSES.get(class_kind(kind.kind), "ClassType")
-    return _graph.Type(repr(kind), word, element=element, text=kind.shown)
+    return GraphType(repr(kind), word, element=element, text=kind.shown)
 
 
 def type_of(value: Any) -> Type:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _graph
+from .._graph import Block, Graph, Node, Value
 from .compile import Compiler
 from .graph_expressions import Inlined
 from .graph_indices import Indices
@@ -31,11 +31,11 @@ class Lowering(Indices):
 
     def __init__(self, program: Any, inlined: bool) -> None:
         self._program, self._inlined = program, inlined
-        self._graph = self._block = _graph.Graph()
-        self._names: dict[str, _graph.Value] = {}
+        self._graph = self._block = Graph()
+        self._names: dict[str, Value] = {}
         self._kinds: dict[int, Type] = {}
-        self._constants: dict[tuple[str, Any], _graph.Value] = {}
-        self._head: list[_graph.Node] = []
+        self._constants: dict[tuple[str, Any], Value] = {}
+        self._head: list[Node] = []
         self._writes: set[int] = set()
         self._functions: dict[int, Function] = {}
         self._counts: dict[str, int] = {}
@@ -43,7 +43,7 @@ class Lowering(Indices):
         self._running: list[Function] = []
         self._place = self._file = ""
 
-    def graph_of(self, function: Function, owner: str) -> _graph.Graph:
+    def graph_of(self, function: Function, owner: str) -> Graph:
         """Return the graph of a function or method. ``owner`` is the class of a method's ``self``."""
         graph = self._graph
         for number, one in enumerate(function.parameters):
@@ -61,14 +61,14 @@ class Lowering(Indices):
         self._running.append(function)
         self._file = f"code/{function.file.replace('.', '/')}.py"
 
-    def named(self, value: _graph.Value, name: str) -> _graph.Value:
+    def named(self, value: Value, name: str) -> Value:
         """Give a value that has only a number the name of a variable; return it."""
         if value._name.isdecimal():
             count = self._counts[name] = self._counts.get(name, 0) + 1
             value.setDebugName(f"{name}.{count}")
         return value
 
-    def inline(self, function: Function, values: list[_graph.Value]) -> _graph.Value:
+    def inline(self, function: Function, values: list[Value]) -> Value:
         """Append the nodes of a function in the place of its call. Raise Inlined if that cannot be."""
         if function in self._running or _returns_in_loop(function.node.body):
             raise Inlined
@@ -82,7 +82,7 @@ class Lowering(Indices):
 
     # Statements
 
-    def statements(self, nodes: Sequence[ast.stmt]) -> _graph.Value | None:
+    def statements(self, nodes: Sequence[ast.stmt]) -> Value | None:
         """Append statements; return what they return. A branch that returns takes the statements after it into the other one."""
         for number, node in enumerate(nodes):
             self._place = f"{self._file}:{node.lineno}:{node.col_offset}"
@@ -100,8 +100,8 @@ class Lowering(Indices):
                 return self.value("prim::Uninitialized", [], self._returned())
         return None
 
-    def _branch(self, nodes: Sequence[ast.stmt], refined: Sequence[str]) -> Callable[[], _graph.Value]:
-        def lower() -> _graph.Value:
+    def _branch(self, nodes: Sequence[ast.stmt], refined: Sequence[str]) -> Callable[[], Value]:
+        def lower() -> Value:
             self._refine(refined)
             value = self.statements(nodes)
             return self.constant(None) if value is None else value
@@ -132,7 +132,7 @@ class Lowering(Indices):
         if node.value is not None:
             self.bind(node.target, self.several(node.value))
 
-    def bind(self, target: ast.expr, values: list[_graph.Value]) -> None:
+    def bind(self, target: ast.expr, values: list[Value]) -> None:
         """Append the assignment of values to a target."""
         if isinstance(target, ast.Name):
             self._names[target.id] = self.named(self.one(values), target.id)
@@ -147,7 +147,7 @@ class Lowering(Indices):
         else:
             raise Damaged(f"A target of an assignment (line {target.lineno}) is no TorchScript")
 
-    def _unpacked(self, value: _graph.Value, count: int) -> list[_graph.Value]:
+    def _unpacked(self, value: Value, count: int) -> list[Value]:
         node, kind = value.node(), self.kind_of(value)
         if node.kind() == "prim::TupleConstruct":
             return list(node._inputs)
@@ -186,15 +186,16 @@ class Lowering(Indices):
                 self._names[name] = values[0]
                 continue
             ends = [value if value is not None else self._absent(scope, values) for value, scope in zip(values, scopes)]
-            if None in ends:
+            left, right = ends
+            if left is None or right is None:
                 continue
-            first._outputs.append(ends[0])  # type: ignore[arg-type]
-            second._outputs.append(ends[1])  # type: ignore[arg-type]
-            self._names[name] = self.named(self.joined(branch, ends), name)  # type: ignore[arg-type]
+            first._outputs.append(left)
+            second._outputs.append(right)
+            self._names[name] = self.named(self.joined(branch, (left, right)), name)
         if ended:
             self._refine(refined[1])
 
-    def _absent(self, scope: tuple[_graph.Block, Any, bool], values: Sequence[_graph.Value | None]) -> _graph.Value | None:
+    def _absent(self, scope: tuple[Block, Any, bool], values: Sequence[Value | None]) -> Value | None:
         """Return a value for a name that a branch which raises does not set."""
         other = next(value for value in values if value is not None)
         if not scope[2]:
@@ -213,7 +214,7 @@ class Lowering(Indices):
     def _do_While(self, node: ast.While) -> None:
         test = self.test(node.test)
 
-        def turn(number: _graph.Value) -> _graph.Value:
+        def turn(number: Value) -> Value:
             self._body(node.body)
             return self.test(node.test)
 
@@ -223,7 +224,7 @@ class Lowering(Indices):
         count, read = self.gone_through(node.iter)
         yes = self.constant(True, BOOL)
 
-        def turn(number: _graph.Value) -> _graph.Value:
+        def turn(number: Value) -> Value:
             self.bind(node.target, read(number))
             self._body(node.body)
             return yes
@@ -254,7 +255,7 @@ class Lowering(Indices):
         else:
             self._raise(ast.Constant("") if error is None else error, "")
 
-    def _raise(self, message: ast.expr, kind: str) -> _graph.Value:
+    def _raise(self, message: ast.expr, kind: str) -> Value:
         self.node("prim::RaiseException", [self.expression(message), self.constant(kind, STR) if kind else self.constant(None)], [])
         return self.constant(None)
 
@@ -277,7 +278,7 @@ class Lowering(Indices):
         for manager in reversed(held):
             self.node("prim::Exit", [manager], [TENSOR])
 
-    def _result_of(self, value: _graph.Value, name: str) -> Type:
+    def _result_of(self, value: Value, name: str) -> Type:
         definition = self.definition_of(value)
         method = None if definition is None else definition.methods.get(name)
         return ANY if method is None else method.returns or NONE
@@ -285,7 +286,7 @@ class Lowering(Indices):
     def _do_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._closures[node.name] = node
 
-    def forked(self, word: str, node: ast.Call) -> _graph.Value:
+    def forked(self, word: str, node: ast.Call) -> Value:
         """Append a fork: a node with the graph of the function, whose inputs are the names that it reads."""
         function, args = node.args[0], list(map(self.expression, node.args[1:]))
         body = self._closures.get(function.id) if isinstance(function, ast.Name) else None
@@ -295,7 +296,7 @@ class Lowering(Indices):
         names = [name for name in dict.fromkeys(loaded) if name in self._names and name not in [arg.arg for arg in body.args.args]]
         outer = self._graph, self._block, self._names, self._constants, self._head
         inputs = [self._names[name] for name in names]
-        graph = self._graph = self._block = _graph.Graph()
+        graph = self._graph = self._block = Graph()
         self._constants, self._head, self._names = {}, [], {}
         for name, value in zip([*(arg.arg for arg in body.args.args), *names], [*args, *inputs]):
             kind = self.kind_of(value)
@@ -354,7 +355,7 @@ def _returns_in_loop(nodes: Sequence[ast.stmt]) -> bool:
     return any(isinstance(one, ast.Return) for loop in loops for one in ast.walk(loop))
 
 
-def graph_of(program: Any, function: Function, owner: str = "", inlined: bool = False) -> _graph.Graph:
+def graph_of(program: Any, function: Function, owner: str = "", inlined: bool = False) -> Graph:
     """Return the graph of a function of the text; ``inlined``: with the nodes of the functions that it calls in place of their calls.
 
     Raise Damaged for text that is no TorchScript.

@@ -57,7 +57,8 @@ class _Objects:
             definition: Definition | None = getattr(type(value), "_ms_definition", None)
             if definition is None:
                 return tuple(parts)
-            return type(value)(*(Typed(part, kind or ANY) for part, kind in zip(parts, definition.attributes.values())))
+            fields: Any = type(value)  # of a named tuple, which takes its fields one by one
+            return fields(*(Typed(part, kind or ANY) for part, kind in zip(parts, definition.attributes.values())))
         if hasattr(value, "named_parameters") or callable(value):
             words = f"{where}, which is a {type(value).__name__} that the archive did not hold"
             raise Unwritable(f"mstorch: torch.jit.save cannot write {words}")
