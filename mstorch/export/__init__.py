@@ -32,6 +32,7 @@ from ._pt2.read import read as read_pt2
 from ._pt2.write import Texts
 from ._pt2.write import write as write_pt2
 from ._trace import traced
+from ._varying import Unlike, Varying, traced_varying
 from .dynamic_shapes import Dim, Sizes, dims
 from .graph_signature import ExportGraphSignature, InputKind, OutputKind
 
@@ -39,8 +40,8 @@ from .graph_signature import ExportGraphSignature, InputKind, OutputKind
 class ExportedProgram:
     """The result of ``export``: ``module()`` returns a callable module; ``graph`` holds its ``torch.ops.aten`` calls.
 
-    With dynamic shapes, or for an operation without an aten equivalent, the program has no graph, and ``module()`` runs the original Python
-    code.
+    For a module that does other operations for other sizes, or calls what aten has not, the program has no graph, and ``module()`` runs the
+    original Python code.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ExportedProgram:
         self._state = state  # a module with the parameters and buffers
         self.example_inputs = (args, kwargs)
         self._sizes = sizes
+        self._varying: Varying | None = sizes.varying if isinstance(sizes, Guards) else None
         self._form = None if sizes is not None else _form(args, kwargs)  # of a program from a file
         self._structure = tree_structure((args, kwargs))
         self.constants: dict[str, Any] = {}  # tensors of the program that are no state
@@ -114,7 +116,7 @@ class ExportedProgram:
         program without a graph or with sizes that vary.
         """
         graph_module, signature = self.graph_module, self.graph_signature
-        if isinstance(self._sizes, Guards) and self._sizes.has_symbols:
+        if self._varying is not None:
             raise NotImplementedError("mstorch: run_decompositions() of a program with sizes that vary, which graphs here cannot say")
         if decomp_table:
             module = _Program(self)
@@ -124,7 +126,7 @@ class ExportedProgram:
         args, kwargs = self.example_inputs
         program = ExportedProgram(graph_module, signature, self.out_spec, copy.deepcopy(self._state), args, kwargs, "", self._sizes)
         program._structure, program.constants, program._names = self._structure, dict(self.constants), list(self._names)
-        program._form = self._form
+        program._form, program._varying = self._form, self._varying
         return program
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -217,8 +219,9 @@ def export(
     """Export a module as a program for inputs like the given ones; a size is dynamic if ``dynamic_shapes`` declares it.
 
     The module runs once. Calls with undeclared sizes raise AssertionError. Differs from torch: the graph has the operations that
-    autograd calls (``addmm`` for ``linear``), writes are in place, and with dynamic shapes the program has no graph. Raise ValueError if
-    ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads values of tensors.
+    autograd calls (``addmm`` for ``linear``), and writes are in place. With dynamic shapes the module runs for further sizes too, from
+    which the graph's computations of sizes are found; if it does other operations for other sizes, the program has no graph. Raise
+    ValueError if ``mod`` is not a Module, GuardOnDataDependentSymNode if it reads values of tensors.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
@@ -227,19 +230,43 @@ def export(
     named = dict(kwargs or {})
     sizes = Sizes(mod.forward, args, named, {} if dynamic_shapes is None else dynamic_shapes)
     parts: tuple[Any, ...] = None, None, None
-    reason = "sizes may vary, which graphs here cannot say"
-    if dynamic_shapes is None:
-        try:
-            parts, reason = traced(mod, args, named), ""
-        except NotImplementedError as error:
-            reason = str(error)
+    varying = None
+    try:
+        parts, varying = _graph_of(mod, args, named, sizes)
+        reason = ""
+    except (NotImplementedError, Unlike) as error:
+        reason = f"its sizes may vary, and {error}" if isinstance(error, Unlike) else str(error)
     graph_module, signature, form = parts
     program = ExportedProgram(graph_module, signature, form, copy.deepcopy(mod), args, named, reason, sizes)
-    program._names = [*list(inspect.signature(mod.forward).parameters)[: len(args)], *named]
+    program._varying = varying
+    program._names = [*_positional(mod, args), *named]
     if reason:
         with exporting():
             program.module()(*args, **named)
     return program
+
+
+def _positional(mod: Module, args: tuple[Any, ...]) -> list[str]:
+    """Return the names of a call's positional arguments: those of ``*values`` are ``values_0`` and so on."""
+    signature, names = inspect.signature(mod.forward), list[str]()
+    for name, value in signature.bind_partial(*args).arguments.items():
+        several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+        names += [f"{name}_{number}" for number in range(len(value))] if several else [name]
+    return names
+
+
+def _graph_of(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes) -> tuple[tuple[Any, ...], Varying | None]:
+    """Return the parts of a module's graph, and the sizes that vary. Raise Unlike if no graph stands for all sizes."""
+    varying = sizes.varying(args, kwargs, False)
+    if not varying.names:
+        return traced(mod, args, kwargs), None
+    try:
+        return traced_varying(mod, args, kwargs, varying), varying
+    except Unlike:
+        together = sizes.varying(args, kwargs, True)
+        if together.names == varying.names:
+            raise
+        return traced_varying(mod, args, kwargs, together), together
 
 
 def save(

@@ -9,6 +9,8 @@ from .._dynamo.exc import UserError
 from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from ..fx.experimental.symbolic_shapes import ConstraintViolationError
+from ..utils._pytree import tree_flatten
+from ._varying import Varying
 
 _LINEAR = "(Only increasing linear operations with integer coefficients are supported.)"
 UNDECLARED: Any = object()  # for an input without a declaration: its sizes are fixed
@@ -116,6 +118,7 @@ class Sizes:
                 )
             specs = dict(zip(inputs, declared))
         self.specs = specs
+        self.equal: dict[str, list[tuple[str, int]]] = {}  # places whose sizes have to be the same, though hints declare them
         self.wanted = [(path, _example(value, spec)) for path, value, spec in self._leaves(inputs)]
         self._check_example(inputs)
 
@@ -144,16 +147,40 @@ class Sizes:
                     if other != size:
                         raise UserError(f"{where} = {size} is not equal to {first} = {other}")
 
+    def varying(self, args: tuple[Any, ...], kwargs: dict[str, Any], is_one: bool) -> Varying:
+        """Return the sizes that vary. Those with hints have a size each or, if ``is_one``, one for those that are equal."""
+        found, leaves = Varying(), tree_flatten((args, kwargs))[0]
+        names: dict[Any, str] = {}
+        for (path, sizes), (_, value, _) in zip(self.wanted, self._leaves(self._inputs(args, kwargs))):
+            place = next((number for number, leaf in enumerate(leaves) if leaf is value), None)
+            for axis, one in enumerate(sizes if isinstance(value, Tensor) and place is not None else ()):
+                if isinstance(one, int) or isinstance(one, DimHint) and value.shape[axis] < 2:
+                    continue
+                hinted = isinstance(one, DimHint)
+                key = (value.shape[axis] if is_one else (path, axis)) if hinted else one.root.__name__
+                name = names.setdefault(key, f"s{len(names)}")
+                least, most = (0, None) if hinted else (one.root.min, one.root.max)
+                number = found.add(name, least, most)
+                found.places.append((place, axis, number, *((1, 0) if hinted else (one.factor, one.offset))))
+                if hinted and is_one:
+                    self.equal.setdefault(name, []).append((path, axis))
+        return found
+
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise torch's AssertionError for inputs with undeclared sizes."""
         known: dict[str, tuple[str, int]] = {}
+        equal = {place: name for name, places in self.equal.items() for place in places}
         for (path, wanted), (_, value, _) in zip(self.wanted, self._leaves(self._inputs(args, kwargs))):
             if not isinstance(value, Tensor):
                 if value != wanted:
                     raise AssertionError(f"Guard failed: {path} == {wanted!r}")
                 continue
             for place, (size, declared) in enumerate(zip(value.shape, wanted)):
-                guard = _unmet(f"{path}.size()[{place}]", size, declared, known)
+                where = f"{path}.size()[{place}]"
+                guard = _unmet(where, size, declared, known)
+                if guard is None and (path, place) in equal:
+                    first, other = known.setdefault(equal[path, place], (where, size))
+                    guard = None if size == other else f"{where} == {first}"
                 if guard is not None:
                     raise AssertionError(f"Guard failed: {guard}")
 

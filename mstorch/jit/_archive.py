@@ -22,6 +22,12 @@ EXTRA = "extra/"
 _written: set[bytes] = set()
 
 
+class _Writers:
+    """What writes a loaded module; set by the module that reads archives, which stands above this one."""
+
+    again: Any
+
+
 def wrote(content: bytes) -> bool:
     """Return whether this process wrote an object of exactly these bytes, so that loading it runs no foreign code."""
     return hashlib.sha256(content).digest() in _written
@@ -41,7 +47,10 @@ def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
     """
     content = io.BytesIO()
     example = m.__dict__.get("_ms_example")
-    if example is None and is_scripted(m):
+    loaded = m if "_ms_definition" in m.__dict__ else m.__dict__.get("_python")
+    if loaded is not None and "_ms_definition" in loaded.__dict__:
+        _Writers.again(loaded, content, extra_files or {}, loaded is not m and not m._parameters)
+    elif example is None and is_scripted(m):
         write_script(m if isinstance(m, Module) else None, getattr(m, "__wrapped__", None), content, extra_files or {})
     elif example is None:
         _write_object(m, content, extra_files)

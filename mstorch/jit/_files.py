@@ -10,10 +10,11 @@ from typing import Any
 
 from .. import serialization
 from .._src.serialization.zipfile_format import ZipReader
-from ._archive import EXTRA, OBJECT, write, wrote
+from ._archive import EXTRA, OBJECT, _Writers, write, wrote
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, _Callable, deprecated
 from ._torchscript.reader import extra_files, holds_program
 from ._torchscript.reader import load as load_program
+from ._torchscript.write.again import write_again
 
 
 def save(m: _Callable, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
@@ -60,6 +61,21 @@ def _load_torchscript(file: Any, map_location: Any, extra: dict[str, Any] | None
     if extra:
         extra_files(reader, extra)
     return module
+
+
+def _written_and_loaded(m: _Callable) -> Any:
+    """Return what loads from the archive of an object. Raise RuntimeError for one that TorchScript cannot hold."""
+    content = io.BytesIO()
+    write(m, content, None)
+    content.seek(0)
+    reader = ZipReader(content)
+    if not holds_program(reader):
+        raise RuntimeError("mstorch: what is traced in several methods is no TorchScript")
+    return load_program(reader, None)
+
+
+_Callable._ms_loaded = staticmethod(_written_and_loaded)
+_Writers.again = staticmethod(write_again)
 
 
 def load(

@@ -1,10 +1,10 @@
-"""The graph of a trace: nodes, and typed values, with the methods of torch's ``torch._C.Graph``."""
+"""The graph of a trace or of a script: nodes, blocks and typed values, with the methods of torch's ``torch._C.Graph``."""
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
-from .._src.core.formats import memory_format
 from .._src.core.promotion import WORDS
 from .._tensor import Tensor
 
@@ -22,9 +22,10 @@ def tensor_text(tensor: Tensor) -> str:
 class Type:
     """Type of a value in a graph: a tensor type or another type."""
 
-    def __init__(self, name: str, kind: str, tensor: Tensor | None = None, element: Type | None = None) -> None:
+    def __init__(self, name: str, kind: str, tensor: Tensor | None = None, element: Type | None = None, text: str | None = None) -> None:
         self._name, self._kind, self._element = name, kind, element
-        self._text = name
+        self._text = name if text is None else text
+        self._is_told = text is not None
         self._sizes: list[int] | None = None
         self._strides: list[int] | None = None
         self._ms_dtype: Any = None
@@ -82,7 +83,7 @@ class Type:
 
     def shown(self) -> str:
         """Format the type as the text of a graph shows it."""
-        return self._text if self._element is None else f"{self._element._name}[]"
+        return self._text if self._element is None or self._is_told else f"{self._element._name}[]"
 
 
 def type_of(value: Any) -> Type:
@@ -160,6 +161,7 @@ class Node:
         self._graph, self._kind, self._inputs, self._scope, self._place = graph, kind, inputs, scope, place
         self._outputs: list[Value] = []
         self._attributes: dict[str, Any] = {}
+        self._blocks: list[Block] = []
         for value in inputs:
             value._users.append(self)
 
@@ -182,6 +184,20 @@ class Node:
     def outputs(self) -> Iterator[Value]:
         """Return an iterator over the output values."""
         return iter(list(self._outputs))
+
+    def blocks(self) -> Iterator[Block]:
+        """Return an iterator over the blocks: the branches of a ``prim::If``, the body of a ``prim::Loop``."""
+        return iter(list(self._blocks))
+
+    def addBlock(self) -> Block:
+        """Add an empty block and return it."""
+        block = Block(self._graph)
+        self._blocks.append(block)
+        return block
+
+    def hasMultipleOutputs(self) -> bool:
+        """Return whether there are several outputs."""
+        return len(self._outputs) > 1
 
     def inputsSize(self) -> int:
         """Return the number of inputs."""
@@ -220,7 +236,11 @@ class Node:
     def kindOf(self, name: str) -> str:
         """Return the type code of an attribute: "i" for an integer, "f", "s" or "t"."""
         value = self._attributes[name]
-        return "t" if isinstance(value, Tensor) else {float: "f", str: "s"}.get(type(value), "i")
+        if isinstance(value, (Tensor, Graph)):
+            return "t" if isinstance(value, Tensor) else "g"
+        if isinstance(value, list):
+            return "tys" if value and isinstance(value[0], Type) else "ival"
+        return {float: "f", str: "s", int: "i", bool: "i"}.get(type(value), "ival")
 
     def __getitem__(self, name: str) -> Any:
         return self._attributes[name]
@@ -229,17 +249,21 @@ class Node:
         """Return an integer attribute."""
         return int(self._attributes[name])
 
-    f = s = t = __getitem__
+    f = s = t = g = __getitem__
 
     def __str__(self) -> str:
+        return self._shown("")
+
+    __repr__ = __str__
+
+    def _shown(self, indent: str) -> str:
         given = ", ".join(f"%{value.debugName()} : {value.type().shown()}" for value in self._outputs)
         taken = ", ".join(f"%{value.debugName()}" for value in self._inputs)
         attributes = ", ".join(f"{name}={_written(value)}" for name, value in self._attributes.items())
         place = f" # {self._place}" if self._place else ""
         scope = f", scope: {self._scope}" if self._scope else ""
-        return f"{given} = {self._kind}{f'[{attributes}]' if attributes else ''}({taken}){scope}{place}\n"
-
-    __repr__ = __str__
+        line = f"{indent}{given} = {self._kind}{f'[{attributes}]' if attributes else ''}({taken}){scope}{place}\n"
+        return line + "".join(block._shown(number, f"{indent}  ") for number, block in enumerate(self._blocks))
 
 
 def _written(value: Any) -> str:
@@ -248,30 +272,95 @@ def _written(value: Any) -> str:
     if type(value) is float:
         text = f"{value:.17g}"
         return f"{text}." if text.lstrip("-").isdigit() else text
-    return f'"{value}"' if isinstance(value, str) else str(int(value))
+    if isinstance(value, Graph):
+        return "<Graph>"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(str(item) if isinstance(item, Type) else _written(item) for item in value)}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return str(int(value)) if isinstance(value, int) else str(value)
 
 
-class Graph:
-    """The nodes of a trace in order, with its inputs and outputs."""
+class Block:
+    """Nodes in order, with inputs and outputs: the branch of a node, or a whole graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
         self._nodes: list[Node] = []
         self._inputs: list[Value] = []
         self._outputs: list[Value] = []
-        self._param = Node(self, "prim::Param", [])
+        self._param, self._return = Node(graph, "prim::Param", []), Node(graph, "prim::Return", [])
+
+    def nodes(self) -> Iterator[Node]:
+        """Return an iterator over the nodes."""
+        return iter(list(self._nodes))
+
+    def inputs(self) -> Iterator[Value]:
+        """Return an iterator over the inputs."""
+        return iter(list(self._inputs))
+
+    def outputs(self) -> Iterator[Value]:
+        """Return an iterator over the outputs."""
+        return iter(list(self._outputs))
+
+    def paramNode(self) -> Node:
+        """Return the node whose outputs are the block's inputs."""
+        return self._param
+
+    param_node = paramNode
+
+    def returnNode(self) -> Node:
+        """Return the node whose inputs are the block's outputs."""
+        self._return._inputs = list(self._outputs)
+        return self._return
+
+    def registerOutput(self, value: Value) -> int:
+        """Make a value an output; return the number of outputs."""
+        self._outputs.append(value)
+        value._users.append(self.returnNode())
+        return len(self._outputs)
+
+    def addInputToBlock(self, kind: Type) -> Value:
+        """Add an input of a type and return its Value."""
+        value = self._graph._value(self._param, kind)
+        self._inputs.append(value)
+        return value
+
+    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
+        """Return the nodes of a kind, also those within nodes if ``recurse``."""
+        several: list[Node] = []
+        for node in self._nodes:
+            several += [node] if node.kind() == kind else []
+            for block in node._blocks if recurse else ():
+                several += block.findAllNodes(kind)
+        return several
+
+    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
+        """Return the first node of a kind."""
+        return next(iter(self.findAllNodes(kind, recurse)), None)
+
+    def _shown(self, number: int, indent: str) -> str:
+        inputs = ", ".join(f"%{value.debugName()} : {value.type().shown()}" for value in self._inputs)
+        steps = "".join(node._shown(f"{indent}  ") for node in self._nodes)
+        return f"{indent}block{number}({inputs}):\n{steps}{indent}  -> ({', '.join(f'%{value.debugName()}' for value in self._outputs)})\n"
+
+
+class Graph(Block):
+    """The nodes of a trace or of a script in order, with its inputs and outputs."""
+
+    def __init__(self) -> None:
+        super().__init__(self)
         self._count = 0
 
-    def _value(self, node: Node, kind: Type, constant: Tensor | float | memory_format | None = None) -> Value:
-        found = Value(node, self._count, kind, constant)
+    def _value(self, node: Node, kind: Type, constant: Any = None) -> Value:
+        value = Value(node, self._count, kind, constant)
         self._count += 1
-        node._outputs.append(found)
-        return found
+        node._outputs.append(value)
+        return value
 
     def addInput(self, tensor: Tensor) -> Value:
         """Add an input and return its Value."""
-        found = self._value(self._param, type_of(tensor))
-        self._inputs.append(found)
-        return found
+        return self.addInputToBlock(type_of(tensor))
 
     def add(self, kind: str, inputs: list[Value], results: list[Type], scope: str = "", place: str = "") -> Node:
         """Add a node, with an output for each result type, and return it."""
@@ -289,38 +378,19 @@ class Graph:
             node._attributes["value"] = value
         return self._value(node, type_of(value), value)
 
-    def registerOutput(self, value: Value) -> int:
-        """Make a value an output; return the number of outputs."""
-        self._outputs.append(value)
-        return len(self._outputs)
+    def eraseInput(self, i: int) -> None:
+        """Remove an input that nothing uses."""
+        if self._inputs[i]._users:
+            raise RuntimeError("mstorch: the input of the graph has uses")
+        del self._inputs[i], self._param._outputs[i]
 
-    def nodes(self) -> Iterator[Node]:
-        """Return an iterator over the nodes."""
-        return iter(list(self._nodes))
-
-    def inputs(self) -> Iterator[Value]:
-        """Return an iterator over the inputs."""
-        return iter(list(self._inputs))
-
-    def outputs(self) -> Iterator[Value]:
-        """Return an iterator over the outputs."""
-        return iter(list(self._outputs))
-
-    def param_node(self) -> Node:
-        """Return the node whose outputs are the graph's inputs."""
-        return self._param
-
-    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
-        """Return the nodes of a kind."""
-        return [node for node in self._nodes if node.kind() == kind]
-
-    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
-        """Return the first node of a kind."""
-        return next(iter(self.findAllNodes(kind)), None)
+    def block(self) -> Block:
+        """Return the block of the whole graph."""
+        return self
 
     def __str__(self) -> str:
         inputs = ",\n      ".join(f"%{value.debugName()} : {value.type().shown()}" for value in self._inputs)
-        steps = "".join(f"  {node}" for node in self._nodes)
+        steps = "".join(node._shown("  ") for node in self._nodes)
         return f"graph({inputs}):\n{steps}  return ({', '.join(f'%{value.debugName()}' for value in self._outputs)})\n"
 
     __repr__ = __str__

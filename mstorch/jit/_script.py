@@ -1,4 +1,4 @@
-"""Scripted functions and modules. No graph is made: Python runs, on copies of the modules that share parameters."""
+"""Scripted functions and modules: Python runs, on copies of the modules that share parameters. A graph is made only of their text."""
 from __future__ import annotations
 
 import collections
@@ -25,9 +25,19 @@ _NO_GRAPH = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for
 
 
 class _Callable:
-    """Base of scripted functions and modules: no graph, and files."""
+    """Base of scripted functions and modules: files, and the graph of the text that a file would hold."""
+
+    _ms_loaded: Callable[[Any], Any]  # loads an object from the archive that is written of it; set by the module that reads archives
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("graph", "inlined_graph") or name == "code" and not is_scripted(self):
+            try:
+                text = getattr(_Callable._ms_loaded(self), name)
+            except RuntimeError as error:
+                raise AttributeError(f"'{type(self).__name__}' has no '{name}': {error}") from error
+            if isinstance(self, ScriptFunction) and name != "code":
+                text.eraseInput(0)  # the archive holds the function as a module's method
+            return text
         if name == "code" and is_scripted(self):
             try:
                 return code_of(self if isinstance(self, Module) else None, self.__dict__.get("__wrapped__"))

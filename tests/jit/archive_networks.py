@@ -6,60 +6,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
 
 from tests.export.networks import _SMALL, Call, Made, _hugging, _images, _padded, _timm
+from tests.jit.archive_detectors import DETECTORS, WHOLE_DETECTORS
 from tests.onnx.models import GROUPS as OF_ONNX
-
-
-def _detector(kind: str) -> Callable[[], Made]:
-    """Return a function that creates a detector of torchvision on a small backbone."""
-
-    def make() -> Made:
-        import torch
-        from torch import nn
-        from torchvision.models.detection.anchor_utils import AnchorGenerator, DefaultBoxGenerator
-        from torchvision.ops import MultiScaleRoIAlign
-
-        net = importlib.import_module(f"torchvision.models.detection.{kind.lower() if kind != 'FasterRCNN' else 'faster_rcnn'}")
-        backbone: Any = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 32, 3, 4, 1), nn.ReLU())
-        backbone.out_channels = 32
-        options: dict[str, Any] = {"num_classes": 4, "min_size": 64, "max_size": 96, "box_score_thresh": 0.0, "box_detections_per_img": 10}
-        anchors = AnchorGenerator(((16, 32),), ((0.5, 1.0),))
-        if kind == "FasterRCNN":
-            options |= {"rpn_anchor_generator": anchors, "box_roi_pool": MultiScaleRoIAlign(["0"], 7, 2)}
-        elif kind == "SSD":
-            backbone = _Levels(backbone)
-            options = {"anchor_generator": DefaultBoxGenerator([[2], [2]]), "size": (64, 64), "num_classes": 4, "score_thresh": 0.0, "detections_per_img": 10}
-        else:
-            options = {"num_classes": 4, "min_size": 64, "max_size": 96, "score_thresh": 0.0, "detections_per_img": 10, "anchor_generator": anchors}
-            if kind == "FCOS":
-                options["anchor_generator"] = AnchorGenerator(((8,),), ((1.0,),))
-
-        def draw() -> Call:
-            return ([torch.rand(3, 60, 80), torch.rand(3, 64, 64)],), {}
-
-        return getattr(net, kind)(backbone, **options), draw
-
-    return make
-
-
-def _Levels(first: Any) -> Any:
-    import torch
-
-    class Levels(torch.nn.Module):
-        def __init__(self, first: Any) -> None:
-            super().__init__()
-            self.first, self.second = first, torch.nn.Conv2d(32, 24, 3, 2, 1)
-            self.out_channels = [32, 24]
-
-        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
-            x = self.first(x)
-            return {"0": x, "1": self.second(x)}
-
-    # The type of the result as an object: TorchScript reads the annotation, which is a text in this file.
-    Levels.forward.__annotations__.update(x=torch.Tensor, **{"return": dict[str, torch.Tensor]})
-    return Levels(first)
 
 
 def _video() -> Made:
@@ -120,7 +70,7 @@ MORE: dict[str, dict[str, Callable[[], Made]]] = {
         "VideoResNet": _video, "RAFT": _flow, "ConvNeXt of torchvision": _convnext, "MaxViT": _maxvit,
         "DeepLab": _deeplab,
     },
-    "detection": {kind: _detector(kind) for kind in ("FasterRCNN", "RetinaNet", "FCOS", "SSD")},
+    "detection": DETECTORS, "whole detectors": WHOLE_DETECTORS,
     "sound": {name: _own(name) for name in ("voice_activity", "separator", "deep_speech", "wavenet", "tacotron_decoder", "conformer", "spectrogram")},
     "timm": {
         "test_vit3": _timm("test_vit3", img_size=64), "test_vit4": _timm("test_vit4", img_size=64),

@@ -134,7 +134,8 @@ def write(folder: Path, words: list[str]) -> None:
                 torch.manual_seed(0)
                 try:
                     network, draw = build()
-                    network, call, other = awake(network).eval(), draw(), draw()
+                    network = awake(network)
+                    network, call, other = network if hasattr(network, "stays_in_training") else network.eval(), draw(), draw()
                     wrong = _write(kind, network, call, other, folder / f"{group}, {name}.{kind}")
                 except Exception as error:  # noqa: BLE001
                     wrong = said_of(error)

@@ -24,9 +24,11 @@ from ...fx.interpreter import Interpreter
 from ...fx.node import Node
 from ...ops import OpOverload
 from ...utils._pytree import tree_flatten
+from .._varying import Told, Unlike, Varying
 from ..graph_signature import InputKind, OutputKind
-from .values import DTYPES, FORMATS, LAYOUTS, MAJOR
+from .values import DTYPES, FORMATS, FUNCTIONS, LAYOUTS, MAJOR
 
+_FUNCTIONS = {function: name for name, function in FUNCTIONS.items() if function is not operator.getitem}
 _NUMBERS = {name: number for table in (DTYPES, LAYOUTS, FORMATS) for number, name in table.items()}
 
 
@@ -85,12 +87,51 @@ class _Writer:
         state = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
         inputs = iter(leaves)
         given = [next(inputs) if spec.kind is InputKind.USER_INPUT else state[spec.target] for spec in signature.input_specs]
-        run = _Values(program.graph_module)
-        run.run(*(value.detach().clone().requires_grad_(value.requires_grad) if isinstance(value, Tensor) else value for value in given))
-        self.values = run.values
+        self.runs = [self._run(given)]
+        self.values = self.runs[0]
+        self.told: Told | None = None
+        varying = program._varying
+        if varying is not None:
+            points = varying.points(leaves)
+            for point in points[1:]:
+                others = iter(varying.inputs(leaves, point))
+                self.runs.append(
+                    self._run([next(others) if spec.kind is InputKind.USER_INPUT else state[spec.target] for spec in signature.input_specs])
+                )
+            self.told = Told(varying, points)
         # Constants that the graph holds become inputs, as in torch's programs.
         self.constants = dict(program.graph_module.named_buffers())
         self.lifted: dict[str, str] = {}
+
+    def _run(self, given: list[Any]) -> dict[str, Any]:
+        """Return what each node computes of inputs."""
+        run = _Values(self.program.graph_module)
+        run.run(*(value.detach().clone().requires_grad_(value.requires_grad) if isinstance(value, Tensor) else value for value in given))
+        return run.values
+
+    def keep(self, name: str, values: list[Any]) -> None:
+        """Note a value of each run."""
+        for run, value in zip(self.runs, values):
+            run[name] = value
+
+    def meta(self, name: str) -> dict[str, Any]:
+        """Return the JSON of a tensor's form, with sizes that vary. Raise Unwritable if it depends on them in no known way."""
+        form = _meta(self.values[name])
+        if self.told is not None:
+            try:
+                form["sizes"], form["strides"], form["storage_offset"] = self.told.tensor([run[name] for run in self.runs])
+            except Unlike as error:
+                raise Unwritable(f"mstorch: torch.export.save cannot say the sizes of {name}: {error}") from None
+        return form
+
+    def size(self, name: str) -> dict[str, Any]:
+        """Return the JSON of a number that a node computes."""
+        if self.told is None:
+            return _size(self.values[name])
+        try:
+            return self.told.number([run[name] for run in self.runs])
+        except Unlike as error:
+            raise Unwritable(f"mstorch: torch.export.save cannot say the number {name}: {error}") from None
 
     def argument(self, value: Any, kind: str = "") -> dict[str, Any]:
         """Return the JSON of an argument. Raise Unwritable for a value that the schema has not."""
@@ -149,10 +190,25 @@ class _Writer:
                 self.lifted[node.name] = f"c_{node.name}"
             if node.op != "call_function" or node.target is operator.getitem and self._reads_results(node):
                 continue
+            if node.target in _FUNCTIONS:
+                written.append(self._arithmetic(node))
+                continue
             if not isinstance(node.target, OpOverload) or node.target._known is None or str(node.target).startswith("mstorch."):
                 raise Unwritable(f"mstorch: torch.export.save knows operators of torch.ops, and no {node.target} (at {node.name})")
             written.append(self._call(node))
         return written
+
+    def _arithmetic(self, node: Node) -> dict[str, Any]:
+        """Return the JSON of a call that computes with sizes."""
+        inputs = [{"name": name, "arg": self.argument(value), "kind": 1} for name, value in zip("ab", node.args)]
+        return {
+            "target": _FUNCTIONS[node.target],
+            "inputs": inputs,
+            "outputs": [self._named(node)],
+            "metadata": {},
+            "is_hop_single_tensor_return": None,
+            "name": node.name,
+        }
 
     def _reads_results(self, node: Node) -> bool:
         return isinstance(node.args[0], Node) and isinstance(self.values[node.args[0].name], (tuple, list))
@@ -180,8 +236,8 @@ class _Writer:
             return [self._named(node)]
         names = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
         parts = [names.get(place, f"{node.name}_unused_{place}") for place in range(len(value))]
-        for name, part in zip(parts, value):
-            self.values[name] = part
+        for place, name in enumerate(parts):
+            self.keep(name, [run[node.name][place] for run in self.runs])
         listed = re.fullmatch(r"Tensor(\(.*\))?\[\]", node.target._known.returns)
         return [{"as_tensors": [{"name": name} for name in parts]}] if listed else [{"as_tensor": {"name": name}} for name in parts]
 
@@ -220,7 +276,7 @@ def _program(program: Any, structure: str, form: str, names: list[str]) -> tuple
     for node, name in writer.lifted.items():
         target = next(one for one in program.graph.nodes if one.name == node).target
         constants[f"lifted_{target}"] = writer.constants[target]
-        values[name] = writer.constants[target]
+        writer.keep(name, [writer.constants[target]] * len(writer.runs))
         specs.insert(place, {"tensor_constant": {"arg": {"name": name}, "tensor_constant_name": f"lifted_{target}"}})
         inputs.insert(place, {"as_tensor": {"name": name}})
         place += 1
@@ -237,8 +293,8 @@ def _program(program: Any, structure: str, form: str, names: list[str]) -> tuple
         "inputs": inputs,
         "outputs": outputs,
         "nodes": nodes,
-        "tensor_values": {name: _meta(value) for name, value in values.items() if isinstance(value, Tensor)},
-        "sym_int_values": {name: _size(value) for name, value in values.items() if type(value) is int},
+        "tensor_values": {name: writer.meta(name) for name, value in values.items() if isinstance(value, Tensor)},
+        "sym_int_values": {name: writer.size(name) for name, value in values.items() if type(value) is int},
         "sym_bool_values": {},
         "is_single_tensor_return": False,
         "custom_obj_values": {},
@@ -254,12 +310,19 @@ def _program(program: Any, structure: str, form: str, names: list[str]) -> tuple
             "treespec_namedtuple_fields": {},
         },
         "opset_version": {"aten": 10},
-        "range_constraints": {},
+        "range_constraints": _ranges(program._varying),
         "schema_version": {"major": MAJOR, "minor": 1},
         "verifiers": ["TRAINING"],
         "torch_version": TORCH_API,
         "guards_code": [],
     }, constants
+
+
+def _ranges(varying: Varying | None) -> dict[str, dict[str, int | None]]:
+    """Return the JSON of the ranges of the sizes that vary."""
+    if varying is None:
+        return {}
+    return {name: {"min_val": least, "max_val": most} for name, (least, most) in zip(varying.names, varying.ranges)}
 
 
 def _tensors(kind: str, prefix: str, tensors: dict[str, Tensor], parameters: set[str]) -> dict[str, bytes]:

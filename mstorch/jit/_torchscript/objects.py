@@ -11,9 +11,11 @@ from ..._jit_internal import mode
 from ..._src.core.device import device
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
+from .._graph import Graph
 from .._script import RecursiveScriptModule
 from . import compile as compiling
 from .calls import checked_arguments, declared
+from .lowered import graph_of
 from .operators import PROPERTIES, operator
 from .source import Definition, Function, Source
 from .types import Damaged, described
@@ -36,6 +38,16 @@ class ScriptMethod:
     def code(self) -> str:
         """The method's text."""
         return self._function.code
+
+    @property
+    def graph(self) -> Graph:
+        """The method's statements as a graph."""
+        return graph_of(self._program, self._function, self.owner._ms_definition.name)
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph with the statements of the functions that it calls in place of their calls."""
+        return graph_of(self._program, self._function, self.owner._ms_definition.name, True)
 
     @property
     def schema(self) -> str:
@@ -111,8 +123,8 @@ class ArchivedModule(RecursiveScriptModule):
                 return self._ms_method(name)
             if name in definition.constants:
                 return members["_ms_program"].constant_of(definition, name)
-            if name == "code" and "forward" in definition.methods:
-                return definition.methods["forward"].code
+            if name in ("code", "graph", "inlined_graph") and "forward" in definition.methods:
+                return getattr(self._ms_method("forward"), name)
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -166,6 +178,9 @@ class ArchivedModule(RecursiveScriptModule):
         )
 
 
+ArchivedModule.__name__ = ArchivedModule.__qualname__ = "RecursiveScriptModule"  # as torch's errors name it
+
+
 def _blank(definition: Definition, program: Program) -> ArchivedModule:
     return ArchivedModule(definition, program)
 
@@ -187,6 +202,7 @@ class Program(compiling.Program):
 
     def __init__(self, source: Source, constants: tuple[Any, ...]) -> None:
         self._source, self._constants = source, constants
+        self.texts: dict[str, str] = {}  # the code of the archive, by record
         self._compiler = compiling.Compiler(self)
         self._values: dict[tuple[str, str], Any] = {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pickle import UnpicklingError
 from typing import Any
 
@@ -47,7 +46,9 @@ def load(reader: ZipReader, map_location: Any) -> ArchivedModule:
             _check_stored(reader, name)
     storages = StorageReader(reader, map_location)
     name = ".data/version" if reader.has(".data/version") else "version"
-    program = Program(Source(functools.partial(_text, reader)), ())
+    texts = {path: _text(reader, path) or "" for path in reader.names() if path.startswith("code/") and path.endswith(".py")}
+    program = Program(Source(texts.get), ())
+    program.texts = texts
     program.version = int(reader.read(name, limit=100))
     found: set[str] = set()
 

@@ -29,6 +29,7 @@ class Function:
         if args.posonlyargs or args.vararg or args.kwarg or node.decorator_list or any(not one for one in args.kw_defaults):
             raise Damaged(f"{name} has parameters that TorchScript has not")
         self.node, self.name, self.text = node, name, text
+        self.file = ""  # the module of the text
         defaults: list[ast.expr | None] = [*[None] * (len(args.args) - len(args.defaults)), *args.defaults]
         pairs = [*zip(args.args, defaults), *zip(args.kwonlyargs, args.kw_defaults)]
         types = [None if arg.annotation is None else read_type(arg.annotation) for arg, _ in pairs]
@@ -137,9 +138,12 @@ class Source:
             known = self._files[module] = {}
             for node in parse(text, path).body if text is not None else ():
                 if isinstance(node, ast.ClassDef):
-                    known[node.name] = Definition(node, text or "", f"{module}.{node.name}")
+                    definition = known[node.name] = Definition(node, text or "", f"{module}.{node.name}")
+                    for method in definition.methods.values():
+                        method.file = module
                 elif isinstance(node, ast.FunctionDef):
-                    known[node.name] = Function(node, text or "", f"{module}.{node.name}")
+                    function = known[node.name] = Function(node, text or "", f"{module}.{node.name}")
+                    function.file = module
                 elif not (
                     isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "op_version_set"
                 ):

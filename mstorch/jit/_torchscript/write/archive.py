@@ -233,8 +233,10 @@ def write(
     save(file, top, classes.files(), tuple(program.constants), extra_files)
 
 
-def save(file: Any, top: Object, sources: dict[str, str], constants: tuple[Any, ...], extra_files: dict[str, Any]) -> None:
-    """Write the records of an archive."""
+def save(
+    file: Any, top: Object, sources: dict[str, str], constants: tuple[Any, ...], extra_files: dict[str, Any], version: int | None = None
+) -> None:
+    """Write the records of an archive. ``version`` is that of the text's operators; without it, the present one."""
     state, fixed = Storages(), Storages()
     data, listed = pickled(top, state), pickled(constants, fixed)
     writer = ZipWriter(file, "archive")
@@ -249,7 +251,7 @@ def save(file: Any, top: Object, sources: dict[str, str], constants: tuple[Any, 
     for name, content in extra_files.items():
         writer.record(f"extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
     writer.record("byteorder", b"little")
-    writer.close(VERSION)
+    writer.close(VERSION if version is None else f"{version}\n".encode())
 
 
 __all__ = ["Unwritable", "save", "write"]

@@ -6,6 +6,7 @@ import enum
 import struct
 from typing import Any
 
+from ...._src.core.device import device
 from ...._src.core.tensor_base import array_of
 from ...._src.serialization import adapter
 from ...._src.serialization.file_storage import CLASS_OF_DTYPE
@@ -34,6 +35,8 @@ class Storages:
     def __init__(self) -> None:
         self._keys: dict[tuple[int, str], str] = {}
         self.flat: list[Tensor] = []
+        self.objects: dict[int, int] = {}  # numbers of objects that the pickle holds already
+        self.kept: list[Any] = []  # keeps them alive, so that ids stay unique
 
     def key_of(self, tensor: Tensor) -> tuple[str, int]:
         """Return the key of a tensor's memory, and the number of its elements."""
@@ -68,6 +71,9 @@ def _name(path: str) -> bytes:
 
 
 def _tensor(value: Tensor, storages: Storages) -> bytes:
+    number = storages.objects.get(id(value))
+    if number is not None:  # torch reads a record once for each mention: tied weights are one object
+        return b"j" + struct.pack("<I", number)
     kind = CLASS_OF_DTYPE.get(value.dtype.name)
     if kind is None or getattr(value, "is_sparse", False):
         raise Unwritable(f"mstorch: torch.jit.save has no form for a tensor of {value.dtype}")
@@ -76,7 +82,9 @@ def _tensor(value: Tensor, storages: Storages) -> bytes:
     sizes, strides = (b"(" + b"".join(map(_int, numbers)) + b"t" for numbers in (value.shape, value.stride()))
     flag = b"\x88" if value.requires_grad else b"\x89"
     rest = where + _int(value.storage_offset()) + sizes + strides + flag + b"ccollections\nOrderedDict\n)R"
-    return _name("torch._utils._rebuild_tensor_v2") + b"(" + rest + b"tR"
+    number = storages.objects[id(value)] = len(storages.objects)
+    storages.kept.append(value)
+    return _name("torch._utils._rebuild_tensor_v2") + b"(" + rest + b"tRr" + struct.pack("<I", number)
 
 
 _LISTS = {"int": "int", "float": "double", "bool": "bool", "Tensor": "tensor"}
@@ -104,6 +112,8 @@ def _typed(value: Any, kind: Type, storages: Storages) -> bytes:
     if "." in kind.kind:
         if isinstance(value, enum.Enum):
             return _name(kind.kind) + _value(value.value, storages) + b"R"
+        if isinstance(value, Object):
+            return _value(value, storages)
         if isinstance(value, tuple):
             return _name(kind.kind) + b"(" + b"".join(_value(item, storages) for item in value) + b"tR"
         raise Unwritable(f"mstorch: torch.jit.save has no form for an attribute of {kind.kind}")
@@ -114,10 +124,17 @@ def _value(value: Any, storages: Storages) -> bytes:
     if isinstance(value, Typed):
         return _typed(value.value, value.kind, storages)
     if isinstance(value, Object):
+        number = storages.objects.get(id(value))
+        if number is not None:
+            return b"j" + struct.pack("<I", number)
         state = b"".join(_text(name) + _value(item, storages) for name, item in value.attributes.items())
-        return _name(value.kind) + b")\x81}(" + state + b"ub"
+        number = storages.objects[id(value)] = len(storages.objects)
+        storages.kept.append(value)
+        return _name(value.kind) + b")\x81}(" + state + b"ubr" + struct.pack("<I", number)
     if isinstance(value, Tensor):
         return _tensor(value, storages)
+    if isinstance(value, device):
+        return _name("torch.device") + b"(" + _text(str(value)) + b"tR"
     if value is None or type(value) is bool:
         return {None: b"N", True: b"\x88", False: b"\x89"}[value]
     if isinstance(value, int):

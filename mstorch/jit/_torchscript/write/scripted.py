@@ -136,8 +136,8 @@ class Body(Statements):
         for place, (name, one) in enumerate(signature.parameters.items()):
             if place == 0 and self.owner is not None:
                 self.env[name] = self._self_piece()
-                if name != "self":
-                    raise self.unwritable(f"a method whose first parameter is '{name}'", self.node)
+                if name != "self" and any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(self.node)):
+                    raise self.unwritable(f"a variable 'self' of a method whose first parameter is '{name}'", self.node)
                 continue
             if one.kind is one.KEYWORD_ONLY and not keyword:
                 given.append("*")
