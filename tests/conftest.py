@@ -44,15 +44,17 @@ REFUSED: dict[str, list[tuple[str, list[str]]]] = {}
 """By test (without its case) or file: why it cannot pass on a device, with the cases that cannot, or none for all."""
 
 
-def read_reasons(folder: str) -> None:
-    """Add the reasons of a folder's ``refused.toml`` to ``REFUSED``."""
-    for why, tests in tomllib.loads((pathlib.Path(__file__).parent / folder / "refused.toml").read_text()).items():
+def read_reasons(path: str) -> None:
+    """Add the reasons of a file in this folder to ``REFUSED``."""
+    for why, tests in tomllib.loads((pathlib.Path(__file__).parent / path).read_text()).items():
         for name, cases in tests.items():
             REFUSED.setdefault(name, []).append((why, cases))
 
 
 if ON_DEVICE:
-    read_reasons("devices")
+    read_reasons("devices/refused.toml")
+    if not ON_PLUGIN:
+        read_reasons("devices/refused_by_the_stand_in.toml")
 # Errors that a device may raise (docs/devices.md): for operations without a kernel, and for reads of its memory.
 REFUSALS = {
     "has no Ascend kernel": "the device has no kernel", "(mstorch, Ascend)": "the device has no kernel for this dtype",
