@@ -149,10 +149,3 @@ class Communication:
     def barrier(self, group: Any) -> None:
         """Wait for all ranks of the group, and for earlier work of this device."""
         self._native.barrier(group)
-
-    def is_done(self, handle: Any) -> bool:
-        """Return whether an operation has completed. MindSpore's handles cannot be queried, so they count as complete: later kernels wait
-        for them.
-        """
-        asked = getattr(handle, "query", None)
-        return asked is None or bool(asked())
