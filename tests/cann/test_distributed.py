@@ -22,7 +22,9 @@ from tests.distributed import (
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 MODULES = [collective_cases, sharded_cases, flat_cases, placed_cases, parallel_cases, algorithm_cases, gpt_cases, pipelining_cases]
-OF_THE_CPU = {"case_meshes", "case_refused_without_an_accelerator", "case_sampler", "case_errors", "case_refused_schedules", "case_chunks"}  # other names, errors, generators
+OF_THE_CPU = {  # other names, errors, generators
+    "case_meshes", "case_refused_without_an_accelerator", "case_sampler", "case_errors", "case_refused_schedules", "case_chunks", "case_dropout",
+}  # fmt: skip
 BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {"case_differentiable", "case_functional"}
 NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name not in OF_THE_CPU]
 
