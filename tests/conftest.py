@@ -16,7 +16,7 @@ import pytest
 os.environ.setdefault("GLOG_v", "3")  # errors alone: MindSpore logs a warning for each operation that a test lets fail
 
 import mstorch
-from mstorch._src.backend import rehearsal, table
+from mstorch._src.backend import table
 from tests import against_torch
 from tests.cann import cpu_numbers
 
@@ -27,8 +27,8 @@ else:
 
 ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
 """True if mstorch's tensors are made on the stand-in device, unless a test names another device."""
-REHEARSED = os.environ.get("MSTORCH_FAKE_DEVICE") == "rehearsal"
-"""True if MindSpore itself reports an Ascend device, whose random numbers differ from torch's."""
+ON_PLUGIN = os.environ.get("MSTORCH_FAKE_DEVICE") == "plugin"
+"""True if the device is MindSpore's Ascend plugin (tests/cann/suite.py), whose random numbers differ from torch's."""
 _numpy = mstorch.Tensor.numpy
 
 
@@ -40,8 +40,21 @@ def _read(self: Any, *, force: bool = False) -> Any:
 
 if ON_DEVICE:
     table.on_fallback.clear()  # tests that count warnings count torch's
-REFUSED = tomllib.loads((pathlib.Path(__file__).parent / "devices" / "refused.toml").read_text()) if ON_DEVICE else {}
-"""By test (or its function): why it cannot pass on a device."""
+REFUSED: dict[str, list[tuple[str, list[str]]]] = {}
+"""By test (without its case) or file: why it cannot pass on a device, with the cases that cannot, or none for all."""
+
+
+def read_reasons(path: str) -> None:
+    """Add the reasons of a file in this folder to ``REFUSED``."""
+    for why, tests in tomllib.loads((pathlib.Path(__file__).parent / path).read_text()).items():
+        for name, cases in tests.items():
+            REFUSED.setdefault(name, []).append((why, cases))
+
+
+if ON_DEVICE:
+    read_reasons("devices/refused.toml")
+    if not ON_PLUGIN:
+        read_reasons("devices/refused_by_the_stand_in.toml")
 # Errors that a device may raise (docs/devices.md): for operations without a kernel, and for reads of its memory.
 REFUSALS = {
     "has no Ascend kernel": "the device has no kernel", "(mstorch, Ascend)": "the device has no kernel for this dtype",
@@ -128,8 +141,8 @@ def pytest_collection_finish() -> None:
 def _made_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
     generators = mstorch._src.core.generator
     engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
-    if REHEARSED:
-        rehearsal.sources.update(cpu_numbers.sources(engine))
+    if ON_PLUGIN:
+        cpu_numbers.SOURCES.update(cpu_numbers.sources(engine))
     else:
         generators.device_generator()._engine = engine
     if request.node.get_closest_marker("on_the_cpu") is None:
@@ -141,13 +154,10 @@ def _made_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _named_reason(name: str) -> str | None:
-    """Return the listed reason why a test cannot pass: that of the test, of its function, of some of the function's cases, or of its file.
-    """
+    """Return the listed reason why a test cannot pass: that of its function, of some of the function's cases, or of its file."""
     function, _, case = name.partition("[")
-    found = REFUSED.get(name) or REFUSED.get(function) or REFUSED.get(name.partition("::")[0])
-    if isinstance(found, dict):
-        return found["why"] if case.removesuffix("]") in found["cases"] else None
-    return found
+    listed = [*REFUSED.get(function, ()), *REFUSED.get(name.partition("::")[0], ())]
+    return next((why for why, cases in listed if not cases or case.removesuffix("]") in cases), None)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,29 +1,33 @@
-"""Transfer of device tensors between ranks by HCCL through MindSpore; on the stand-in device ``_played_hccl.py`` emulates it."""
+"""Transfer of device tensors between ranks by HCCL through MindSpore; the stand-in device has none, and gloo carries its tensors."""
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._src.backend import binding, runtime
+from .._src.backend.raw import from_numpy, host_array
 from .._src.core.device import current
+from .._src.core.tensor_base import put_raw, value_of
 from .._src.hook import not_yet
 from .._tensor import Tensor
+from . import _host_backend as host
 from ._types import Backend, BackendConfig, DistBackendError, DistStoreError, ReduceOp
 
 if TYPE_CHECKING:
     from ._group import ProcessGroup
 
 NAMES = {"nccl": "NCCL", "hccl": "HCCL", "xccl": "XCCL", "ucc": "UCC"}
-PLAYED = bool(runtime.FAKE_DEVICE)
-"""True if the host's transport emulates HCCL."""
+BY_HOST = bool(runtime.FAKE_DEVICE)
+"""True if gloo's functions carry tensors of the stand-in device, whose memory is the host's: there is no HCCL."""
 
 if current().type == "npu":
     from .._src.backend import collectives
     from ._device_carrier import Alone, Carrier, DeviceFlat
-    from ._played_hccl import PlayedHccl
 
-    native: Any = PlayedHccl() if PLAYED else collectives.distributed
-    communication = collectives.Communication(native)
+    communication = collectives.Communication()
 
 # Dtypes that HCCL transfers, and that it reduces (torch_npu's lists); bool is transferred as uint8. Complex numbers are not supported.
 _CARRIED = frozenset(("float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"))
@@ -58,8 +62,20 @@ _carriers: dict[str, Any] = {}
 _later: dict[str, tuple[Sequence[int], Any]] = {}
 
 
-def carrier_of(group: ProcessGroup) -> Alone | Carrier:
-    """Return the Carrier of a group, which transfers device tensors."""
+class _HostFlat:
+    """The elements of a tensor of the stand-in device as a flat array of the host, which ``put_back`` writes to the tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        self.flat = np.array(host_array(value_of(tensor)), order="C").reshape(-1)
+
+    def put_back(self) -> None:
+        """Write the array to the tensor."""
+        put_raw(self._tensor, from_numpy(self.flat.reshape(self._tensor._ms_shape).copy()))
+
+
+def carrier_of(group: ProcessGroup) -> Any:
+    """Return what transfers a group's device tensors: a Carrier, or gloo's functions on the stand-in device."""
     if group.group_name in _later:
         _connect_devices(group, *_later[group.group_name])
         del _later[group.group_name]
@@ -68,9 +84,9 @@ def carrier_of(group: ProcessGroup) -> Alone | Carrier:
     return _carriers[group.group_name]
 
 
-def flat_of_device(tensor: Tensor, kept: bool) -> DeviceFlat:
-    """Return a device tensor as a flat DeviceFlat; it is a copy with ``kept``."""
-    return DeviceFlat(tensor, kept)
+def flat_of_device(tensor: Tensor, kept: bool) -> DeviceFlat | _HostFlat:
+    """Return a device tensor as a flat row; it is a copy with ``kept``."""
+    return _HostFlat(tensor) if BY_HOST else DeviceFlat(tensor, kept)
 
 
 def _connect_devices(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
@@ -89,7 +105,7 @@ def _connect_devices(group: ProcessGroup, ranks: Sequence[int], everyone: Proces
 
 def is_joined(group: ProcessGroup) -> bool:
     """Return whether a group's device communicator has been created."""
-    return group.group_name in _carriers
+    return group.group_name in _carriers and not BY_HOST
 
 
 def have_met() -> bool:
@@ -116,11 +132,27 @@ def meet_devices(everyone: ProcessGroup) -> None:
     store, key = everyone.get_group_store(), f"hccl address {len(_meetings)}"
     if everyone.rank() == 0:
         store.set(key, collectives.free_address())
-    if PLAYED:
-        native.mesh = everyone._mesh
-    communication.start(store.get(key).decode(), everyone.rank(), everyone.size(), everyone._timeout)
+    address = store.get(key).decode()
+    if not BY_HOST:
+        store.set(f"{key}, device of {everyone.rank()}", f"{socket.gethostname()} npu:{binding.index()}")
+        try:
+            communication.start(address, everyone.rank(), everyone.size(), everyone._timeout)
+        except RuntimeError as error:
+            raise RuntimeError(f"{_on_one_device(everyone, store, key)}{error}") from None
     _met.append(everyone)
     _meetings.append(key)
+
+
+def _on_one_device(everyone: ProcessGroup, store: Any, key: str) -> str:
+    """Return a sentence that names ranks which seem to have one device, a line before MindSpore's error; "" if each has its own."""
+    owners: dict[str, list[int]] = {}
+    for rank in range(everyone.size()):
+        if store.check([f"{key}, device of {rank}"]):
+            owners.setdefault(store.get(f"{key}, device of {rank}").decode(), []).append(rank)
+    return "".join(
+        f"HCCL: the processes {', '.join(map(str, ranks))} have one device, {place.split()[-1]} of {place.split()[0]}: each calls "
+        "torch.npu.set_device(local_rank) first.\n" for place, ranks in owners.items() if len(ranks) > 1
+    )  # fmt: skip
 
 
 def join_devices(group: ProcessGroup, ranks: Sequence[int]) -> None:
@@ -128,10 +160,13 @@ def join_devices(group: ProcessGroup, ranks: Sequence[int]) -> None:
     if not carries_devices(group._config):
         return
     if len(ranks) == 1:
-        _carriers[group.group_name] = Alone()
+        _carriers[group.group_name] = host if BY_HOST else Alone()
         return
     if not _met:
         raise RuntimeError("a group for tensors of devices that all processes make is expected first: init_process_group(\"hccl\")")
+    if BY_HOST:
+        _carriers[group.group_name] = host
+        return
     handle = None if group.group_desc == "default_pg" else communication.new_group(ranks)
     _carriers[group.group_name] = Carrier(communication, ranks, group._me, handle)
 
@@ -143,7 +178,8 @@ def leave_devices(group: ProcessGroup) -> None:
     if _met and _met[0] is group:
         _met.clear()
         _carriers.clear()
-        communication.end(None)
+        if not BY_HOST:
+            communication.end(None)
 
 
 _meetings: list[str] = []  # ids of the rendezvous, one per start

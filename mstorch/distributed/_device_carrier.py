@@ -103,20 +103,14 @@ class Begun:
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], Any]] = []
-        self._handles: list[Any] = []
 
     def after(self, handle: Any, *steps: Callable[[], Any]) -> None:
         """Append waiting for ``handle``, then ``steps``, to the steps that ``finish`` runs."""
-        self._handles.append(handle)
         self._steps += [handle.wait, *steps]
 
     def then(self, step: Callable[[], Any]) -> None:
         """Append a step that ``finish`` runs."""
         self._steps.append(step)
-
-    def is_done(self, communication: Any) -> bool:
-        """Return whether ``finish`` would return without waiting."""
-        return all(map(communication.is_done, self._handles))
 
     def finish(self) -> None:
         """Run the pending steps, once."""
@@ -128,9 +122,9 @@ class Begun:
 class DeviceWork(Work):
     """A device communication. After ``wait``, later work of the device is ordered behind it, but the host does not block."""
 
-    def __init__(self, outputs: list[Any], begun: Begun, communication: collectives.Communication | None, source: int = -1) -> None:
+    def __init__(self, outputs: list[Any], begun: Begun, source: int = -1) -> None:
         super().__init__(outputs, source)
-        self._begun, self._communication, self._ending = begun, communication, threading.RLock()
+        self._begun, self._ending = begun, threading.RLock()
 
     def _until(self, timeout: timedelta) -> None:
         with self._ending:
@@ -143,8 +137,8 @@ class DeviceWork(Work):
                 self._finish(error)
 
     def is_completed(self) -> bool:
-        """Return whether the communication has completed, successfully or not."""
-        if not self._done and self._begun.is_done(self._communication):
+        """Return True: MindSpore's handles cannot be queried, and later work of the device waits for the communication."""
+        if not self._done:
             self._until(timedelta(0))
         return self._done
 
@@ -165,19 +159,16 @@ class DeviceWork(Work):
         return self._result
 
 
-def _begin(
-    communication: collectives.Communication | None, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool,
-    source: int = -1
-) -> DeviceWork:
+def _begin(work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
     """Start an operation and, with ``waits``, complete it."""
     begun = Begun()
     work(begun)
     for row in put:
         begun.then(row.put_back)
-    made = DeviceWork(outputs, begun, communication, source)
+    communication = DeviceWork(outputs, begun, source)
     if waits:
-        made.wait()
-    return made
+        communication.wait()
+    return communication
 
 
 def _checked(op: ReduceOp) -> str:
@@ -202,7 +193,7 @@ class Carrier:
 
     def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
         """Start an operation and, with ``waits``, complete it."""
-        return _begin(self._native, work, outputs, put, waits, source)
+        return _begin(work, outputs, put, waits, source)
 
     def _ordered(self, parts: Sequence[Any]) -> list[Any]:
         """Return a list with an entry per member, reordered to MindSpore's order of ranks."""
@@ -356,7 +347,7 @@ class Alone:
 
     def begin(self, work: Callable[[Any], None], outputs: list[Any], put: Sequence[Any], waits: bool, source: int = -1) -> DeviceWork:
         """Run an operation immediately."""
-        return _begin(None, work, outputs, put, True, source)
+        return _begin(work, outputs, put, True, source)
 
     def all_reduce(self, begun: Begun, row: _Row, op: ReduceOp) -> None:
         """Raise if HCCL lacks the reduction; the row is left unchanged."""

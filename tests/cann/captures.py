@@ -81,7 +81,7 @@ def _positive(*shape: int) -> Any:
 _OWN: dict[str, Callable[[Any], Any]] = {"lerp_one": lambda x: x.lerp(x.flip(0), 0.3), "expand_as_self": lambda x: x[:1].expand_as(x), "cov": torch.cov,
     "hardshrink": F.hardshrink, "rsub": lambda x: torch.rsub(x, 1), "floor_divide": lambda x: x.detach().floor_divide(0.3), "numel": lambda x: x * x.numel()}  # fmt: skip
 _OWN_OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
-    "floor_divide": lambda x, y: x.detach().floor_divide(y.detach()),  # has no derivative
+    "floor_divide": lambda x, y: x.detach().floor_divide(y.detach()), "heaviside": lambda x, y: x.detach().heaviside(y.detach()),  # no derivative
     "vdot_flat": lambda x, y: torch.vdot(x.flatten(), y.flatten()), "outer_flat": lambda x, y: torch.outer(x[0], y[0]), "mm_t": lambda x, y: x @ y.t(),
     "dot_flat": lambda x, y: torch.dot(x[0], y[0]), "where_gt": lambda x, y: torch.where(x > y, x, y * 2), "addcmul": lambda x, y: x.addcmul(x, y),
     "addcdiv": lambda x, y: x.addcdiv(x, y), "cross": lambda x, y: torch.linalg.cross(x[:, :3], y[:, :3]), "kron": torch.kron,

@@ -19,14 +19,18 @@ def sources(engine: Any) -> dict[str, Callable[..., Any]]:
     }  # fmt: skip
 
 
-def draw_from(names: dict[str, Callable[..., Any]]) -> None:
-    """Let MindSpore's functions draw from ``names``, which may be filled later; without a source they draw as ever."""
+SOURCES: dict[str, Callable[..., Any]] = {}
+"""What ``draw_from_sources`` draws from, by name; a test's engine fills it."""
+
+
+def draw_from_sources() -> None:
+    """Let MindSpore's functions draw from ``SOURCES``, which may be filled later; without a source they draw as ever."""
 
     def replacement(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, generator: Any, dtype: Any) -> Any:
-            if name not in names:
+            if name not in SOURCES:
                 return draw(*args, generator=generator, dtype=dtype)
-            return mindspore.Tensor(names[name](*args, str(dtype).lower()), dtype)
+            return mindspore.Tensor(SOURCES[name](*args, str(dtype).lower()), dtype)
 
         return call
 
@@ -36,4 +40,5 @@ def draw_from(names: dict[str, Callable[..., Any]]) -> None:
 
 def draw(engine: Any) -> None:
     """Let MindSpore's functions draw from an engine of the CPU."""
-    draw_from(sources(engine))
+    SOURCES.update(sources(engine))
+    draw_from_sources()

@@ -16,7 +16,6 @@ import importlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import tempfile
@@ -50,7 +49,6 @@ class _Process:
     def run(self, *call: Any) -> str:
         """Return "" if a function passes, else the text of its failure."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.wake()
         try:
             self.process.stdin.write(json.dumps(call).encode() + b"\n")
             self.process.stdin.flush()
@@ -59,15 +57,9 @@ class _Process:
         except BrokenPipeError:
             ready, line = [True], b""
         if line:
-            # Threads of MindSpore's plugin spin while they wait for work: half a core for as long as the other tests take.
-            self.process.send_signal(signal.SIGSTOP)
             return json.loads(line)
         self.process.kill()
         return f"the process {'ended with ' + str(self.process.wait()) if ready else f'took more than {SECONDS} s'}:\n{self.text()}"
-
-    def wake(self) -> None:
-        """Let the process run that was stopped after its last test."""
-        self.process.send_signal(signal.SIGCONT)
 
     def text(self) -> str:
         """Return the end of what the process wrote to stderr."""
@@ -81,7 +73,6 @@ class _Process:
     def end(self) -> str:
         """Let the process end by itself. Return "" if it does so in time and cleanly, else what it said."""
         assert self.process.stdin is not None
-        self.wake()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:

@@ -11,19 +11,32 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import mstorch
-from mstorch._src.backend import rehearsal, runtime
+from mstorch._src.backend import runtime, table
 from tests.cann import cpu_numbers
 
 assert mstorch.npu.is_available() and runtime.DEVICE_TARGET == "Ascend", "no emulated CANN: python -m tests.cann starts a program on it"
-os.environ["MSTORCH_FAKE_DEVICE"] = "rehearsal"  # read by tests/conftest.py, after mstorch has been imported without it
+os.environ["MSTORCH_FAKE_DEVICE"] = "plugin"  # read by tests/conftest.py, after mstorch has been imported without it
+LENT = ("ctc_loss",)
+"""Operations of the CPU's tensors that MindSpore's kernels compute even here, on the device, because there is no other kernel."""
 
 
-cpu_numbers.draw_from(rehearsal.sources)
+def _refused(op: str, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel of MindSpore's for host memory that raises: where MindSpore has an Ascend, it would compute there."""
+
+    def refuse(*args: Any) -> Any:
+        raise AssertionError(f"{op} of {name} on the CPU is MindSpore's, which computes on the Ascend")
+
+    return kernel if op in LENT else refuse
+
+
+cpu_numbers.draw_from_sources()
+table.lenders.append(_refused)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,8 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Let processes that tests start find the plugin; add the reasons of this folder to those of tests/conftest.py."""
     os.environ.pop("MSTORCH_FAKE_DEVICE", None)
-    conftest = sys.modules["tests.conftest"]
-    conftest.REFUSED.update(conftest.tomllib.loads((Path(__file__).parent / "refused.toml").read_text()))
+    sys.modules["tests.conftest"].read_reasons("cann/refused.toml")
 
 
 def pytest_runtest_logreport(report) -> None:

@@ -90,3 +90,32 @@ def test_operations_without_a_kernel_in_graphs_are_composed_there(name):
             result.sin().sum().backward()
             seen.append((result.detach().cpu(), leaf.grad.cpu()))
         assert all(torch.allclose(one, other, rtol=1e-5, atol=1e-6) for one, other in zip(*seen)), (name, x, seen)
+
+
+@on_plugin
+def test_a_graph_that_is_refused_when_it_is_compared_leaves_no_recording_on() -> None:
+    """MindSpore would record the operations that follow, and read memory that is gone."""
+    for _ in range(3):
+        x = torch.rand(4, 6, device=D, requires_grad=True)
+        with pytest.warns(UserWarning, match="shows the memory of a tensor of another dtype"):
+            torch.compile(lambda a: torch.view_as_real(torch.complex(a, a)), fullgraph=True)(x)
+        y = torch.rand(3, 3, device=D, requires_grad=True)
+        torch.nn.functional.hardtanh(y).sum().backward()
+        assert y.grad.tolist() == [[1.0] * 3] * 3
+
+
+@on_plugin
+def test_signs_and_bags_have_graphs() -> None:
+    numbers = torch.tensor([-0.0, 0.0, -1.0, 2.0], device=D)
+    leaf = torch.rand(4, device=D, requires_grad=True)
+    rows, words = torch.rand(6, 3, device=D, requires_grad=True), torch.randint(0, 6, (2, 4), device=D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        signed = torch.compile(lambda a, b: a.copysign(b), fullgraph=True)(leaf, numbers)
+        bags = {mode: torch.compile(lambda a, i, m=mode: torch.nn.functional.embedding_bag(i, a, mode=m), fullgraph=True) for mode in ("sum", "mean", "max")}
+        signed.sum().backward()
+        for mode, bag in bags.items():
+            want, got = torch.nn.functional.embedding_bag(words, rows, mode=mode), bag(rows, words)
+            assert torch.allclose(want, got)
+            assert torch.allclose(torch.autograd.grad(want.sum(), rows)[0], torch.autograd.grad(got.sum(), rows)[0])
+    assert torch.equal(signed, leaf.copysign(numbers)) and leaf.grad.tolist() == [-1, 1, -1, 1]

@@ -195,3 +195,12 @@ def test_functions_of_nothing():
         )
 
     _same(body)
+
+
+@on_plugin
+def test_tangents_of_tensors_with_gaps_stay_on_the_device() -> None:
+    column = mstorch.arange(9.0, device="npu").reshape(3, 3)[:, 0]
+    with mstorch.autograd.forward_ad.dual_level():
+        dual = mstorch.autograd.forward_ad.make_dual(column, mstorch.ones(3, device="npu"))
+        tangent = mstorch.autograd.forward_ad.unpack_dual(dual * 2).tangent
+    assert tangent.is_npu and tangent.tolist() == [2, 2, 2]

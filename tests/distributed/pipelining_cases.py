@@ -253,7 +253,7 @@ def told(call):
         return type(error).__name__, str(error)
 
 
-def case_errors(torch, dist, rank, size):
+def case_refused_schedules(torch, dist, rank, size):
     """Return the errors of a pipeline of one stage per process; no process waits for another."""
     pipelining = pipes()
     groups = [dist.new_group([one]) for one in range(size)]

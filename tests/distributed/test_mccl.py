@@ -1,6 +1,8 @@
-"""Calls of MindSpore's communication, executed by its CPU implementation under msrun."""
+"""Calls of MindSpore's communication, checked by their arguments and executed by its CPU implementation under msrun."""
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
 import pathlib
@@ -8,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from mindspore.mint import distributed as native
 
 import mstorch  # noqa: F401 - before its parts
 from mstorch._src.backend import collectives
@@ -36,3 +39,21 @@ def test_collectives_by_mccl(tmp_path: pathlib.Path) -> None:
         "all_reduce PRODUCT": [0.0, 11.0, 24.0, 39.0], "broadcast": rows[1], "all_gather": rows, "barrier": None,
     }  # fmt: skip
     assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)] == [want, want]
+
+
+def test_calls_fit_the_functions_of_mindspore() -> None:
+    """Names and numbers of arguments are checked in the syntax tree of the one file that calls them."""
+    tree = ast.parse((ROOT / "mstorch/_src/backend/collectives.py").read_text())
+    seen = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self._native":
+            signature = inspect.signature(getattr(native, node.func.attr))
+            signature.bind(*node.args, **{word.arg: word.value for word in node.keywords if word.arg})
+            names = list(signature.parameters)
+            for place, argument in enumerate(node.args):
+                if ast.unparse(argument) == "group" and node.func.attr != "destroy_process_group":
+                    assert names[place] == "group", node.func.attr
+                if ast.unparse(argument) == "True":
+                    assert names[place] == "async_op", node.func.attr
+            seen.add(node.func.attr)
+    assert len(seen) >= 14

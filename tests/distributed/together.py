@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 400  # seconds, for two processes
 PLACE = "cpu"
 """The kind of device on which this process has its tensors."""
-BY_GLOO, ON_PLUGIN = "npu by gloo", "npu of MindSpore's plugin"
-"""Places beside "cpu" and "npu", which is the stand-in device: the same with gloo's functions; MindSpore's plugin with CANN emulated below."""
+ON_PLUGIN = "npu"
+"""The place beside "cpu": devices of MindSpore's plugin, with CANN and HCCL emulated below it."""
 AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
 """True if processes leave out, also on the CPU, what HCCL lacks: sums of float64, uint8 and bool, and bitwise reductions."""
 
@@ -30,22 +30,6 @@ AS_HCCL = "DISTRIBUTED_AS_HCCL" in os.environ
 def wide(torch):
     """Return the widest floating-point dtype that collectives support here."""
     return torch.float32 if AS_HCCL else torch.float64
-
-
-def carry_by_the_host():
-    """Let gloo's functions transfer the stand-in device's tensors, through the host, for results of the same kernels without HCCL."""
-    group, base = importlib.import_module("mstorch.distributed._group"), importlib.import_module("mstorch._src.core.tensor_base")
-    raws = importlib.import_module("mstorch._src.backend.raw")
-
-    class Flat:
-        def __init__(self, tensor, kept):
-            self._tensor = tensor
-            self.flat = np.array(raws.host_array(base.value_of(tensor)), order="C").reshape(-1)
-
-        def put_back(self):
-            base.put_raw(self._tensor, raws.from_numpy(self.flat.reshape(self._tensor._ms_shape).copy()))
-
-    group.flat_of_device, group.carrier_of, group.is_joined = Flat, lambda _: group.host, lambda _: False
 
 
 def plain(value):
@@ -76,20 +60,13 @@ def work(library, module, folder, place="cpu", chosen=""):
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
-    by_host, on_plugin, place = place == BY_GLOO, place == ON_PLUGIN, place.split()[0]
     if place != "cpu":
         globals()["PLACE"] = place
         torch.npu.set_device(rank)
         torch.set_default_device(place)
         generators = importlib.import_module("mstorch._src.core.generator")
-        engine = generators.default_generator._engine  # the CPU's numbers, in the CPU's order
-        if on_plugin:
-            importlib.import_module("tests.cann.cpu_numbers").draw(engine)
-        else:
-            generators.device_generator()._engine = engine
+        importlib.import_module("tests.cann.cpu_numbers").draw(generators.default_generator._engine)  # the CPU's numbers, in the CPU's order
     dist.init_process_group("gloo" if place == "cpu" else f"cpu:gloo,{place}:hccl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
-    if by_host:
-        carry_by_the_host()
     named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
     cases = [(name, case) for name, case in named if name.startswith("case_")]
     assert len(dict(cases)) == len(cases), "two cases have one name"
@@ -119,16 +96,17 @@ def start(library, module, folder, errors, place="cpu", as_hccl=False, cases=(),
     if place == ON_PLUGIN:
         build = importlib.import_module("tests.cann.build")
         environment |= build.environment(**changes, EMULATED_CANN_DEVICES=size, EMULATED_CANN_MEMORY_MB=1024)
-    elif place != "cpu":
-        environment |= {"MSTORCH_FAKE_DEVICE": "Ascend", "MSTORCH_FAKE_DEVICES": str(size)}
     if place != "cpu" or as_hccl:
         environment["DISTRIBUTED_AS_HCCL"] = "1"
     command = ["-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder, place, ",".join(cases)]
     if place == ON_PLUGIN:  # no fork: MindSpore opens CANN's libraries when it is imported
-        return [
-            subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment | {"RANK": str(rank)}, stdout=subprocess.DEVNULL, stderr=open(error, "w"))
-            for rank, error in enumerate(errors)
-        ]
+        processes = []
+        for rank, error in enumerate(errors):
+            with open(error, "w") as file:
+                processes.append(
+                    subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment | {"RANK": str(rank)}, stdout=subprocess.DEVNULL, stderr=file)
+                )
+        return processes
     return [
         warm.start(*command, environment=environment | {"RANK": str(rank)}, out=os.devnull, error=error, library=library)
         for rank, error in enumerate(errors)

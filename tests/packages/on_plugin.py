@@ -32,6 +32,12 @@ NAMES_THE_CPU = (
     "only CPU", "must be on the CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",
 )  # fmt: skip
 """What torch says to a program whose tensors are partly on the CPU."""
+EXPLAINED = {
+    "timm.timm_training (moved)": "one of 16,384 inputs of a ReLU is 1.9e-6 and rounds to the other side of 0, in a layer whose results are as near to "
+    "float64's as the CPU's (1.1e-6): its gradient is that of a kink",
+    "torchvision.transforms_v2": "torchvision resizes bytes in single precision but on a CPU, whose kernel rounds twice: 298 of 1,728 differ by 1, as on CUDA",
+}  # fmt: skip
+"""Why results of a job cannot be the CPU's."""
 
 
 def _jobs(package: str) -> dict[str, tuple[Callable[..., Any], bool]]:
@@ -86,8 +92,9 @@ def run_package(package: str) -> None:
         before, told = _called(), ""
         try:
             apart = differences(want, _outcome(job, moved, "npu"))
-            kind = "differs" if apart else "same"
-            told = "; ".join(apart[:2])[:300]
+            why = EXPLAINED.get(f"{package}.{name}", "")
+            kind = "same" if not apart else "explained" if why else "differs"
+            told = "; ".join([*apart[:2], why])[:500]
         except Exception as error:  # noqa: BLE001 - it is told
             text = f"{type(error).__name__}: {error}"
             kind, told = ("names-cpu" if any(words in text for words in NAMES_THE_CPU) else "raises"), repr(text[:300])

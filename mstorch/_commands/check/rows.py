@@ -19,6 +19,7 @@ from ..._src.backend.samples import samples
 from ..._src.backend.table import HOST, ROWS, kernel
 from ..._src.quiet import quiet
 from . import Item
+from .counterparts import COUNTERPARTS
 
 KINDS = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
 CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
@@ -26,6 +27,7 @@ CLOSE = {"float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2)}
 OF_THE_DEVICE = ("batch_norm_train", "batch_norm_grad", "layer_norm_parts", "group_norm_parts")
 """Rows whose further results are in the dtype in which a device computes: only the gradient's row and the running averages read them, and
 the host's gradients of parameters become the parameters' dtype afterwards."""
+ALONE = "alone: it ran, with nothing on the host beside it"
 PICKED = ("kth_index",)
 """Rows whose result is an index of one of equal elements, any of which serves: the elements are compared."""
 
@@ -88,12 +90,13 @@ def _in_kind(value: Any, first: np.dtype[Any], kind: np.dtype[Any]) -> Any:
 def _compared(op: str, name: str, args: list[Any], lay: Callable[[Array], Raw]) -> str:
     found = kernel(op)[name](*(_given(item, lay) for item in args))
     list(_arrays(found))  # waits for the kernel
+    copies = [np.copy(item) if isinstance(item, np.ndarray) else item for item in args]
     if op not in HOST or (name not in HOST[op].dtypes and name not in HOST[op].via):
-        return "alone: it ran, with nothing on the host beside it"
+        return difference(found, COUNTERPARTS[op](*copies), CLOSE.get(name, (1e-3, 1e-4))) if op in COUNTERPARTS else ALONE
     try:
-        wanted = kernel(op).host[name](*(np.copy(item) if isinstance(item, np.ndarray) else item for item in args))
+        wanted = kernel(op).host[name](*copies)
     except NotImplementedError:
-        return "alone: it ran, with nothing on the host beside it"
+        return ALONE
     if op in PICKED:
         _, _, dim = args
         size = args[0].shape[dim]

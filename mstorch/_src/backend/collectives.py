@@ -1,8 +1,8 @@
 """Communication between devices by MindSpore (HCCL on Ascend); the only caller of mindspore.mint.distributed.
 
 Each operation is asynchronous and returns a handle, whose ``wait`` makes later work of the device wait for it without blocking the host.
-Names and argument order are checked against MindSpore's source by tests/distributed/test_hccl.py; with the mock in
-``distributed/_played_hccl.py`` all of it runs on the stand-in device, and part of it by MindSpore's own CPU communication
+Names and argument order are checked against MindSpore's source by tests/distributed/test_mccl.py. All of it runs on MindSpore's own Ascend
+plugin, with HCCL emulated between processes (tests/cann), and part of it by MindSpore's CPU communication
 (tests/distributed/mccl_script.py). Never run on an Ascend.
 """
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mindspore.mint import distributed
@@ -20,9 +20,6 @@ from mindspore.mint import distributed
 from .device_memory import zeros
 from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .table import kernel
-
-if TYPE_CHECKING:
-    from ...distributed._played_hccl import _Handle
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
 _div = kernel("div")
@@ -104,11 +101,11 @@ class Communication:
             raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")
         return str(name)
 
-    def all_reduce(self, group: str | None, flat: Raw, op: str) -> _Handle:
+    def all_reduce(self, group: str | None, flat: Raw, op: str) -> Any:
         """All-reduce a tensor in place."""
         return self._native.all_reduce(flat, OPS[op], group, True)
 
-    def broadcast(self, group: str | None, flat: Raw, root: int) -> _Handle:
+    def broadcast(self, group: str | None, flat: Raw, root: int) -> Any:
         """Broadcast a tensor in place from a global rank."""
         return self._native.broadcast(flat, root, group, True)
 
@@ -116,35 +113,35 @@ class Communication:
         """All-gather the ranks' tensors into one tensor, concatenated in rank order."""
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
-    def all_gather_list(self, group: str | None, outputs: Sequence[Raw], flat: Raw) -> _Handle:
+    def all_gather_list(self, group: str | None, outputs: Sequence[Raw], flat: Raw) -> Any:
         """All-gather into a list of tensors, one per rank."""
         return self._native.all_gather(list(outputs), flat, group, True)
 
-    def reduce_scatter(self, group: str | None, output: Raw, flat: Raw, op: str) -> _Handle:
+    def reduce_scatter(self, group: str | None, output: Raw, flat: Raw, op: str) -> Any:
         """Reduce ``flat`` across the group, and write this rank's chunk of the result to ``output``."""
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
-    def reduce(self, group: Any, flat: Raw, op: str, root: int) -> _Handle:
+    def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:
         """Reduce a tensor in place on the root; the tensors of other ranks are undefined afterwards."""
         return self._native.reduce(flat, root, OPS[op], group, True)
 
-    def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> _Handle:
+    def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> Any:
         """Scatter the root's parts, one to each rank's tensor; other ranks pass equally many tensors, which are not read."""
         return self._native.scatter(output, list(parts), root, group, True)
 
-    def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> _Handle:
+    def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> Any:
         """Send a part of ``flat`` to each rank, of lengths ``given``, and write the received parts, of lengths ``taken``, to ``output``."""
         return self._native.all_to_all_single(output, flat, list(taken), list(given), group, True)
 
-    def send(self, group: Any, flat: Raw, to: int) -> _Handle:
+    def send(self, group: Any, flat: Raw, to: int) -> Any:
         """Send a tensor to a rank."""
         return self._native.isend(flat, to, group)
 
-    def receive(self, group: Any, flat: Raw, source: int) -> _Handle:
+    def receive(self, group: Any, flat: Raw, source: int) -> Any:
         """Receive a tensor from a rank."""
         return self._native.irecv(flat, source, group)
 
-    def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> _Handle:
+    def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> Any:
         """Start several sends and receives ("isend", "irecv") as one batch, so that none blocks another."""
         ops = [self._native.P2POp(name, flat, peer, group) for name, flat, peer in calls]
         return self._native.batch_isend_irecv(ops)[0]
@@ -152,10 +149,3 @@ class Communication:
     def barrier(self, group: Any) -> None:
         """Wait for all ranks of the group, and for earlier work of this device."""
         self._native.barrier(group)
-
-    def is_done(self, handle: Any) -> bool:
-        """Return whether an operation has completed. MindSpore's handles cannot be queried, so they count as complete: later kernels wait
-        for them.
-        """
-        asked = getattr(handle, "query", None)
-        return asked is None or bool(asked())

@@ -5,11 +5,7 @@ if runtime.DEVICE_TARGET == "Ascend":
     from . import ascend  # noqa: F401
 elif runtime.DEVICE_TARGET == "GPU":
     from . import gpu  # noqa: F401
-if runtime.PLAYED and runtime.DEVICE_TARGET == "Ascend":
+if runtime.FAKE_DEVICE and runtime.DEVICE_TARGET == "Ascend":
     from . import fake
 
     table.players.append(fake.played)
-if runtime.PLAYED == "rehearsal":
-    from . import rehearsed
-
-    rehearsed.play_writes()

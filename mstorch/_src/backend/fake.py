@@ -281,5 +281,5 @@ def _install() -> None:
     Raw.asnumpy = asnumpy
 
 
-if runtime.PLAYED:  # importing the module for its counters changes nothing in a process without the stand-in
+if runtime.FAKE_DEVICE:  # importing the module for its counters changes nothing in a process without the stand-in
     _install()

@@ -79,12 +79,10 @@ NUMPY_2 = _release(numpy.__version__) >= (2,)
 _mindspore_version = _mindspore_release()
 check_versions(_mindspore_version, numpy.__version__)
 
-PLAYED = os.environ.get("MSTORCH_FAKE_DEVICE", "")
-"""Emulated device for tests: "Ascend", "rehearsal" (MindSpore reports an Ascend device, ``rehearsal.py``), or empty."""
-if PLAYED not in ("", "Ascend", "rehearsal"):
-    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend or rehearsal, not {PLAYED}")
-FAKE_DEVICE = "" if PLAYED == "rehearsal" else PLAYED
+FAKE_DEVICE = os.environ.get("MSTORCH_FAKE_DEVICE", "")
 """The device that is emulated in host memory: "Ascend", or empty."""
+if FAKE_DEVICE not in ("", "Ascend"):
+    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend, not {FAKE_DEVICE}")
 
 HOST_NUMBERS = os.environ.get("MSTORCH_DEVICE_RANDOM", "device") == "host"
 """Whether a device's random numbers are the host's stream, so that a run with dropout or noise can be laid beside the CPU's and torch's."""
@@ -95,7 +93,7 @@ if os.environ.get("MSTORCH_DEVICE_RANDOM", "device") not in ("device", "host"):
 # (300 ms instead of 6 ms with AVX2). mstorch requests them itself, in the fastest layout; on the stand-in device, where MindSpore's own
 # convolutions are used, AVX2 is selected. oneDNN reads the variable once, when MindSpore is loaded.
 _TUNED: dict[str, str] = {}
-if TUNE and PLAYED and "ONEDNN_MAX_CPU_ISA" not in os.environ:
+if TUNE and FAKE_DEVICE and "ONEDNN_MAX_CPU_ISA" not in os.environ:
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     _TUNED["ONEDNN_MAX_CPU_ISA"] = "AVX2"
 
@@ -131,10 +129,6 @@ def without_deprecations() -> Iterator[None]:
         logger.removeFilter(keep)
 
 
-if PLAYED == "rehearsal":
-    from . import rehearsal
-
-    rehearsal.begin()
 
 def _choose_host_without_gpu() -> None:
     """Compute on the CPU where MindSpore's plugin for GPUs is there and no GPU is: a login node, a container without devices.

@@ -464,7 +464,8 @@ tracers: list[Callable[[str, str, str, Function], Function]] = []
 """Wrappers of kernels when they are resolved (operation, dtype, where, kernel), filled by ``MSTORCH_DEBUG=trace``."""
 
 lenders: list[Callable[[str, str, Function], Function]] = []
-"""Wrappers of MindSpore's kernels for host memory (operation, dtype, kernel), filled by the rehearsal."""
+"""Wrappers of MindSpore's kernels for host memory (operation, dtype, kernel), filled by tests on a device, which
+computes them."""
 
 players: list[Callable[..., Function]] = []
 """Wrappers that run rows of the stand-in device in host memory; empty except in tests of devices."""

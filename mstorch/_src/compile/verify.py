@@ -120,27 +120,33 @@ def _compare_run(
             tape.mark_leaf(inputs[place])
         if places:
             tape.start_recording()
-        results = entry.graph([*inputs, *entry.natives, *entry.drawn])
-        for number, want in values:
-            same(from_numpy(want), from_numpy(np.array(array_source(number, results)).reshape(want.shape)), "value")
-        followed = [
-            (tensor, results[number]) for number, tensor in pairs
-            if isinstance(number, int) and is_tracked(tensor) and edge_of(tensor) is not None and results[number]._requires_grad
-            and tensor.numel() == results[number].size
-        ]  # fmt: skip
-        if not followed or not places:
-            return
-        random = np.random.RandomState(0)
-        seeds = [random.uniform(-1, 1, tensor._ms_shape).astype(tensor._ms_dtype.np) for tensor, _ in followed]
-        wanted = _gradients([tensor for tensor, _ in followed], seeds, [ends[place] for place in places])
-        faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
-        found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
-        got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
-        # A gradient that cancels to zero (a bias before a normalization) consists of rounding errors of the others' size.
-        noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
-        for place, want, given in zip(places, wanted, got):
-            zeros = from_numpy(np.zeros(owners[place]._ms_shape, owners[place]._ms_dtype.np))
-            same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
+        try:
+            results = entry.graph([*inputs, *entry.natives, *entry.drawn])
+            for number, want in values:
+                found = np.array(array_source(number, results))
+                if found.size != want.size:
+                    raise KernelBreak("a result shows the memory of a tensor of another dtype")
+                same(from_numpy(want), from_numpy(found.reshape(want.shape)), "value")
+            followed = [
+                (tensor, results[number]) for number, tensor in pairs
+                if isinstance(number, int) and is_tracked(tensor) and edge_of(tensor) is not None and results[number]._requires_grad
+                and tensor.numel() == results[number].size
+            ]  # fmt: skip
+            if not followed or not places:
+                return
+            random = np.random.RandomState(0)
+            seeds = [random.uniform(-1, 1, tensor._ms_shape).astype(tensor._ms_dtype.np) for tensor, _ in followed]
+            wanted = _gradients([tensor for tensor, _ in followed], seeds, [ends[place] for place in places])
+            faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
+            found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
+            got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
+            # A gradient that cancels to zero (a bias before a normalization) consists of rounding errors of the others' size.
+            noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
+            for place, want, given in zip(places, wanted, got):
+                zeros = from_numpy(np.zeros(owners[place]._ms_shape, owners[place]._ms_dtype.np))
+                same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
+        finally:
+            tape.stop_recording()  # whatever was raised: the next operation of the device would be recorded in the graph's run
 
 
 def _gradients(roots: Sequence[Any], seeds: Sequence[Array], ends: Sequence[Any]) -> list[Raw | None]:

@@ -445,7 +445,7 @@ def _in_gaps(shape: tuple[int, ...], kind: dtype, strides: Any) -> Any:
 
 
 def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
-    """Return a tangent in the memory order of a tensor."""
+    """Return a tangent in the memory order of a tensor; a device's, whose copies have no gaps, in rows where the tensor has gaps."""
     strides = like._ms_stride
     if strides is None or dense_order(like._ms_shape, strides) is not None:
         copy = linear(tangent, _COPIED, _COPIED, "CloneBackward0")
@@ -455,6 +455,8 @@ def _relaid(tangent: TensorBase, like: TensorBase) -> TensorBase:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() "
             "the tensor before performing the operation."
         )
+    if tangent._ms_storage.__class__ in NATIVE:
+        return linear(tangent, _COPIED, _COPIED, "CloneBackward0")
     made = _in_gaps(like._ms_shape, tangent._ms_dtype, strides)
     write_into[0](made, tangent)
     return made

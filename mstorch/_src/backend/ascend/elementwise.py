@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from mindspore import ops
 
+from .. import trace
 from ..arrays import Number
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw
@@ -31,8 +33,11 @@ def _passing_over_nan(name: str) -> Callable[..., Any]:
 
 
 def _signbit(x: Raw) -> Raw:
-    """Return the sign bit, which is also set for -0.0 and a negative NaN."""
+    """Return the sign bit, which is also set for -0.0 and a negative NaN; not for NaN in a graph, which MindSpore has no ViewDtype for."""
     pattern = _PATTERN.get(NAME_OF[x.dtype])
+    if pattern is not None and trace.depends(x):
+        x = ops.stop_gradient(x)  # MindSpore would give 1 / 0 a gradient of 0 times infinity
+        return run("LogicalOr", run("Less", x, constant(0, x)), run("Less", run("Reciprocal", x), constant(0, x)))
     bits = x if pattern is None else run("ViewDtype", x, MS_DTYPE[pattern])
     return run("Less", bits, constant(0, bits))
 

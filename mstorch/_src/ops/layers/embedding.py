@@ -245,7 +245,7 @@ def _bags_on_device(
     return div(total, shape[1] if kept is None else clamp(sum_of(kept, 1), 1))
 
 
-@ways(device=_bags_on_device)
+@ways(native=_bags_on_device)
 def bag(
     weight: TensorBase, indices: TensorBase, starts: Array, mode: str, by_frequency: bool, per_sample_weights: TensorBase | None,
     padding_idx: int | None, sparse: bool = False,

@@ -7,13 +7,29 @@ import pytest
 
 from tests.cann.build import missing
 from tests.chosen import chosen
-from tests.distributed import together
-from tests.distributed.test_on_devices import BITS, MODULES, NAMES
+from tests.distributed import (
+    algorithm_cases,
+    collective_cases,
+    flat_cases,
+    gpt_cases,
+    parallel_cases,
+    pipelining_cases,
+    placed_cases,
+    sharded_cases,
+    together,
+)
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+MODULES = [collective_cases, sharded_cases, flat_cases, placed_cases, parallel_cases, algorithm_cases, gpt_cases, pipelining_cases]
+OF_THE_CPU = {  # other names, errors, generators
+    "case_meshes", "case_refused_without_an_accelerator", "case_sampler", "case_errors", "case_refused_schedules", "case_chunks", "case_dropout",
+}  # fmt: skip
+BITS = {name for name in vars(collective_cases) if name.startswith("case_")} | {"case_differentiable", "case_functional"}
+NAMES = [name for module in MODULES for name in vars(module) if name.startswith("case_") and name not in OF_THE_CPU]
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.long)])
 def of_three(request: pytest.FixtureRequest) -> list[list[dict]]:
     """Return each process's results: on the CPU, on the plugin, and on the plugin with delays."""
     modules, cases = ",".join(module.__name__ for module in MODULES), chosen(request)
