@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import ops
-from .._library.dynamic_sizes import DynamicSizeError
 from .._commands.scan.sources import Source
+from .._library.dynamic_sizes import DynamicSizeError
 from .._src.aten.kinds import is_shaped_by_values, reads_values
 from .._src.backend.arrays import Number
 from .._src.core import device as devices

@@ -6,6 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from ..._src.tape.derived import derived_from
+from .. import absent_names
 from .attending import Keys, Setting, attend, attend_packed, attend_with_sums
 from .layers.rotary import apply_rotary_emb
 
@@ -171,6 +172,10 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor, lengths: Tensor, interleaved: 
     return apply_rotary_emb(flat, cos, sin, interleaved, seqlen_offsets=lengths).view(x.shape)
 
 
+__getattr__ = absent_names(__name__.partition("_companions.")[2], {
+    **{f"{start}_flash_attn_{way}": "flash_attn_func" for start in ("", "_wrapped") for way in ("forward", "backward")},
+    **{f"{start}_flash_attn_varlen_{way}": "flash_attn_varlen_func" for start in ("", "_wrapped") for way in ("forward", "backward")},
+})  # fmt: skip
 __all__ = [
     "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
     "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache",
