@@ -3,7 +3,8 @@
     python -m tests.cann python -m mstorch -m tests.cann.detection [MODEL …]
 
 torchvision's Python must be installed. Random functions of the device draw the CPU's numbers. Losses, gradients and boxes, in which normalization
-of a few pixels makes rounding large, are compared with those in double precision: they may lie three times as far from them as the CPU's.
+of a few pixels makes rounding large, are compared with those in double precision: they may lie three times as far from them as the CPU's. In
+training the second stage gets the CPU's proposals.
 """
 from __future__ import annotations
 
@@ -47,6 +48,21 @@ def kernels() -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
+def _with_proposals(model: Any, proposals: list[Any]) -> None:
+    """Let the heads of a model of two stages see these proposals in training, or note its own there: which are proposed, and in which order,
+    depends on scores that differ by less than rounding before anything is learnt."""
+
+    def given(heads: Any, arguments: tuple[Any, ...]) -> Any:
+        features, own, *rest = arguments
+        if not heads.training:
+            return None
+        proposals.extend(item.detach().cpu() for item in own[len(proposals) :])
+        return (features, [item.to(other) for item, other in zip(proposals, own)], *rest)
+
+    if hasattr(model, "roi_heads"):
+        model.roi_heads.register_forward_pre_hook(given)
+
+
 def _step(model: Any, device: Any, kind: torch.dtype = torch.float32, **kinds: bool) -> tuple[dict[str, float], dict[str, Any]]:
     """Return losses and gradients of a step of training."""
     torch.manual_seed(7)
@@ -75,10 +91,12 @@ def compared(name: str) -> dict[str, Any]:
     build: Callable[..., Any] = getattr(jobs.detection, name)
     device = torch.accelerator.current_accelerator()
     small = {} if name.startswith("ssd") else jobs._SMALL  # SSD has one size of its own
-    models = []
+    models: list[Any] = []
+    proposals: list[Any] = []
     for place in ("cpu", device):
         torch.manual_seed(0)
         models.append(build(**jobs._NO_WEIGHTS, **MODELS[name], **small).float().to(place))
+        _with_proposals(models[-1], proposals)
     kinds = _KINDS.get(name, {})
     want_losses, want_slopes = _step(models[0], "cpu", **kinds)
     before = kernels()
@@ -88,6 +106,7 @@ def compared(name: str) -> dict[str, Any]:
     report: dict[str, Any] = {"kernels": middle - before, "reads": dict(lines.most_common())}
     torch.manual_seed(0)
     exact = build(**jobs._NO_WEIGHTS, **MODELS[name], **small).float().double()
+    _with_proposals(exact, proposals)
     exact_losses, exact_slopes = _step(exact, "cpu", kind=torch.float64, **kinds)
     for key, own in (("losses", losses), ("losses of the CPU", want_losses)):
         report[key] = max(_apart(own[part], exact_losses[part]) for part in exact_losses)
