@@ -51,10 +51,11 @@ def packed_attention(
     ends = [(q_stop, k_stop) for (queries, keys), q_stop, k_stop in zip(lengths_of(q_ends, k_ends), q_ends, k_ends) if queries or keys]
     width = query._ms_shape[2]
     whole = -(-width // STEP) * STEP
+    parts: tuple[Any, ...] = (query, key, value)
     if whole != width:  # zeros change no product
-        query, key, value = (constant_pad_nd(item, (0, whole - width)) for item in (query, key, value))
+        parts = tuple(constant_pad_nd(item, (0, whole - width)) for item in parts)
     args = (tuple(stop for stop, _ in ends), tuple(stop for _, stop in ends), float(scale), (corner, before, after))
-    found, top, total = apply(_packed, query._ms_dtype, (query, key, value), args)
+    found, top, total = apply(_packed, query._ms_dtype, parts, args)
     return [found if whole == width else contiguous(views.narrow(found, 2, 0, width)), top, total]
 
 

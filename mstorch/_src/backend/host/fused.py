@@ -135,10 +135,11 @@ def packed_attention_grad(
     slopes = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
     for own, theirs in _of_sequences(q_ends, k_ends):
         hidden = _hidden(own.stop - own.start, theirs.stop - theirs.start, reach)
-        rows, keys = [_by_heads(item, own) for item in (g, q, found, top, total)], [_by_heads(item, theirs) for item in (k, v)]
-        parts = attention_grad(rows[0], rows[1], *keys, hidden, None, *rows[2:], scale, False, "BNSD", 1.0)
-        for result, part, places in zip(slopes, parts, (own, theirs, theirs)):
-            result[places] = part[0].swapaxes(0, 1)
+        slope, rows, result, most, sums = (_by_heads(item, own) for item in (g, q, found, top, total))
+        keys, values = (_by_heads(item, theirs) for item in (k, v))
+        parts = attention_grad(slope, rows, keys, values, hidden, None, result, most, sums, scale, False, "BNSD", 1.0)
+        for total_slope, part, places in zip(slopes, parts, (own, theirs, theirs)):
+            total_slope[places] = part[0].swapaxes(0, 1)
     return slopes
 
 
