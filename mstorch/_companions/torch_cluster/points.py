@@ -21,9 +21,9 @@ def rows(points: Tensor) -> Tensor:
     return points.view(-1, 1) if points.dim() == 1 else points
 
 
-def bounds_of(ptr: Tensor | None) -> list[int] | None:
+def bounds_of(ptr: Tensor) -> list[int]:
     """Return the bounds of examples, which are read from a device once for all calls with the same tensor."""
-    return None if ptr is None else derived_from(ptr, ("bounds",), ptr.tolist)
+    return list(derived_from(ptr, ("bounds",), ptr.tolist))
 
 
 def _numbers(batch: Tensor) -> Array:

@@ -107,5 +107,5 @@ def _packed_in_steps(
         return v.reshape(v.permute(item, (1, 0, 2)), (1, *(v.shape_of(item)[at] for at in (1, 0, 2))))
 
     mask = v.tensor_beside(hidden, q)
-    slopes = _in_steps(*(of_batch(item) for item in (g, q, k, value)), mask, None, scale, False, "BNSD", 1.0)
+    slopes = _in_steps(of_batch(g), of_batch(q), of_batch(k), of_batch(value), mask, None, scale, False, "BNSD", 1.0)
     return tuple(v.permute(v.reshape(item, v.shape_of(item)[1:]), (1, 0, 2)) for item in slopes)
