@@ -15,6 +15,7 @@ from typing_extensions import deprecated
 
 from . import ops as _ops
 from ._library import registry
+from ._library.dynamic_sizes import get_ctx
 from ._library.opcheck import USUAL, checked
 from ._library.schema import infer_schema
 from ._library.triton import wrap_triton
@@ -246,11 +247,6 @@ def opcheck(
     return checked(op, tuple(args), kwargs or {}, names, raise_exception, atol, rtol)
 
 
-def get_ctx() -> None:
-    """Raise NotImplementedError: mstorch does not call fake functions."""
-    raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
-
-
 class CustomOpDef:
     """Operator made from a Python function: call it, or register kernels, a gradient, and a fake function."""
 
@@ -266,7 +262,7 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._operator(*args, **kwargs)
+        return self._opoverload(*args, **kwargs)
 
     def register_kernel(self, device_types: device_types_t, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
         """Register the kernel for device types; also a decorator."""

@@ -318,13 +318,15 @@ def _checkable(torch, ns):
     operator("other_dtype", lambda a: a.new_empty(2, dtype=torch.float64))(lambda a: a * 2)
     operator("writes", torch.empty_like)(lambda a: a.add_(1) * 2)
     operator("may_write", None, {"a"}, False)(lambda a: [a.add_(1)].clear())
+    operator("sizes_of_values", lambda a: a.new_empty((torch.library.get_ctx().new_dynamic_size(), 1), dtype=torch.int64))(lambda a: a.nonzero())
+    operator("other_sizes_of_values", lambda a: a.new_empty((torch.library.get_ctx().new_dynamic_size(min=3), 2), dtype=torch.int64))(lambda a: a.nonzero())
     torch.library.define(f"{ns}::plain", "(Tensor x) -> Tensor")
     torch.library.impl(f"{ns}::plain", "cpu", lambda x: x * 2)
     return {**made, "plain": getattr(torch.ops, ns).plain, "sin": torch.ops.aten.sin.default}
 
 
 @pytest.mark.parametrize("tracked", [False, True])
-@pytest.mark.parametrize("name", ["right", "no_fake", "other_shape", "other_dtype", "writes", "may_write", "plain", "sin"])
+@pytest.mark.parametrize("name", ["right", "no_fake", "other_shape", "other_dtype", "writes", "may_write", "plain", "sin", "sizes_of_values", "other_sizes_of_values"])
 def test_opcheck(both, ns, name, tracked):
     """Each test's outcome: SUCCESS, or the class of the error and the beginning of its message."""
     if tracked and name == "may_write":
@@ -333,6 +335,31 @@ def test_opcheck(both, ns, name, tracked):
     def body(torch):
         found = torch.library.opcheck(_checkable(torch, ns)[name], (torch.ones(2, requires_grad=tracked),), raise_exception=False)
         return {key: value if isinstance(value, str) else (type(value).__name__, str(value).replace("mstorch", "torch")[:110]) for key, value in found.items()}
+
+    both(body)
+
+
+def test_contexts_of_fake_functions(both, ns):
+    """A size that depends on values has no number on meta tensors."""
+
+    def body(torch):
+        with pytest.raises(RuntimeError, match="to run this operator with meta Tensors"):
+            _checkable(torch, ns)["sizes_of_values"](torch.ones(2, device="meta"))
+        return torch.library.get_ctx()
+
+    both(body)
+
+
+def test_fake_tensors_are_given_to_fake_functions(both, ns):
+    def body(torch):
+        made, found = _checkable(torch, ns), []
+        for name in ("other_shape", "sizes_of_values"):
+            with torch._subclasses.fake_tensor.FakeTensorMode():
+                try:
+                    found.append(tuple(made[name](torch.ones(2)).shape))
+                except RuntimeError as error:
+                    found.append(type(error).__name__)
+        return found
 
     both(body)
 

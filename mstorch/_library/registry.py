@@ -13,6 +13,7 @@ from ..amp.autocast_mode import _cast, autocast
 from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import is_grad_enabled, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from .dynamic_sizes import with_context
 
 if TYPE_CHECKING:
     from ..utils._trees.spec import TreeSpec
@@ -54,7 +55,7 @@ class Operator:
                 return self.kernels[key]
         fake = FAKES.get((self.schema.namespace, self.schema.name, self.schema.overload)) if kind == "META" else None
         if fake is not None:
-            return fake
+            return with_context(fake, self.title)
         for key in _ANY_DEVICE:
             if key in self.kernels:
                 return self.kernels[key]

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import ops
 from .._commands.scan.sources import Source
+from .._library.dynamic_sizes import DynamicSizeError
 from .._src.aten.kinds import is_shaped_by_values, reads_values
 from .._src.backend.arrays import Number
 from .._src.core import device as devices
@@ -203,7 +204,10 @@ class FakeTensorMode(TorchDispatchMode):
         positional = tree_map(unwrapped, args)
         if not given and "device" not in named and "device" in {argument.name for argument in func._schema.arguments}:
             named["device"] = "meta"
-        found = func(*positional, **named)
+        try:
+            found = func(*positional, **named)
+        except DynamicSizeError:
+            raise DynamicOutputShapeException(func) from None
 
         def wrapped(value: Tensor | None) -> Any:
             if not isinstance(value, Tensor):

@@ -28,8 +28,13 @@ def _ends(device) -> torch.Tensor:
     return torch.tensor([0, 3, 4, 10], dtype=torch.int32, device=device)
 
 
+def _other_ends(device) -> torch.Tensor:
+    return torch.tensor([0, 3, 6, 14], dtype=torch.int32, device=device)
+
+
 def _calls() -> dict:
-    whole, packed = (2, 6, 4, 16), (10, 4, 16)
+    whole, packed, longer = (2, 6, 4, 16), (10, 4, 16), (14, 4, 16)
+    blocks = xformers.fmha.attn_bias.BlockDiagonalMask.from_seqlens([3, 1, 6])
     return {
         "flash_attn_func": (lambda q, k, v: flash.flash_attn_func(q, k, v), whole, whole, whole),
         "causal": (lambda q, k, v: flash.flash_attn_func(q, k, v, causal=True), whole, whole, whole),
@@ -38,6 +43,12 @@ def _calls() -> dict:
         "scale": (lambda q, k, v: flash.flash_attn_func(q, k, v, softmax_scale=0.3), whole, whole, whole),
         "qkvpacked": (lambda x: flash.flash_attn_qkvpacked_func(x, causal=True), (2, 6, 3, 4, 16)),
         "varlen": (lambda q, k, v: flash.flash_attn_varlen_func(q, k, v, _ends(q.device), _ends(q.device), 6, 6, causal=True), packed, packed, packed),
+        "varlen, other lengths of keys": (lambda q, k, v: flash.flash_attn_varlen_func(q, k, v, _ends(q.device), _other_ends(q.device), 6, 8, causal=True), packed, longer, longer),
+        "varlen, all keys": (lambda q, k, v: flash.flash_attn_varlen_func(q, k, v, _ends(q.device), _other_ends(q.device), 6, 8), packed, longer, longer),
+        "varlen, window": (lambda q, k, v: flash.flash_attn_varlen_func(q, k, v, _ends(q.device), _other_ends(q.device), 6, 8, window_size=(2, 1)), packed, longer, longer),
+        "varlen, shared keys": (lambda q, k: flash.flash_attn_varlen_func(q, k, k * 2, _ends(q.device), _ends(q.device), 6, 6, causal=True), packed, (10, 2, 16)),
+        "xformers, sequences": (lambda q, k, v: xformers.memory_efficient_attention(q[None], k[None], v[None], blocks), packed, packed, packed),
+        "xformers, sequences, causal": (lambda q, k, v: xformers.memory_efficient_attention(q[None], k[None], v[None], blocks.make_causal()), packed, packed, packed),
         "softcap": (lambda q, k, v: flash.flash_attn_func(q, k, v, softcap=0.7), whole, whole, whole),
         "alibi": (lambda q, k, v: flash.flash_attn_func(q, k, v, causal=True, alibi_slopes=torch.linspace(0.1, 0.4, 4, device=q.device)), whole, whole, whole),
         "xformers": (lambda q, k, v: xformers.memory_efficient_attention(q, k, v), whole, whole, whole),

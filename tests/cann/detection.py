@@ -2,9 +2,9 @@
 
     python -m tests.cann python -m mstorch -m tests.cann.detection [MODEL …]
 
-torchvision's Python must be installed. Random functions of the device draw the CPU's numbers. Losses are compared with the CPU's;
-gradients and boxes, in which normalization of a few pixels makes rounding large, with those in double precision: they may lie three times as
-far from them as the CPU's.
+torchvision's Python must be installed. Random functions of the device draw the CPU's numbers. Losses, gradients and boxes, in which normalization
+of a few pixels makes rounding large, are compared with those in double precision: they may lie three times as far from them as the CPU's. In
+training the second stage gets the CPU's proposals.
 """
 from __future__ import annotations
 
@@ -48,6 +48,21 @@ def kernels() -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
+def _with_proposals(model: Any, proposals: list[Any]) -> None:
+    """Let the heads of a model of two stages see these proposals in training, or note its own there: which are proposed, and in which order,
+    depends on scores that differ by less than rounding before anything is learnt."""
+
+    def given(heads: Any, arguments: tuple[Any, ...]) -> Any:
+        features, own, *rest = arguments
+        if not heads.training:
+            return None
+        proposals.extend(item.detach().cpu() for item in own[len(proposals) :])
+        return (features, [item.to(other) for item, other in zip(proposals, own)], *rest)
+
+    if hasattr(model, "roi_heads"):
+        model.roi_heads.register_forward_pre_hook(given)
+
+
 def _step(model: Any, device: Any, kind: torch.dtype = torch.float32, **kinds: bool) -> tuple[dict[str, float], dict[str, Any]]:
     """Return losses and gradients of a step of training."""
     torch.manual_seed(7)
@@ -76,10 +91,12 @@ def compared(name: str) -> dict[str, Any]:
     build: Callable[..., Any] = getattr(jobs.detection, name)
     device = torch.accelerator.current_accelerator()
     small = {} if name.startswith("ssd") else jobs._SMALL  # SSD has one size of its own
-    models = []
+    models: list[Any] = []
+    proposals: list[Any] = []
     for place in ("cpu", device):
         torch.manual_seed(0)
         models.append(build(**jobs._NO_WEIGHTS, **MODELS[name], **small).float().to(place))
+        _with_proposals(models[-1], proposals)
     kinds = _KINDS.get(name, {})
     want_losses, want_slopes = _step(models[0], "cpu", **kinds)
     before = kernels()
@@ -87,10 +104,12 @@ def compared(name: str) -> dict[str, Any]:
         losses, slopes = _step(models[1], device, **kinds)
     middle = kernels()
     report: dict[str, Any] = {"kernels": middle - before, "reads": dict(lines.most_common())}
-    report["losses"] = max(_apart(losses[key], want_losses[key]) for key in want_losses)
     torch.manual_seed(0)
     exact = build(**jobs._NO_WEIGHTS, **MODELS[name], **small).float().double()
-    exact_slopes = _step(exact, "cpu", kind=torch.float64, **kinds)[1]
+    _with_proposals(exact, proposals)
+    exact_losses, exact_slopes = _step(exact, "cpu", kind=torch.float64, **kinds)
+    for key, own in (("losses", losses), ("losses of the CPU", want_losses)):
+        report[key] = max(_apart(own[part], exact_losses[part]) for part in exact_losses)
     for key, places in (("slopes", slopes), ("slopes of the CPU", want_slopes)):
         squares = [(places[item].cpu().double() - exact_slopes[item]).square().sum() for item in exact_slopes]
         report[key] = float(torch.stack(squares).sum().sqrt() / torch.stack([item.square().sum() for item in exact_slopes.values()]).sum().sqrt())
@@ -115,14 +134,13 @@ def main(names: list[str]) -> list[str]:
         began = time.time()
         report = compared(name)
         total = [sum(report[key].values()) for key in ("reads", "reads of eval")]
-        print(f"{name}: losses {report['losses']:.0e}, gradients {report['slopes']:.1e} (the CPU's {report['slopes of the CPU']:.1e}), {report['number']} boxes {report['boxes']:.1e} "
+        print(f"{name}: losses {report['losses']:.1e} (the CPU's {report['losses of the CPU']:.1e}), gradients {report['slopes']:.1e} (the CPU's {report['slopes of the CPU']:.1e}), {report['number']} boxes {report['boxes']:.1e} "
               f"(the CPU's {report['boxes of the CPU']:.1e}); "
               f"{report['kernels']} + {report['kernels of eval']} kernels, {total[0]} + {total[1]} reads ({time.time() - began:.0f} s)", flush=True)
         for key in ("reads", "reads of eval"):
             for line, count in report[key].items():
                 print(f"    {key}: {count} {line}", flush=True)
-        within = (report[key] <= 3 * report[f"{key} of the CPU"] + _TOLERANCE for key in ("slopes", "boxes"))
-        if report["losses"] > _TOLERANCE or not all(within):
+        if any(report[key] > 3 * report[f"{key} of the CPU"] + _TOLERANCE for key in ("losses", "slopes", "boxes")):
             wrong.append(name)
     return wrong
 

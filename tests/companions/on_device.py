@@ -12,7 +12,17 @@ from mstorch._companions.mamba_ssm.ops.triton import ssd_combined as mamba
 
 vision = torch.ops.torchvision
 scan, audio = companions.mamba_ssm.selective_scan_fn, companions.torchaudio.rnnt_loss_forward
-chunks = mamba.mamba_chunk_scan_combined
+chunks, flash, xformers = mamba.mamba_chunk_scan_combined, companions.flash_attn, companions.xformers.ops
+blocks = xformers.fmha.attn_bias.BlockDiagonalMask
+
+
+def _ends(like: torch.Tensor, *ends: int) -> torch.Tensor:
+    return torch.tensor([0, *ends], dtype=torch.int32, device=like.device)
+
+
+def _slope(found: torch.Tensor, leaf: torch.Tensor) -> torch.Tensor:
+    """Return a gradient that has a gradient."""
+    return torch.autograd.grad(found.square().sum(), leaf, create_graph=True)[0]
 
 
 def _calls() -> dict:
@@ -21,7 +31,7 @@ def _calls() -> dict:
                               ((2, 12, 8, 9), (4, 6, 3, 3), (2, 18, 8, 9)))  # fmt: skip
     factors, bias, rois = torch.rand(2, 9, 8, 9), torch.rand(4), torch.tensor([[0, 1.2, 1, 7, 6], [1, -2, 0, 5.5, 9], [1, 3, 3, 3.2, 3.1]])
     index, src, q = torch.tensor([0, 2, 0, 3]), torch.rand(4, 3), torch.rand(2, 5, 4, 16)
-    boxes = torch.cat([rois[:, 1:]] * 3)
+    boxes, tokens = torch.cat([rois[:, 1:]] * 3), (torch.rand(9, 4, 16), torch.rand(12, 2, 16))
     return {
         "nms": (lambda a, b: vision.nms(a, b, 0.5), boxes, torch.rand(9)),
         "roi_align": (lambda x, r: vision.roi_align(x, r, 0.5, 3, 2, 2, True), images, rois),
@@ -36,14 +46,18 @@ def _calls() -> dict:
         "segment_csr": (lambda s, e: companions.torch_scatter.segment_csr(s, e, reduce="max"), src, torch.tensor([0, 1, 1, 4])),
         "knn": (lambda x: companions.torch_cluster.knn(x, x, 2), src),
         "radius": (lambda x: companions.torch_cluster.radius(x, x, 0.7), src),
-        "flash": (lambda x: companions.flash_attn.flash_attn_func(x, x, x, causal=True), q),
-        "flash, window and cap": (lambda x: companions.flash_attn.flash_attn_func(x, x, x, window_size=(1, 1), softcap=1.5), q),
+        "flash": (lambda x: flash.flash_attn_func(x, x, x, causal=True), q),
+        "flash, window and cap": (lambda x: flash.flash_attn_func(x, x, x, window_size=(1, 1), softcap=1.5), q),
+        **{f"flash of sequences, {name}": (lambda x, k, options=options: flash.flash_attn_varlen_func(x, k, k, _ends(x, 4, 4, 9), _ends(x, 5, 5, 12), 5, 7, **options), *tokens)
+           for name, options in (("all keys", {}), ("causal", {"causal": True}), ("window", {"window_size": (2, 1)}))},
+        "flash of sequences, second derivatives": (lambda x, k: _slope(flash.flash_attn_varlen_func(x, k, k, _ends(x, 4, 9), _ends(x, 5, 12), 5, 7, causal=True), x), *tokens),
+        "xformers of sequences": (lambda x: xformers.memory_efficient_attention(x[None], x[None], x[None], blocks.from_seqlens([4, 5]).make_causal()), tokens[0]),
         "mamba": (lambda u, B: scan(u, u.abs(), -torch.ones(6, 4, device=u.device), B, B, delta_softplus=True), torch.rand(2, 6, 9), torch.rand(2, 4, 9)),
         "mamba-2": (lambda x, B: chunks(x, x[..., 0].abs(), -torch.ones(3, device=x.device), B, B, 4), torch.rand(2, 9, 3, 4), torch.rand(2, 9, 1, 5)),
         "transducer": (lambda x, *counts: torch.cat([part.flatten() for part in audio(x, *counts, 0, -1.0, True)]), torch.rand(2, 4, 3, 5),
                        torch.tensor([[1, 2], [3, 1]]).int(), torch.tensor([4, 3]).int(), torch.tensor([2, 1]).int()),
         **{f"mmcv, {name}": call for name, call in _of_mmcv(draw).items()},
-        "xformers": (lambda x: companions.xformers.ops.memory_efficient_attention(x, x, x), q),
+        "xformers": (lambda x: xformers.memory_efficient_attention(x, x, x), q),
     }  # fmt: skip
 
 

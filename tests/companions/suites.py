@@ -1,4 +1,4 @@
-"""The suites of packages compiled for torch, run with mstorch's own: ``python -m tests.companions.suites PACKAGE FOLDER [pytest's options]``.
+"""The suites of packages compiled for torch, run with mstorch's own: ``python -m tests.companions.suites PACKAGE FOLDER [pytest's options and files]``.
 
 FOLDER is a copy of the package's repository; of it, the tests and the file ``testing.py`` are used, which the wheels leave in and mstorch leaves out.
 """
@@ -26,11 +26,12 @@ def pytest_configure(config: object) -> None:
 
 
 def main(package: str, folder: str, *options: str) -> int:
-    """Run the suite in a process of the hook."""
-    tests = Path(folder, "test")
+    """Run the suite in a process of the hook: the files among the options, or all."""
+    tests = Path(folder, "test").resolve()
+    places = () if any((tests / option.partition("::")[0]).is_file() for option in options) else (".",)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}", "SUITE_OF": f"{package}:{Path(folder).resolve()}"}
     plain = ["-q", "-n", "0", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".", "-p", "tests.companions.suites"]
-    return subprocess.run([sys.executable, "-m", "mstorch", "-m", "pytest", *plain, *options, "."], cwd=tests, env=environment).returncode
+    return subprocess.run([sys.executable, "-m", "mstorch", "-m", "pytest", *plain, *options, *places], cwd=tests, env=environment).returncode
 
 
 if __name__ == "__main__":

@@ -280,5 +280,8 @@ def test_absent_names_say_what_to_write_instead() -> None:
         xformers.ops.fused_allgather_and_linear(1)
     with pytest.raises(NotImplementedError, match="write a tensor"):
         bias.PagedBlockDiagonalPaddedKeysMask(1)
+    for name in ("_wrapped_flash_attn_forward", "_flash_attn_varlen_backward"):  # diffusers imports such names with the functions
+        with pytest.raises(NotImplementedError, match=r"flash_attn\.flash_attn_interface.*write flash_attn"):
+            getattr(flash.flash_attn_interface, name)(1)
     assert not hasattr(xformers.ops, "nothing")
     assert "cutlass" in repr(xformers.ops.MemoryEfficientAttentionCutlassOp).lower()

@@ -26,7 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 200
-MODULES = {"tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision", "optimum_quanto": "optimum"}
+MODULES = {"tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision", "torch_geometric_examples": "torch_geometric", "optimum_quanto": "optimum"}
 NAMES_THE_CPU = (
     "device type tensor to numpy", "on the same device", "device type for generator", "indices should be either on", "same device as the",
     "only CPU", "must be on the CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",

@@ -19,7 +19,7 @@ PYTHON = os.environ.get("MSTORCH_PACKAGES_PYTHON", sys.executable)
 SAMPLE = {("einops", "layers"), ("safetensors", "files")}
 MODULES = {
     "tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision",
-    "optimum_quanto": "optimum.quanto",
+    "optimum_quanto": "optimum.quanto", "torch_geometric_examples": "torch_geometric",
 }  # fmt: skip
 NOT_EQUAL = {("optimum_quanto", "int4"): "the package compiles a function in C++ against torch"}
 

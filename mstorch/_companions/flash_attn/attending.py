@@ -5,9 +5,12 @@ scaled_dot_product_attention computes it, unless there is a cap or there are slo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import mstorch as torch
+
+from ...nn._functional.packed_attention import FAR, fits_packed, packed_attention
 
 Tensor = torch.Tensor
 
@@ -65,6 +68,8 @@ def _places(query: Tensor, key: Tensor, keys: Keys) -> tuple[Tensor, Tensor]:
 def seen(query: Tensor, key: Tensor, setting: Setting, keys: Keys) -> Tensor | None:
     """Return where a query attends to a key; None for everywhere."""
     left, right = setting.reach
+    if left < 0 and right < 0 and keys.stop is None and keys.start is None:
+        return None
     column, row = _places(query, key, keys)
     found: Tensor | None = None
     for limit in (
@@ -88,6 +93,20 @@ def attend(query: Tensor, key: Tensor, value: Tensor, setting: Setting, keys: Ke
         return _composed(query, key, value, setting, keys, scale)[0]
     mask = None if causal else seen(query, key, setting, keys)
     return fused(query, key, value, mask, setting.dropout, causal, scale)
+
+
+def attend_packed(
+    query: Tensor, key: Tensor, value: Tensor, q_ends: Sequence[int], k_ends: Sequence[int], setting: Setting, corner: str = "last"
+) -> Tensor | None:  # fmt: skip
+    """Return attention of sequences (places, heads, size) that end at these places, by a device's kernel for all of them; None if it has
+    none for the call. The first or the last query of each is at the place of its ``corner`` key."""
+    left, right = setting.reach
+    corner = "" if left < 0 and right < 0 else corner
+    if corner == "first" and (left, right) != (-1, 0) or not fits_packed(query, key, value, q_ends, k_ends, corner):
+        return None
+    scale = query.shape[-1] ** -0.5 if setting.scale is None else setting.scale
+    before, after = (FAR if side < 0 else side for side in (left, right))
+    return packed_attention(query, key, value, q_ends, k_ends, scale, corner, before, after)[0]
 
 
 def fused(
@@ -138,4 +157,4 @@ def attend_with_sums(query: Tensor, key: Tensor, value: Tensor, setting: Setting
     return _composed(query, key, value, setting, Keys() if keys is None else keys, scale)
 
 
-__all__ = ["Keys", "Setting", "attend", "attend_with_sums", "check", "fused", "seen"]
+__all__ = ["Keys", "Setting", "attend", "attend_packed", "attend_with_sums", "check", "fused", "seen"]

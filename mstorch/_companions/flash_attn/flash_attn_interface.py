@@ -5,7 +5,9 @@ from typing import Any
 
 import mstorch as torch
 
-from .attending import Keys, Setting, attend, attend_with_sums
+from ..._src.tape.derived import derived_from
+from .. import absent_names
+from .attending import Keys, Setting, attend, attend_packed, attend_with_sums
 from .layers.rotary import apply_rotary_emb
 
 Tensor = torch.Tensor
@@ -45,6 +47,11 @@ def flash_attn_qkvpacked_func(qkv: Tensor, *args: Any, **kwargs: Any) -> Any:
     return flash_attn_func(q, k, v, *args, **kwargs)
 
 
+def _bounds(cu_seqlens: Tensor) -> list[int]:
+    """Return the bounds of sequences. They are read from a device once for all layers that are called with the same tensor."""
+    return derived_from(cu_seqlens, ("bounds",), cu_seqlens.tolist)
+
+
 def flash_attn_varlen_func(
     q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int, max_seqlen_k: int,
     dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False, window_size: tuple[int, int] = _WHOLE,
@@ -55,9 +62,16 @@ def flash_attn_varlen_func(
     ``block_table``, keys and values are pages."""
     if cu_seqlens_q.numel() != cu_seqlens_k.numel():
         raise RuntimeError(f"cu_seqlens of {cu_seqlens_q.numel()} and {cu_seqlens_k.numel()} bounds are of different batches")
-    q_bounds, k_bounds = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    q_bounds = _bounds(cu_seqlens_q)
+    k_bounds = q_bounds if cu_seqlens_k is cu_seqlens_q else _bounds(cu_seqlens_k)
     if q_bounds[-1] != q.shape[0] or block_table is None and k_bounds[-1] != k.shape[0]:
         raise RuntimeError(f"the sequences end at {q_bounds[-1]} and {k_bounds[-1]}, not with {q.shape[0]} queries and {k.shape[0]} keys")
+    whole = softcap <= 0.0 and alibi_slopes is None and dropout_p == 0.0 and block_table is None and not return_attn_probs
+    if whole:
+        setting = Setting(0.0, softmax_scale, causal, tuple(window_size))  # type: ignore[arg-type]
+        found = attend_packed(q, k, v, q_bounds[1:], k_bounds[1:], setting)
+        if found is not None:
+            return found
     parts, sums = [q[:0]], []
     for number in range(len(q_bounds) - 1):
         slopes = alibi_slopes if alibi_slopes is None or alibi_slopes.dim() == 1 else alibi_slopes[number]
@@ -158,6 +172,10 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor, lengths: Tensor, interleaved: 
     return apply_rotary_emb(flat, cos, sin, interleaved, seqlen_offsets=lengths).view(x.shape)
 
 
+__getattr__ = absent_names(__name__.partition("_companions.")[2], {
+    **{f"{start}_flash_attn_{way}": "flash_attn_func" for start in ("", "_wrapped") for way in ("forward", "backward")},
+    **{f"{start}_flash_attn_varlen_{way}": "flash_attn_varlen_func" for start in ("", "_wrapped") for way in ("forward", "backward")},
+})  # fmt: skip
 __all__ = [
     "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
     "flash_attn_varlen_qkvpacked_func", "flash_attn_with_kvcache",

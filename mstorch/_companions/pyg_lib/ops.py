@@ -11,6 +11,7 @@ from ..torch_cluster.graclus import matched
 from ..torch_cluster.grid import grid_cluster
 from ..torch_cluster.knn import knn as _knn
 from ..torch_cluster.nearest import nearest as _nearest
+from ..torch_cluster.points import bounds_of
 from ..torch_cluster.radius import radius as _radius
 from ..torch_cluster.sampler import neighbor_sampler
 from ..torch_scatter import (
@@ -110,12 +111,8 @@ def scatter_std(
     return _std(src, index, dim, out, dim_size, unbiased)
 
 
-def _batch(ptr: Tensor | None, device: torch.device) -> Tensor | None:
-    """Return the example of each point from the bounds of the examples."""
-    if ptr is None:
-        return None
-    ptr = ptr.to(device)
-    return torch.arange(ptr.numel() - 1, device=device).repeat_interleave(ptr[1:] - ptr[:-1])
+def _bounds(ptr: Tensor | None) -> list[int] | None:
+    return None if ptr is None else bounds_of(ptr)
 
 
 def _examples(*bounds: Tensor | None) -> int | None:
@@ -131,7 +128,7 @@ def knn(
     x: Tensor, y: Tensor, k: int = 1, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None, cosine: bool = False, num_workers: int = 1
 ) -> Tensor:
     """Return for each point of ``y`` the ``k`` nearest of ``x`` in its example: (2, pairs) of places in ``y`` and ``x``."""
-    return _knn(x, y, k, _batch(ptr_x, x.device), _batch(ptr_y, x.device), cosine, num_workers, _examples(ptr_x, ptr_y))
+    return _knn(x, y, k, _bounds(ptr_x), _bounds(ptr_y), cosine, num_workers, _examples(ptr_x, ptr_y))
 
 
 def radius(
@@ -139,13 +136,13 @@ def radius(
     num_workers: int = 1, ignore_same_index: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return for each point of ``y`` those of ``x`` in its example within ``r``: (2, pairs) of places in ``y`` and ``x``."""
-    batches, count = (_batch(ptr_x, x.device), _batch(ptr_y, x.device)), _examples(ptr_x, ptr_y)
+    batches, count = (_bounds(ptr_x), _bounds(ptr_y)), _examples(ptr_x, ptr_y)
     return _radius(x, y, r, *batches, max_num_neighbors, num_workers, count, ignore_same_index)
 
 
 def nearest(x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None) -> Tensor:
     """Return for each point of ``x`` the place of the nearest of ``y`` in its example."""
-    return _nearest(x, y, _batch(ptr_x, x.device), _batch(ptr_y, x.device))
+    return _nearest(x, y, _bounds(ptr_x), _bounds(ptr_y))
 
 
 def graclus_cluster(rowptr: Tensor, col: Tensor, weight: Tensor | None = None) -> Tensor:

@@ -5,7 +5,7 @@ import math
 
 import mstorch as torch
 
-from .points import distances, examples, rows
+from .points import bounds_of, distances, examples, rows
 
 Tensor = torch.Tensor
 
@@ -19,7 +19,7 @@ def fps(
     points = rows(src).detach()
     points = points.reshape(points.shape[0], -1)
     if ptr is not None:
-        ends = ptr.tolist() if isinstance(ptr, Tensor) else list(ptr)
+        ends = bounds_of(ptr) if isinstance(ptr, Tensor) else list(ptr)
         bounds = list(zip(ends[:-1], ends[1:]))
     else:
         bounds = examples(points, batch, batch_size)

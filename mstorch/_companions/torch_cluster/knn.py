@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from .points import check_flow, pairs, rows
+from .points import Batch, check_flow, pairs, rows
 
 Tensor = torch.Tensor
 
 
 def knn(
-    x: Tensor, y: Tensor, k: int, batch_x: Tensor | None = None, batch_y: Tensor | None = None, cosine: bool = False,
+    x: Tensor, y: Tensor, k: int, batch_x: Batch = None, batch_y: Batch = None, cosine: bool = False,
     num_workers: int = 1, batch_size: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Return for each point of ``y`` the ``k`` nearest of ``x`` in its example, nearest first: (2, pairs) of places in ``y`` and ``x``."""

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from .points import pairs, rows
+from .points import Batch, pairs, rows
 
 Tensor = torch.Tensor
 
 
-def nearest(x: Tensor, y: Tensor, batch_x: Tensor | None = None, batch_y: Tensor | None = None) -> Tensor:
+def nearest(x: Tensor, y: Tensor, batch_x: Batch = None, batch_y: Batch = None) -> Tensor:
     """Return for each point of ``x`` the place of the nearest of ``y`` in its example. Raise ValueError if there is none."""
     x, y = rows(x), rows(y)
     found = [torch.empty(0, dtype=torch.int64, device=x.device)]

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import mstorch as torch
 
-from .points import check_flow, pairs, rows
+from .points import Batch, check_flow, pairs, rows
 
 Tensor = torch.Tensor
 
 
 def radius(
-    x: Tensor, y: Tensor, r: float, batch_x: Tensor | None = None, batch_y: Tensor | None = None, max_num_neighbors: int = 32,
+    x: Tensor, y: Tensor, r: float, batch_x: Batch = None, batch_y: Batch = None, max_num_neighbors: int = 32,
     num_workers: int = 1, batch_size: int | None = None, ignore_same_index: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return for each point of ``y`` those of ``x`` in its example nearer than ``r``, at most ``max_num_neighbors``, in their order: (2,

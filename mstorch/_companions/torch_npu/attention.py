@@ -6,8 +6,9 @@ from typing import Any
 
 import mstorch as torch
 
+from ...nn._functional.packed_attention import fits_packed, packed_attention
 from ._attended import attended, heads_first, laid_out
-from ._masks import as_bool
+from ._masks import SIDE, as_bool
 from ._masks import hidden as hidden_of
 
 _FAR = 2147483647
@@ -64,6 +65,23 @@ def _of_batch(q: Any, k: Any, v: Any, pse: Any, mask: Any, rest: tuple[Any, ...]
     return attended(q, k, v, hidden, causal, scale, _position(pse, q.shape[2]), True, keep)
 
 
+def _in_one_kernel(
+    query: Any, key: Any, value: Any, mask: Any, q_ends: list[int], k_ends: list[int], rest: tuple[Any, ...]
+) -> tuple[Any, Any, Any] | None:  # fmt: skip
+    """Return attention of packed sequences by the device's kernel for all of them; None if it has none for the call."""
+    scale, keep, before, after, mode = rest
+    whole = mask is None and mode == 0
+    compressed = mask is not None and mode in (2, 3, 4) and tuple(mask.shape[-2:]) == (SIDE, SIDE)
+    corner = {0: "", 2: "first", 3: "last", 4: "last"}.get(mode, "")
+    if keep < 1.0 or not (whole or compressed) or mode == 4 and min(before, after) < 0:
+        return None
+    if not fits_packed(query, key, value, q_ends, k_ends, corner):
+        return None
+    reach = (before, after) if mode == 4 else ()
+    out, top, total = packed_attention(query, key, value, q_ends, k_ends, scale, corner, *reach)
+    return out, top.detach(), total.detach()
+
+
 def _packed(
     query: Any, key: Any, value: Any, heads: int, pse: Any, mask: Any, q_ends: Sequence[int] | None, k_ends: Sequence[int] | None,
     rest: tuple[Any, ...],
@@ -78,8 +96,12 @@ def _packed(
         raise RuntimeError(
             f"the sequences end at {q_ends[-1:]} and {k_ends[-1:]}, not with the {query.shape[0]} queries and {key.shape[0]} keys"
         )
+    q_ends, k_ends = [int(end) for end in q_ends], [int(end) for end in k_ends]
+    found = _in_one_kernel(query, key, value, mask, q_ends, k_ends, rest)
+    if found is not None:
+        return found
     parts, q_from, k_from = [], 0, 0
-    for q_to, k_to in zip(map(int, q_ends), map(int, k_ends)):
+    for q_to, k_to in zip(q_ends, k_ends):
         q = query[q_from:q_to].transpose(0, 1).unsqueeze(0)
         k, v = (item[k_from:k_to].transpose(0, 1).unsqueeze(0) for item in (key, value))
         own = mask if mask is None or rest[-1] > 1 else mask[..., : q_to - q_from, : k_to - k_from]

@@ -38,7 +38,11 @@ def nms(dets: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch
     if dets.device.type != "cpu":
         warn_of_cpu("ops.torchvision.nms", str(dets.dtype).removeprefix("torch."))
     wide = dets.dtype if dets.dtype in (torch.float32, torch.float64) else torch.float32
-    boxes, marks = (item.detach().to("cpu", wide).numpy() for item in (dets, scores))
+    if dets.device.type == "cpu":
+        boxes, marks = (item.detach().to(wide).numpy() for item in (dets, scores))
+    else:  # one read for both
+        both = torch.cat([dets.detach(), scores.detach()[:, None]], 1).to("cpu", wide).numpy()
+        boxes, marks = both[:, :4], both[:, 4]
     return torch.from_numpy(kept(boxes, marks, iou_threshold)).to(dets.device)
 
 

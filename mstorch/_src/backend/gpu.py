@@ -181,8 +181,8 @@ absent(
     "MindSpore's primitive of this operation was wrong where it could be held against torch",
     "fft", "signbit", "integer_divide", "gcd", "nextafter", "polygamma", "zeta",
 )  # fmt: skip
-absent("the CUDA plugin has no such kernel: the operation is composed", "attention", "attention_grad", "addmm",
-       "baddbmm", "lerp_scalar", "add_scaled", "add_product")  # fmt: skip
+absent("the CUDA plugin has no such kernel: the operation is composed", "attention", "attention_grad", "packed_attention",
+       "packed_attention_grad", "addmm", "baddbmm", "lerp_scalar", "add_scaled", "add_product")  # fmt: skip
 absent(
     "MindSpore has no primitive of this operation", "frexp", "view_dtype",
     "linalg_lu_factor", "linalg_solve", "linalg_cholesky", "linalg_qr",

@@ -44,12 +44,16 @@ def _given(shape: list[int], *values: float) -> dict[str, Any]:
     return {"dtype": "float32", "shape": shape, "values": list(values)}
 
 
-def _pair(*items: int | dict[str, Any]) -> dict[str, Any]:
+def _pair(*items: int | str | dict[str, Any]) -> dict[str, Any]:
     return {"tuple": list(items)}
 
 
 def _heads(count: int) -> list[Any]:
     return [_floats(1, 2, 4, 16, dtype="float16") for _ in range(count)]
+
+
+def _tokens(count: int) -> list[Any]:
+    return [_floats(5, 2, 16, dtype="float16") for _ in range(count)]
 
 
 # Samples of kernels that are not used in host memory: windows are views there, and matrices go to LAPACK.
@@ -65,6 +69,10 @@ BY_HAND: dict[str, list[Any]] = {
     "baddbmm": [_floats(3, 1), _floats(2, 3, 5), _floats(2, 5, 4), 0.5, 2.0],
     "attention": [*_heads(3), None, None, 0.25, True, "BNSD", 1.0],
     "attention_grad": [*_heads(4), None, None, *_heads(1), _floats(1, 2, 4, 8), _floats(1, 2, 4, 8), 0.25, True, "BNSD", 1.0],
+    "packed_attention": [*_tokens(3), _pair(2, 5), _pair(2, 5), 0.25, _pair("last", 2147483647, 0)],
+    "packed_attention_grad": [
+        *_tokens(5), _floats(5, 2, 8), _floats(5, 2, 8), _pair(2, 5), _pair(2, 5), 0.25, _pair("last", 2147483647, 0),
+    ],
     "bce_logits_loss": [_floats(2, 3), _floats(2, 3), "mean", None, None],
     "bce_logits_loss_grad": [_floats(), _floats(2, 3), _floats(2, 3), "mean", None, None],
     "bce_loss": [_floats(2, 3), _floats(2, 3), "mean"], "bce_loss_grad": [_floats(), _floats(2, 3), _floats(2, 3), "mean"],

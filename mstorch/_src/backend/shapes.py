@@ -19,8 +19,8 @@ Sizes = tuple[int, ...]
 
 SIZED = frozenset(
     "attention attention_grad conv2d_input conv2d_weight conv_grad count_positions embedding_grad expand glu glu_grad gru_cell index "
-    "index_placed kth_index linear_index lstm_cell max_pool_grad nonzero reshape segment_sum select slice storage_gather storage_scatter "
-    "pad_like_grad topk_indices upsample_grad view_dtype window window_placed".split()
+    "index_placed kth_index linear_index lstm_cell max_pool_grad nonzero packed_attention packed_attention_grad reshape segment_sum "
+    "select slice storage_gather storage_scatter pad_like_grad topk_indices upsample_grad view_dtype window window_placed".split()
 )
 """Kernels whose results depend on lengths passed as arguments, and that therefore run on zeros of the full size."""
 

@@ -26,8 +26,9 @@ from ..._src.tape.whole import has_kernel
 from ..._tensor import Tensor
 
 _attention = kernel("attention")
-_WIDEST, _STEP = 512, 16  # head sizes of Ascend's kernel: multiples of 16 up to 512
-_BATCHES, _HEADS = 2048, 256
+WIDEST, STEP, HEADS = 512, 16, 256
+"""Limits of Ascend's kernel: the largest size of a head, of which sizes are multiples, the number of heads."""
+_BATCHES = 2048
 LARGE = 1 << 24
 """Elements of a mask, copied for each head, above which heads and batches change places instead."""
 
@@ -42,9 +43,9 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
     q, k = query._ms_shape, key._ms_shape
     if len(q) not in (3, 4) or len(k) != len(q) or value._ms_shape[:-1] != k[:-1] or 0 in q or 0 in k or value._ms_shape[-1] == 0:
         return False
-    if q[0] != k[0] or q[-1] != k[-1] or max(q[-1], value._ms_shape[-1]) > _WIDEST:
+    if q[0] != k[0] or q[-1] != k[-1] or max(q[-1], value._ms_shape[-1]) > WIDEST:
         return False
-    if q[0] > _BATCHES or (len(q) == 4 and (q[1] > _HEADS or q[1] % k[1])):
+    if q[0] > _BATCHES or (len(q) == 4 and (q[1] > HEADS or q[1] % k[1])):
         return False
     if mask is None:
         return True
@@ -94,7 +95,7 @@ def attention_with_sums(
         filled = None if filled is None else views.transpose(filled, 1, 2)
     if given is not None and given._ms_dtype is not bool_:
         query, scale = mul(query, scale), 1.0  # the kernel adds such a mask before it scales
-    whole = -(-max(width, query._ms_shape[3]) // _STEP) * _STEP
+    whole = -(-max(width, query._ms_shape[3]) // STEP) * STEP
     query, key, value = (item if item._ms_shape[3] == whole else _widened(item, whole) for item in (query, key, value))
     args = (float(scale), causal, layout, 1.0 - dropout_p)
     parts = apply(_attention, query._ms_dtype, (query, key, value, given, bits), args)
@@ -120,7 +121,7 @@ def _shared(mask: Tensor, wide: tuple[int, ...], groups: int, layout: str) -> st
     large = math.prod(wide[1:]) * own[0] > LARGE
     if own[0] == 1 and batch * groups <= _BATCHES and (large or layout == "BNSD"):
         return "batch"
-    return "heads" if own[0] > 1 and large and batch * each <= _HEADS else ""
+    return "heads" if own[0] > 1 and large and batch * each <= HEADS else ""
 
 
 def _regrouped(item: Any, groups: int, shared: str) -> Any:

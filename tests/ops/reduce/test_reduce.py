@@ -309,3 +309,14 @@ def test_reductions_of_many_short_rows(both: Any, shape: tuple[int, ...], dtype:
         return found
 
     both(body, rtol=1e-2 if dtype == "float16" else 1e-4, atol=1e-2 if dtype == "float16" else 2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(3,), (9, 3), *ROWS.values()])
+def test_sums_of_negative_zeros_are_positive(both: Any, shape: tuple[int, ...], dtype: str) -> None:
+    def body(torch: Any) -> Any:
+        zeros = torch.full(shape, -0.0, dtype=getattr(torch, dtype))
+        sums = [getattr(zeros, name)(dim=dim) for name in ("sum", "mean") for dim in range(len(shape))]
+        return [torch.signbit(total.real).any() for total in sums]
+
+    both(body)

@@ -51,6 +51,33 @@ def _attention_grad(
     return slopes[0], slopes[1], slopes[2]
 
 
+def _sparse(q: Raw, scale: float, reach: tuple[str, int, int]) -> tuple[tuple[object, ...], Raw | None]:
+    """Return the attributes of attention of sequences, and its mask in the kernel's compressed form."""
+    corner, before, after = reach
+    whole = (before, after) == (_FAR, 0)
+    mode = 0 if not corner else 4 if not whole else 3 if corner == "last" else 2
+    sides = (before, after) if corner else (_FAR, _FAR)
+    return (q.shape[1], 1.0, float(scale), *sides, 0, "TND", mode), _triangle() if corner else None
+
+
+def _packed_attention(
+    q: Raw, k: Raw, v: Raw, q_ends: tuple[int, ...], k_ends: tuple[int, ...], scale: float, reach: tuple[str, int, int]
+) -> tuple[Raw, Raw, Raw]:  # fmt: skip
+    attributes, hidden = _sparse(q, scale, reach)
+    found = run("FlashAttentionScore", q, k, v, None, None, None, hidden, None, q_ends, k_ends, at=attributes)
+    return found[3], found[0], found[1]
+
+
+def _packed_attention_grad(
+    g: Raw, q: Raw, k: Raw, v: Raw, found: Raw, top: Raw, total: Raw, q_ends: tuple[int, ...], k_ends: tuple[int, ...], scale: float,
+    reach: tuple[str, int, int],
+) -> tuple[Raw, Raw, Raw]:  # fmt: skip
+    attributes, hidden = _sparse(q, scale, reach)
+    given = (q, k, v, g, None, None, None, hidden, top, total, None, found, None, q_ends, k_ends)
+    slopes = run("FlashAttentionScoreGrad", *given, at=attributes)
+    return slopes[0], slopes[1], slopes[2]
+
+
 def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
@@ -63,6 +90,8 @@ def _adamw_step(
 
 enter("attention", _attention, _KINDS)
 enter("attention_grad", _attention_grad, _KINDS)
+enter("packed_attention", _packed_attention, _KINDS)
+enter("packed_attention_grad", _packed_attention_grad, _KINDS)
 enter("drop", "DropoutDoMaskExt", _KINDS)
 enter("addmm", "Addmm", _KINDS)
 enter("baddbmm", "Baddbmm", _KINDS)

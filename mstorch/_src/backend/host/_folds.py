@@ -61,4 +61,6 @@ def _column_by_column(function: Any, rows: Array) -> Array:
     found = np.array(function(rows[:, 0], rows[:, 1]))
     for column in range(2, rows.shape[1]):
         function(found, rows[:, column], out=found)
+    if function is np.add and rows.dtype.kind in "fc":
+        found += 0  # a sum begins with zero, so that it is not negative if all numbers are negative zeros
     return found

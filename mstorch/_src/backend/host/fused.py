@@ -3,6 +3,8 @@ checks.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...quiet import quiet
@@ -80,6 +82,67 @@ def attention_grad(
     return _laid_out(layout, by_query.astype(q.dtype), shared(by_key).astype(k.dtype), shared(by_value).astype(v.dtype))
 
 
+def _of_sequences(q_ends: tuple[int, ...], k_ends: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Yield the places of queries and of keys of each sequence, from where they end."""
+    starts = zip((0, *q_ends), (0, *k_ends))
+    for (q_start, k_start), q_stop, k_stop in zip(starts, q_ends, k_ends):
+        yield slice(q_start, q_stop), slice(k_start, k_stop)
+
+
+def _by_heads(item: Array, places: slice) -> Array:
+    """Return one sequence of (T, N, E) as (1, N, L, E)."""
+    return item[places].swapaxes(0, 1)[None]
+
+
+def _hidden(queries: int, keys: int, reach: tuple[str, int, int]) -> Array | None:
+    """Return which keys each query of a sequence does not attend to; None for none."""
+    corner, before, after = reach
+    if not corner:
+        return None
+    behind = np.arange(queries)[:, None] + (keys - queries if corner == "last" else 0) - np.arange(keys)
+    return (behind > before) | (behind < -after)
+
+
+def hidden_by_sequence(q_ends: tuple[int, ...], k_ends: tuple[int, ...], reach: tuple[str, int, int]) -> Array:
+    """Return (queries, keys) which keys each query of sequences one after the other does not attend to."""
+    hidden = np.ones((q_ends[-1], k_ends[-1]), bool)
+    for own, theirs in _of_sequences(q_ends, k_ends):
+        inside = _hidden(own.stop - own.start, theirs.stop - theirs.start, reach)
+        hidden[own, theirs] = False if inside is None else inside
+    return hidden
+
+
+def packed_attention(
+    q: Array, k: Array, v: Array, q_ends: tuple[int, ...], k_ends: tuple[int, ...], scale: float, reach: tuple[str, int, int]
+) -> Arrays:  # fmt: skip
+    """Return attention of sequences one after the other: queries (T, N, E), keys and values (S, M, E), where each sequence ends, and the
+    maximum and the sum of each row, (T, N, 8). ``reach``: "" for all keys of a sequence, or with which of its places, "first" or "last",
+    queries and keys lie at one another, and how many keys before and after its own place a query attends to."""
+    found, top, total = np.empty(q.shape, q.dtype), *(np.empty((*q.shape[:2], WIDTH), np.float32) for _ in range(2))
+    for own, theirs in _of_sequences(q_ends, k_ends):
+        hidden = _hidden(own.stop - own.start, theirs.stop - theirs.start, reach)
+        parts = attention(_by_heads(q, own), _by_heads(k, theirs), _by_heads(v, theirs), hidden, None, scale, False, "BNSD", 1.0)
+        for result, part in zip((found, top, total), parts):
+            result[own] = part[0].swapaxes(0, 1)
+    return found, top, total
+
+
+def packed_attention_grad(
+    g: Array, q: Array, k: Array, v: Array, found: Array, top: Array, total: Array, q_ends: tuple[int, ...], k_ends: tuple[int, ...],
+    scale: float, reach: tuple[str, int, int],
+) -> Arrays:  # fmt: skip
+    """Return the gradients for queries, keys and values of sequences one after the other."""
+    slopes = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    for own, theirs in _of_sequences(q_ends, k_ends):
+        hidden = _hidden(own.stop - own.start, theirs.stop - theirs.start, reach)
+        slope, rows, result, most, sums = (_by_heads(item, own) for item in (g, q, found, top, total))
+        keys, values = (_by_heads(item, theirs) for item in (k, v))
+        parts = attention_grad(slope, rows, keys, values, hidden, None, result, most, sums, scale, False, "BNSD", 1.0)
+        for total_slope, part, places in zip(slopes, parts, (own, theirs, theirs)):
+            total_slope[places] = part[0].swapaxes(0, 1)
+    return slopes
+
+
 def drop(x: Array, bits: Array, p: float) -> Array:
     """Return x / (1 - p) where the bit of an element is 1, else 0; ``bits`` has eight elements a byte, from the lowest bit on."""
     with quiet():
@@ -134,6 +197,8 @@ def scaled_product(x: Array, a: Array, b: Array, beta: float, alpha: float) -> A
 _KINDS = ("float32", *HALVES)
 define_host("attention", attention, _KINDS)
 define_host("attention_grad", attention_grad, _KINDS)
+define_host("packed_attention", packed_attention, _KINDS)
+define_host("packed_attention_grad", packed_attention_grad, _KINDS)
 define_host("drop", drop, _KINDS)
 define_host("addmm", scaled_product, _KINDS)
 define_host("baddbmm", scaled_product, _KINDS)

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ...backend.host.fused import hidden_by_sequence
 from ...backend.table import kernel
 from ...core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
-_grad, _softmax, _and = kernel("attention_grad"), v.Primitive("softmax"), v.Primitive("bitwise_and")
+_grad, _packed_grad = kernel("attention_grad"), kernel("packed_attention_grad")
+_softmax, _and = v.Primitive("softmax"), v.Primitive("bitwise_and")
 
 
 def _scaled_product(node: Any, g: Any) -> Any:
@@ -84,3 +86,26 @@ def _in_steps(
     slope = v.times(v.mul(weights, v.sub(by_weights, v.total(v.mul(weights, by_weights), (2,)))), scale)
     of_query = v.reshape(v.bmm(slope, k_rows), v.shape_of(q))
     return of_query, of_groups(v.bmm(v.transpose(slope), rows)), of_groups(v.bmm(v.transpose(dropped(weights)), g_rows))
+
+
+@rule("packed_attention", keep=(0, 1, 2, "result", "result1", "result2"), label="FlashAttentionVarlenBackward0")
+def packed_attention(node: Any, gradients: list[Any]) -> tuple[Any, ...]:
+    g = gradients[0]
+    q, k, value, found, top, total = (node.kept(g, place) for place in range(6))
+    if isinstance(g, TensorBase):
+        return _packed_in_steps(g, q, k, value, *node.args)
+    return _packed_grad[v.dtype_name(q)](g, q, k, value, found, top, total, *node.args)
+
+
+def _packed_in_steps(
+    g: Any, q: Any, k: Any, value: Any, q_ends: tuple[int, ...], k_ends: tuple[int, ...], scale: float, reach: tuple[str, int, int]
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return the gradients of attention of sequences, composed as those of one sequence in which keys of other sequences are hidden."""
+    hidden = hidden_by_sequence(q_ends, k_ends, reach)
+
+    def of_batch(item: Any) -> Any:
+        return v.reshape(v.permute(item, (1, 0, 2)), (1, *(v.shape_of(item)[at] for at in (1, 0, 2))))
+
+    mask = v.tensor_beside(hidden, q)
+    slopes = _in_steps(of_batch(g), of_batch(q), of_batch(k), of_batch(value), mask, None, scale, False, "BNSD", 1.0)
+    return tuple(v.permute(v.reshape(item, v.shape_of(item)[1:]), (1, 0, 2)) for item in slopes)

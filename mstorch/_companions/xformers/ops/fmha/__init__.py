@@ -6,7 +6,7 @@ from typing import Any
 import mstorch as torch
 
 from .... import absent_names
-from ....flash_attn.attending import Setting, attend, attend_with_sums, fused
+from ....flash_attn.attending import Setting, attend, attend_packed, attend_with_sums, fused
 from . import attn_bias as attn_bias
 from .attn_bias import AttentionBias, BlockDiagonal, LowerTriangularMask, LowerTriangularMaskWithTensorBias
 
@@ -42,6 +42,13 @@ def _with_bias(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, p: float
 
 
 def _blocks(query: Tensor, key: Tensor, value: Tensor, bias: BlockDiagonal, p: float, scale: float | None) -> Tensor:
+    if p == 0.0 and query.shape[0] == 1 and bias.follow(query.shape[1], key.shape[1]):
+        ends = [stop for _, stop in bias.q_spans], [stop for _, stop in bias.k_spans]
+        setting = Setting(0.0, scale, bool(bias.causal), (bias.window - 1 if bias.window > 0 else -1, -1))
+        corner = "last" if bias.window > 0 else bias.causal  # a window has as many keys as queries, so that both are the same
+        found = attend_packed(query[0], key[0], value[0], *ends, setting, corner or "last")
+        if found is not None:
+            return found[None]
     parts = [query[:, :0]]
     for (start, stop), (k_start, k_stop), causal, window in bias.blocks(query.shape[1], key.shape[1]):
         own = query[:, start:stop], key[:, k_start:k_stop], value[:, k_start:k_stop]

@@ -181,6 +181,14 @@ class BlockDiagonal(AttentionBias):
         for own, other in zip(self.q_spans, self.k_spans):
             yield own, other, self.causal, self.window
 
+    def follow(self, queries: int, keys: int) -> bool:
+        """Return whether the sequences follow one another without gaps, up to the last of so many queries and keys."""
+        blocks = list(self.blocks(queries, keys))
+        for spans, count in (([block[0] for block in blocks], queries), ([block[1] for block in blocks], keys)):
+            if [start for start, _ in spans] + [count] != [0] + [stop for _, stop in spans]:
+                return False
+        return True
+
     def attend_block(
         self, query: Tensor, key: Tensor, value: Tensor, causal: str, window: int, p: float, scale: float | None
     ) -> Tensor:  # fmt: skip
