@@ -117,7 +117,7 @@ def _operation(options: Any, steps: int) -> str:
         out = Path(folder, "record")
         start = [sys.executable, "-m", "mstorch", _RECORDER, str(out), json.dumps(settings)]
         told = subprocess.run([*start, options.script, *options.args], env=environment, check=False, capture_output=True, text=True).stderr
-        record = pickle.loads(out.read_bytes()) if out.exists() else {"error": "no record", "events": []}
+        record: dict[str, Any] = pickle.loads(out.read_bytes()) if out.exists() else {"error": "no record", "events": []}
     at = told.find("DifferenceError: ")
     if at >= 0:
         return told[at + len("DifferenceError: ") :].strip()
