@@ -177,9 +177,21 @@ for how in kinds:
 NAMES = ("all_reduce", "all_reduce later", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gradients of DDP")
 
 
+NAMED_LATER = """
+def named():
+    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
+    x = row(rank + 1.0)
+    dist.all_reduce(x)
+    return [str(x.device), x.tolist()]
+
+tell("named", named)
+tell("another", lambda: torch.npu.set_device(1 - rank))
+"""
+
+
 def _run(folder: Path, text: str, ranks: int = 2, size: int = 2, told: object = None, patience: int = 15) -> list[dict[str, object]]:
     script = folder / "script.py"
-    script.write_text(BEGIN + text + END)
+    script.write_text((BEGIN if text is not NAMED_LATER else BEGIN.replace("torch.npu.set_device(rank)\n", "")) + text + END)
     changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": patience, "HCCL_CONNECT_TIMEOUT": 60, "EMULATED_CANN_FAULT": folder / "fault"}
     starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", str(size), str(script), str(folder), json.dumps(told)]
     with open(folder / "said", "w") as said:
@@ -211,6 +223,13 @@ def test_collectives_and_trainings(tmp_path):
     losses = first["DDP"]
     assert isinstance(losses, list) and losses[0] > losses[-1]
     assert first["FSDP"] == first["FSDP2"] == second["DDP"] == losses
+
+
+def test_a_group_that_starts_before_a_device_is_named(tmp_path):
+    """accelerate starts it first: each process is bound to the device of its LOCAL_RANK, and may name that one afterwards."""
+    for rank, told in enumerate(_run(tmp_path, NAMED_LATER)):
+        assert told["named"] == [f"npu:{rank}", [3.0, 3.0]]
+        assert str(told["another"]).startswith("RuntimeError: npu:") and "binds a process" in str(told["another"])
 
 
 def test_calls_that_do_not_match(tmp_path):

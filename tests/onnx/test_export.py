@@ -94,6 +94,11 @@ def test_recurrent_layers(layer: Any) -> None:
     exported(layer, (torch.randn(3, 5, 4),), (torch.randn(2, 9, 4),), {0: "a", 1: "b"})
 
 
+def test_projections_of_recurrent_layers_are_refused() -> None:
+    with pytest.raises(torch.onnx.OnnxExporterError, match="without projections"):
+        exported(nn.LSTM(4, 6, proj_size=2), (torch.randn(5, 3, 4),))
+
+
 def test_recurrent_layers_from_given_states() -> None:
     exported(nn.LSTM(4, 6, 2), (torch.randn(5, 3, 4), (torch.randn(2, 3, 6), torch.randn(2, 3, 6))))
 

@@ -53,6 +53,8 @@ def _recurrent(
     kind = step.name.partition("_")[0].upper()
     count = 2 if bidirectional else 1
     each = len(params) // num_layers
+    if each != count * (4 if has_biases else 2):
+        raise OnnxExporterError("mstorch: torch.onnx.export takes recurrent layers without projections (proj_size), which ONNX has not")
     attributes: dict[str, Any] = {"hidden_size": starts[0].shape[-1], "direction": "bidirectional" if bidirectional else "forward"}
     if kind == "GRU":
         attributes["linear_before_reset"] = 1
