@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._src.backend import tape, trace
-from .._src.backend.cell import is_raw, with_plain_tensors
+from .._src.backend.cell import is_cell, is_raw, with_plain_tensors
 from .._src.backend.mindir import SizesError, merged, run_file
 from .._src.backend.raw import Raw
 from .._src.compile import verify
@@ -46,14 +46,27 @@ def export_mindir(
     target = os.fspath(path)
     if not target.endswith(".mindir"):
         target += ".mindir"
+    if is_cell(module) and not isinstance(module, Module):
+        module = _Holder(module)
     function = module._call_impl if isinstance(module, Module) else module
     names = _names(module, len(given)) if dynamic_shapes is not None or dynamic_axes else []
     dims = dims_of(given, names, dynamic_axes, dynamic_shapes, names, RuntimeError)
     with streams_aside(), no_grad(), inside:
-        data = _varying(function, given, dims) if dims else _graph(function, given)
+        data = _varying(function, given, dims) if dims else _checked(function, given)
     with replacing(target) as file:
         file.write(data)
     return target
+
+
+class _Holder(Module):
+    """A Module of one native Cell, which takes and gives torch's tensors as its child."""
+
+    def __init__(self, cell: Any) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.cell(*inputs)
 
 
 def _names(module: Callable[..., Any], count: int) -> list[str]:
@@ -68,6 +81,25 @@ def _graph(function: Callable[..., Any], given: Sequence[Any]) -> bytes:
     graph, raws, _ = _captured(function, given)
     _compare(function, given, graph(raws))
     return graph.mindir()
+
+
+def _checked(function: Callable[..., Any], given: Sequence[Any]) -> bytes:
+    """Return the graph after its file was compared with the function: MindSpore writes no values of what it has only on the way."""
+    data = _graph(function, given)
+    try:
+        _compare(function, given, _run(data, given))
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise RuntimeError(f"export_mindir: the file differs from the module: {error}") from error
+    return data
+
+
+def _run(data: bytes, inputs: Sequence[Any]) -> list[Raw]:
+    """Return what MindSpore computes of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "graph.mindir")
+        with open(file, "wb") as stream:
+            stream.write(data)
+        return run_file(file, [tape.detached(value_of(tensor)) for tensor in inputs])
 
 
 def _compare(function: Callable[..., Any], given: Sequence[Any], results: Sequence[Raw]) -> None:
@@ -97,16 +129,12 @@ def _varying(function: Callable[..., Any], given: Sequence[Any], dims: Dims) -> 
     except SizesError as error:
         raise RuntimeError(f"export_mindir: no graph for sizes that vary: {error}") from None
     # The file itself is compared, for sizes that no graph was made of, and for a size of 1.
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "graph.mindir")
-        with open(file, "wb") as stream:
-            stream.write(data)
-        for inputs in (_longer(given, dims, words, [3 + place for place in range(len(words))]), _longer(given, dims, words, None)):
-            try:
-                _compare(function, inputs, run_file(file, [tape.detached(value_of(tensor)) for tensor in inputs]))
-            except (RuntimeError, ValueError, TypeError) as error:
-                shown = ", ".join(f"{word} = {inputs[number].shape[axis]}" for word, (number, axis) in zip(words, first))
-                raise RuntimeError(f"export_mindir: the graph for sizes that vary differs from the module for {shown}: {error}") from error
+    for inputs in (_longer(given, dims, words, [3 + place for place in range(len(words))]), _longer(given, dims, words, None)):
+        try:
+            _compare(function, inputs, _run(data, inputs))
+        except (RuntimeError, ValueError, TypeError) as error:
+            shown = ", ".join(f"{word} = {inputs[number].shape[axis]}" for word, (number, axis) in zip(words, first))
+            raise RuntimeError(f"export_mindir: the graph for sizes that vary differs from the module for {shown}: {error}") from error
     return data
 
 
@@ -123,6 +151,10 @@ def _longer(given: Sequence[Any], dims: Dims, words: Sequence[str], times: Seque
 
 def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace.Graph, list[Raw], int]:
     guards = Guards(function, strict=False)
+    for cell in list(guards.natives):
+        for _, part in cell.cells_and_names():
+            if isinstance(part, Module):  # within a native Cell: its parameters are inputs of the capture, too
+                guards.look(part, type(part).__name__)
     states = _states(guards)
     # Plain tensors: a mindspore.Parameter would be written without its values.
     state_raws = [tape.detached(state_value(tensor)) for tensor in states]

@@ -81,6 +81,75 @@ def test_an_exported_graph_gives_the_same_outputs(name: str, tmp_path: pathlib.P
             np.testing.assert_allclose(one.asnumpy(), want, rtol=1e-6, atol=1e-6)
 
 
+class Around(msnn.Cell):
+    """A Cell around a Module."""
+
+    def __init__(self, net: Any) -> None:
+        super().__init__()
+        self.net, self.scale = net, msnn.Tanh()
+
+    def construct(self, x: Any) -> Any:
+        return self.scale(self.net(x))
+
+
+class Native(msnn.Cell):
+    """A Cell of MindSpore's layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = msnn.Conv2d(1, 4, 3, pad_mode="same"), msnn.BatchNorm2d(4)
+        self.flat, self.dense = msnn.Flatten(), msnn.Dense(256, 5)
+
+    def construct(self, x: Any) -> Any:
+        return self.dense(self.flat(self.norm(self.conv(x))))
+
+
+class Mixed(nn.Module):
+    """A Module with two children of MindSpore's."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        super().__init__()
+        self.first, self.middle, self.second = first, nn.GELU(), second
+
+    def forward(self, x: Any) -> Any:
+        return self.second(self.middle(self.first(x)))
+
+
+def _encoder() -> Any:
+    return nn.Sequential(nn.Linear(6, 8), nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0))
+
+
+OF_BOTH: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "a cell around a cnn": (lambda: Around(cnn()), (2, 1, 8, 8)),
+    "a cell around an encoder": (lambda: Around(_encoder()), (2, 5, 6)),
+    "native convolutions": (Native, (2, 1, 8, 8)),
+    "native layers in a row": (lambda: msnn.SequentialCell(msnn.Dense(6, 8), msnn.Tanh(), msnn.Dense(8, 2)), (4, 6)),
+    "a module with dense layers": (lambda: Mixed(msnn.Dense(6, 8), msnn.Dense(8, 3)), (4, 6)),
+    "a module with a convolution and a norm": (lambda: Mixed(msnn.Conv2d(1, 4, 3, has_bias=True), msnn.LayerNorm((8,))), (2, 1, 8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", list(OF_BOTH))
+def test_cells_and_modules_within_one_another_are_exported(name: str, tmp_path: pathlib.Path) -> None:
+    """MindSpore alone, by the file, computes what the network computes; also after an export that failed."""
+    torch.manual_seed(0)
+    make, shape = OF_BOTH[name]
+    net, x = make().set_train(False), torch.rand(*shape)
+    given = x if isinstance(net, nn.Module) else x.to_mindspore()
+    want = net(given)
+    want = want.to_mindspore() if isinstance(want, torch.Tensor) else want
+    with pytest.raises(RuntimeError, match="are read on the host"):
+        interop.export_mindir(lambda x: net(x) if x.sum() > 0 else x, x, path=tmp_path / "failed")
+    path = interop.export_mindir(net, x, path=tmp_path / "net")
+    assert os.listdir(tmp_path) == ["net.mindir"]
+    got = msnn.GraphCell(mindspore.load(path))(x.to_mindspore())
+    got = got[0] if isinstance(got, tuple) else got
+    assert got.shape == want.shape and float(want.asnumpy().std()) > 1e-3
+    np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+    again = net(given)
+    np.testing.assert_array_equal((again.to_mindspore() if isinstance(again, torch.Tensor) else again).asnumpy(), want.asnumpy())
+
+
 def test_exports_that_are_refused(tmp_path: pathlib.Path) -> None:
     x = torch.rand(4, 3)
     for net, words in (

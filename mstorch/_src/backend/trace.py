@@ -25,7 +25,7 @@ from ..leaving import Block, each
 from . import tape
 from .arrays import Array
 from .geometry import flat_index
-from .raw import Raw, from_numpy, instances
+from .raw import Raw, from_numpy, instances, to_numpy
 from .table import LOCK
 
 try:
@@ -170,8 +170,9 @@ class Capture(_jit.TraceJitContext):
     are read.
     """
 
-    def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True) -> None:
+    def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True, for_file: bool = False) -> None:
         super().__init__()
+        self.folded: dict[int, Raw] | None = {} if for_file else None
         self.inputs = {id(raw) for raw in inputs}
         self.known: dict[int, Raw] = {id(raw): raw for raw in inputs}
         # The inputs that each dependent tensor depends on, as bits.
@@ -227,11 +228,27 @@ class Capture(_jit.TraceJitContext):
         args = self._enter(prim_name, prim_res, args)
         return prim_res, _FILES, _LINES, args
 
+    def _exportable(self, arg: Any) -> Any:
+        """Return an argument; a copy, which is a constant of the graph, for a Parameter, of which a file would hold no values, and for the
+        result of an operation on constants: MindSpore folds those, and writes no file of what it folded (``weight.astype`` of its
+        LayerNorm; 2.10)."""
+        key = id(arg)
+        if self.folded is None or not isinstance(arg, Raw) or key in self.depends:
+            return arg
+        if not isinstance(arg, mindspore.Parameter) and (key in self.foreign or key not in self.known):
+            return arg
+        if key not in self.folded:
+            self.known[key] = arg  # lives as long as its id is a key
+            self.folded[key] = from_numpy(to_numpy(arg).copy())
+        return self.folded[key]
+
     def _enter(self, name: str, result: Raw, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if name.endswith("View") or name.startswith(("Inplace", "Assign")):
             self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
         if tape.grad_mode.enabled and self.uncut:
             args = self._detach_without_grad(args)
+        if self.folded is not None:
+            args = tuple(map(self._exportable, args))
         bits = 0
         for raw in instances(args, Raw):
             key = id(raw)
@@ -439,7 +456,7 @@ def _captured(
 ) -> tuple[Graph | None, Capture]:
     if tape.tracing() is not None:
         raise GraphBreak("a capture inside of a capture")
-    context = Capture([*inputs, *given])
+    context = Capture([*inputs, *given], for_file=name == "mindir")
     context.given = list(given)
     every = [*inputs, *given] or [_dummy_input()]
     finished = False

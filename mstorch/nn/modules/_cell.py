@@ -171,7 +171,7 @@ class CellMixin:
     @tape.in_own_dtypes
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on MindSpore tensors: the entry point of MindSpore's tools."""
-        if tape.is_recording() and not modes.grad:
+        if tape.is_recording() and not modes.grad and tape.tracing() is None:  # (a capture cuts what is computed without gradients)
             tape.forget()
             raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
         tape.settle_dtypes()
