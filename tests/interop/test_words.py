@@ -253,3 +253,19 @@ def test_a_method_named_construct_beside_an_inherited_forward_is_the_programs_ow
     x = torch.ones(2)
     assert Below()(x).tolist() == [2, 2] and Below().construct(3) == 6
     assert Cell()(x).tolist() == [2, 2] and Other()(x).tolist() == [3, 3]
+
+
+def test_transformations_of_mindspores() -> None:
+    """Of a Module ``vjp`` is MindSpore's; those that read the source of a Cell name the way, and torch.func has them."""
+    net, x, seed = nn.Linear(3, 2), torch.tensor(X[:, :3]), torch.ones(len(X), 2)
+    raw = x.to_mindspore()
+    output, slopes = mindspore.vjp(net, raw)
+    np.testing.assert_allclose(slopes(seed.to_mindspore())[0].asnumpy(), torch.func.vjp(net, x)[1](seed)[0].numpy(force=True), rtol=1e-6)
+    np.testing.assert_allclose(output.asnumpy(), net(x).numpy(force=True), rtol=1e-6)
+    for call in (
+        lambda: mindspore.jvp(net, raw, raw), lambda: mindspore.jacrev(net)(raw), lambda: mindspore.jacfwd(net)(raw), lambda: mindspore.vmap(net)(raw),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="graph compiler cannot read a torch module"):
+            call()
+    assert torch.func.jacrev(net)(x).shape == torch.func.jacfwd(net)(x).shape == (len(X), 2, len(X), 3)
+    assert torch.equal(torch.vmap(net)(x), net(x)) and torch.func.jvp(net, (x,), (x,))[1].shape == (len(X), 2)
