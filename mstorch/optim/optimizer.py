@@ -9,7 +9,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
-from .._src.backend.raw import Raw
+from .._src.backend.cell import is_raw
 from .._src.core.above import above, step_watchers
 from .._src.core.dtype import dtype, float32, float64, get_default_dtype
 from .._src.core.modes import grad_set_to
@@ -314,7 +314,7 @@ class Optimizer:
 def _typename(value: Tensor | float) -> str:
     if isinstance(value, Tensor):
         return value.type()
-    if isinstance(value, Raw):
+    if is_raw(value):
         advice = "a cell that is a child of a Module has its parameters in parameters(); else take MindSpore's optimizers"
         return f"mindspore.{type(value).__name__}: {advice}"
     named = value if hasattr(value, "__qualname__") else type(value)

@@ -180,11 +180,12 @@ class Record:
     # What the script reads
 
     def read(self, tensor: Any, method: str) -> None:
-        """Record a tensor whose values a line outside of the library reads: a metric, a loss that is printed."""
+        """Record a tensor whose values a line outside of the library reads: a metric, a loss that is printed. What the library reads for
+        itself, such as an optimizer's count of steps, is its own affair."""
         frame: Any = sys._getframe(2)
-        while frame is not None and frame.f_code.co_filename.startswith(self._libraries):
+        while frame is not None and frame.f_code.co_name == "__format__":
             frame = frame.f_back
-        if frame is not None:
+        if frame is not None and not frame.f_code.co_filename.startswith(self._libraries):
             line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
             self.events.append({"kind": "read", "method": method, "line": line, "value": self.stats(tensor)})
 
