@@ -20,7 +20,7 @@ class DynamicSizeError(RuntimeError):
 
 
 class FakeImplCtx:
-    """What a fake function is told of its call."""
+    """Context of a fake function's call, which makes sizes that depend on values."""
 
     def __init__(self, title: str) -> None:
         self._title = title

@@ -60,15 +60,10 @@ def _absent() -> dict[str, frozenset[str]]:
     return {module: frozenset(names.split()) for module, _, names in (line.partition(":") for line in lines)}
 
 
-def _is_torchs(name: str) -> bool:
-    """Return whether torch has a module that mstorch lacks: a private one, or one below it. All public modules can be imported."""
-    parts = name.split(".")
-    return any(".".join(parts[:length]) in _absent() for length in range(2, len(parts) + 1) if parts[length - 1].startswith("_"))
-
-
-def _below_a_private_package(name: str) -> bool:
-    """Return whether a module's name lies below a private package of torch's, of whose modules there is no list."""
-    return any(part.startswith("_") for part in name.split(".")[1:-1])
+def _may_be_torchs(name: str) -> bool:
+    """Return whether torch may have a module that mstorch lacks: a private one of the list, or one below a private package, of whose
+    modules there is no list. All public modules can be imported."""
+    return name in _absent() or any(part.startswith("_") for part in name.split(".")[1:-1])
 
 
 def not_yet() -> str:
@@ -138,7 +133,7 @@ def missing_attribute(module: str, name: str) -> AttributeError:
     """
     known = tuple(key for key in vars(sys.modules[module]) if not key.startswith("_")) if module in sys.modules else ()
     there = theirs(module)
-    lacks = name in _absent().get(there, ()) or _is_torchs(f"{there}.{name}") or _below_a_private_package(f"{there}.{name}")
+    lacks = name in _absent().get(there, ()) or _may_be_torchs(f"{there}.{name}")
     message = f"module '{there}' has no attribute '{name}'{' ' + not_yet() if lacks else ''}{_nearest(name, known)}"
     # Without ``obj``, because the interpreter would append its own suggestion.
     return AttributeError(message, name=name)
@@ -223,7 +218,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             # Only the caller tells the two apart. After None, other finders may search in mstorch's own folder only.
             if sys._getframe(2).f_globals.get("__name__") == "importlib.util":
                 return None
-            lacks = root != "torch" or _is_torchs(fullname) or _below_a_private_package(fullname)
+            lacks = root != "torch" or _may_be_torchs(fullname)
             raise ModuleNotFoundError(f"No module named '{fullname}'{' ' + not_yet() if lacks else ''}", name=fullname)
         is_package = found.submodule_search_locations is not None
         return importlib.machinery.ModuleSpec(fullname, _Alias(), origin=found.origin, is_package=is_package)

@@ -23,7 +23,7 @@ _written: set[bytes] = set()
 
 
 class _Writers:
-    """What writes a loaded module; set by the module that reads archives, which stands above this one."""
+    """``again`` writes a loaded module; the module that reads archives, which imports this one, sets it."""
 
     again: Any
 

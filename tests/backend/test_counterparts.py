@@ -1,4 +1,4 @@
-"""What `check` holds beside device rows that have no host row: it agrees with MindSpore's kernels of the CPU."""
+"""The functions that `check` compares with device rows that have no host row agree with MindSpore's kernels of the CPU."""
 from __future__ import annotations
 
 import numpy as np

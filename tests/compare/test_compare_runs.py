@@ -4,8 +4,6 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,10 @@ from mstorch import __main__
 from mstorch._commands import compare as _compare
 from mstorch._commands.compare import align
 from mstorch._commands.compare.align import Alignment
-from tests import warm
 from tests.chosen import chosen
 from tests.compare.records import found_in, options, planted
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("library_imported_once")]
 
 SCRIPT = str(Path(__file__).with_name("planted.py"))
 RESNET = str(Path(__file__).with_name("planted_resnet.py"))
@@ -62,14 +59,6 @@ FAULTS_OF_RESNET = {
     "kept": ("SGD (optimizer 0)", "step", 3, "no zero_grad"),
     "clipped": ("SGD (optimizer 0)", "step", 0, "clipping"),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _library_imported_once() -> Iterator[None]:
-    """Runs start in a process that has already imported its library; ``test_the_report`` starts each kind as a user does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_compare, "subprocess", types.SimpleNamespace(run=warm.run))
-        yield
 
 
 @pytest.fixture(scope="module")

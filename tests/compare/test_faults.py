@@ -1,28 +1,18 @@
 """The faults of faults.py that need no device are named, each in a child of one process; the command runs them as a user does."""
 from __future__ import annotations
 
-import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mstorch._commands import compare as _compare
-from tests import warm
 from tests.chosen import chosen
 from tests.compare.faults import EVALUATED, GROUPS, KEYWORDS, PORTED, PROGRAMS, Expected, ported
 from tests.compare.records import found_in, options, planted
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("library_imported_once")]
 
 CASES = [f"{group}: {plant}" for group, faults in (("keywords", KEYWORDS), ("evaluated", EVALUATED), ("ported", PORTED)) for plant in ("", *faults)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _library_imported_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_compare, "subprocess", types.SimpleNamespace(run=warm.run))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What the CPU computes beside rows that have no host row of their name: views, convolutions, places in memory, triangular systems."""
+"""Functions of the CPU to compare device rows with that have no host row: views, convolutions, places in memory, triangular systems."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -177,7 +177,7 @@ class Record:
             module.load_state_dict(state)
             self._loads = None
 
-    # What the script reads
+    # Reads of the script
 
     def read(self, tensor: Any, method: str) -> None:
         """Record a tensor whose values a line outside of the library reads: a metric, a loss that is printed. What the library reads for

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backend.raw import Raw
 from .device import device
 from .dtype import PYTHON_TYPES, dtype
 from .formats import layout, memory_format
@@ -33,6 +34,8 @@ def kind_of(value: Any) -> str:
         return f"torch.{kind.__name__}"
     if kind.__name__ in ("TypedStorage", "UntypedStorage"):
         return f"torch.storage.{kind.__name__}"
+    if issubclass(kind, Raw):
+        return f"mindspore.{kind.__name__}"  # beside torch's Tensor its own name says nothing
     in_c = not kind.__flags__ & _HEAP_TYPE
     return f"{kind.__module__}.{kind.__name__}" if in_c else _OF_TORCH.get(kind, kind.__name__)
 

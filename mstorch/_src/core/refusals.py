@@ -73,8 +73,7 @@ def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception)
         return telling(TypeError(f"{error}. {theirs!r} was given: it is {ours} here" if ours else str(error)), ADVISED)
     if not any(isinstance(item, Raw) for item in items):
         return None
-    text = str(error).replace("must be Tensor, not Tensor", "must be Tensor, not mindspore.Tensor")
-    text += ". A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's"
+    text = f"{error}. A mindspore.Tensor was given: mstorch.from_mindspore(tensor) is the same memory as a tensor of torch's"
     return telling(TypeError(text), ADVISED)
 
 

@@ -40,6 +40,14 @@ class Program:
         """Return the class or function of a full name."""
         raise NotImplementedError
 
+    def enum(self, name: str) -> Definition | None:
+        """Return the enum of a full name; None if the name is another's."""
+        try:
+            kind = self.find(name)
+        except Damaged:
+            return None
+        return kind if isinstance(kind, Definition) and kind.kind == "Enum" else None
+
     def constant(self, number: int) -> Any:
         """Return a constant of the archive."""
         raise NotImplementedError
@@ -419,11 +427,8 @@ class Compiler(Unlowered):
     def _named(self, name: str, node: ast.expr) -> Expression:
         """Return a function of the archive as a value, or a member of an enum."""
         outer, _, member = name.rpartition(".")
-        try:
-            kind = self._program.find(outer)
-        except Damaged:
-            kind = None
-        if isinstance(kind, Definition) and kind.kind == "Enum":
+        kind = self._program.enum(outer)
+        if kind is not None:
             value = kind.python.__members__.get(member)
             if value is None:
                 raise _unknown(name, node)

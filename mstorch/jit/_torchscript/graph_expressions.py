@@ -305,11 +305,8 @@ class Expressions:
 
     def _named(self, name: str) -> Value:
         outer, _, member = name.rpartition(".")
-        try:
-            kind = self._program.find(outer)
-        except Damaged:
-            kind = None
-        if isinstance(kind, Definition) and kind.kind == "Enum":
+        kind = self._program.enum(outer)
+        if kind is not None:
             return self.constant(kind.python.__members__[member], Type(kind.name))
         return self._function(name)
 

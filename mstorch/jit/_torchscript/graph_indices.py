@@ -85,7 +85,7 @@ class Indices(Expressions):
         else:
             self._writes.add(id(self.node("aten::_set_item", [holder, self.expression(where), value], [])))
 
-    # What loops go through
+    # The sequences of loops
 
     def gone_through(self, node: ast.expr) -> tuple[Value, Callable[[Value], list[Value]]]:
         """Return how often a loop over an expression turns, and a function that appends what a turn reads."""
