@@ -376,8 +376,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                     "Please ensure that the gradient and the tensor are the same size"
                 )
-        if value is not None or self._ms_auto is not None:
+        if value is not None:
             auto_of(self).grad = resolved(value)
+        elif self._ms_auto is not None:
+            self._ms_auto.grad = None
 
     @grad.deleter
     def grad(self) -> None:

@@ -62,11 +62,24 @@ _RESTORES: dict[Any, Callable[..., Any]] = {}
 _MOST = 64  # number of states that are kept
 
 
-def _key(state: Any) -> Any:
-    """Return the key of a state in ``_RESTORES``; None for a state with an error handler of the program's, which would be kept alive."""
-    if state.__class__ is not list:  # NumPy 2: an object, which the dict's function holds
-        return id(state)
+def _key(state: list[Any]) -> tuple[Any, Any] | None:
+    """Return the key of NumPy 1's state in ``_RESTORES``; None if it has an error handler of the program's, which would be kept alive."""
     return None if state[2] is not None else (state[0], state[1])
+
+
+_STATES: dict[Any, tuple[Any, ...]] = {}
+
+
+def error_state() -> tuple[Any, ...]:
+    """Return what NumPy does at floating-point errors, as ``np.geterr`` returns it, without a call in Python where it is known."""
+    state = _get()
+    key = tuple(state) if state.__class__ is list else state  # NumPy 2: an object, which the dict holds
+    known = _STATES.get(key)
+    if known is None:
+        if len(_STATES) >= _MOST:
+            _STATES.clear()
+        known = _STATES[key] = tuple(np.geterr().values())
+    return known
 
 
 class _Before:
@@ -76,7 +89,7 @@ class _Before:
 
     def __get__(self, block: quiet, owner: type | None = None) -> Callable[..., Any]:
         state = _get()
-        key = _key(state)
+        key = _key(state) if state.__class__ is list else id(state)  # NumPy 2: an object, which the dict's function holds
         found = _RESTORES.get(key)
         if found is None:
             found = built_in_next(map(operator.is_, _set_again(state), itertools.repeat(_Before)))  # False

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
@@ -26,6 +28,7 @@ from .optimizer import (
 )
 
 Group = dict[str, Any]
+_is_none = partial(operator.is_, None)
 Class = TypeVar("Class", bound=type[Optimizer])
 # Function of a parameter, its group and the optimizer that returns the initial value of a state entry; None if there is no such entry.
 Start = Callable[[Tensor, Group, Optimizer], Any]
@@ -184,7 +187,7 @@ class Stepping:
             return False
         if any(isinstance(value, Tensor) or (name in self.flags and value) for name, value in options.items()):
             return False
-        return not any(value is None for values in lists.values() for value in values)
+        return not any(any(map(_is_none, values)) for values in lists.values())
 
     def _gather(self, optimizer: Optimizer, group: Group, params_with_grad: list[Any], grads: list[Any], lists: Sequence[list[Any]]) -> Any:
         params, slopes = [], []
@@ -248,8 +251,9 @@ def _without_methods(params: list[Tensor]) -> list[Tensor]:
 
 def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
     """Raise RuntimeError unless counters are tensors; state dicts of old versions of torch have numbers."""
-    if not all(isinstance(counter, Tensor) for counter in counters):
-        raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
+    for counter in counters:
+        if not isinstance(counter, Tensor):
+            raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
 
 
 def check_captured(

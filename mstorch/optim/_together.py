@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._src.core.mirrors import modes_are_on
 from .._src.core.overriding import TENSORS
+from .._src.core.tensor_base import array_of, is_tracked
 from .._src.ops.memory.from_data import tensor as make
 from .._src.ops.memory.together import can_be_laid_out, known_number, laid_out, put_back, set_together
 from .._src.tape.ways import ways
@@ -19,43 +21,61 @@ torch's memory; but not fewer than 2 million, below which the time of launches c
 Lists = dict[str, list[Any]]
 
 
-@ways(host=lambda counter: float(counter) if counter.__class__ is Tensor and not counter.requires_grad else None, device=known_number)
+def _known_on_host(counter: Any) -> float | None:
+    return None if counter.__class__ is not Tensor or is_tracked(counter) else float(array_of(counter))
+
+
+@ways(host=_known_on_host, device=known_number)
 def _value(counter: Any) -> float | None:
     """Return the value of a counter on the host; None for a counter on a device whose value the host does not know."""
     return None
 
 
-def _tensors_at(place: int, lists: Lists, counters: Sequence[str]) -> list[Any]:
-    return [values[place] for name, values in lists.items() if values and name not in counters]
+def _values(counters: Sequence[Any]) -> list[float | None]:
+    """Return the values of a parameter's counters, see ``_value``."""
+    values = []
+    for counter in counters:
+        array = counter._ms_array  # the usual counter: in host memory, and autograd does not track it
+        usual = array is not None and counter._ms_auto is None and counter._ms_node is None and not counter._ms_storage.moved
+        values.append(float(array) if usual and counter.__class__ is Tensor else _value(counter))
+    return values
+
+
+def _are_alike(param: Tensor, grad: Tensor, states: Sequence[Any]) -> bool:
+    """Return whether a gradient and a parameter's state are plain tensors of its shape and dtype, and the gradient, which autograd does not
+    track, is where the parameter is."""
+    for item in (grad, *states):
+        if item.__class__ is not Tensor or item._ms_shape != param._ms_shape or item._ms_dtype is not param._ms_dtype:
+            return False
+    tracked = grad._ms_node is not None or (grad._ms_auto is not None and is_tracked(grad))
+    return grad._ms_storage.__class__ is param._ms_storage.__class__ and not tracked
 
 
 def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: Sequence[str]) -> Iterator[list[int]]:
     """Yield the indices of parameters that one update may process together: of one dtype and with equal step counters, up to a number of
     elements."""
-    most = min(_MOST, max(_LEAST, sum(param.numel() for param in params) // _PARTS))
+    sizes = [math.prod(param._ms_shape) if param.__class__ in TENSORS else param.numel() for param in params]
+    most, plain = min(_MOST, max(_LEAST, sum(sizes) // _PARTS)), not modes_are_on()
     kinds: dict[Any, list[int]] = {}
     for place, (param, grad) in enumerate(zip(params, grads)):
-        states = _tensors_at(place, lists, counters)
+        states = [values[place] for name, values in lists.items() if values and name not in counters]
         key: Any = place
         # A subclass's own methods, and modes, see each parameter's update.
-        if not modes_are_on() and param.__class__ in TENSORS and all(
-            item.__class__ is Tensor and item._ms_shape == param._ms_shape and item._ms_dtype is param._ms_dtype for item in (grad, *states)
-        ):
-            counts = [_value(lists[name][place]) for name in counters if lists[name]]
-            alike = None not in counts  # counters on a device are not read: their parameters are updated separately
-            if alike and can_be_laid_out((param, *states)) and grad.device == param.device and not grad.requires_grad:
+        if plain and param.__class__ in TENSORS and _are_alike(param, grad, states):
+            counts = _values([lists[name][place] for name in counters if lists[name]])
+            # Counters on a device are not read: their parameters are updated separately.
+            if None not in counts and can_be_laid_out((param, *states)):
                 key = (param._ms_dtype, *counts)
         kinds.setdefault(key, []).append(place)
     for places in kinds.values():
         part: list[int] = []
         size = 0
         for place in places:
-            count = params[place].numel()
-            if part and size + count > most:
+            if part and size + sizes[place] > most:
                 yield part
                 part, size = [], 0
             part.append(place)
-            size += count
+            size += sizes[place]
         yield part
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._src.core.above import above
-from .._src.ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
+from .._src.ops.layers.optim import Steps, adamw_on_device, can_fuse, has_kernels
 from .._tensor import Tensor
 from ._forms import forms
 from ._options import check_fused, check_options, require
@@ -78,12 +78,9 @@ def adam(
             adamw_on_device(*state, _get_value(lr), _get_value(beta1), _get_value(beta2), decay, penalty, eps, maximize)
         return
     if plain and (weight_decay == 0 or decoupled_weight_decay) and can_fuse(params, grads, exp_avgs, exp_avg_sqs):
-        numbers: tuple[Any, ...] = _get_value(lr), beta1, beta2, eps, weight_decay
-        with Steps() as steps:
-            for param, grad, mean, square, count in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
-                steps.before(param, grad, mean, square)
-                slope = -grad if maximize else grad
-                steps.adam(param, slope, mean, square, increment(count), *numbers)
+        numbers: tuple[Any, ...] = _get_value(lr), beta1, beta2, eps, weight_decay, maximize
+        with Steps(params, grads, exp_avgs, exp_avg_sqs) as steps:
+            steps.adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *numbers)
         return
     if capturable:
         check_captured(params, state_steps)

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 from .._src.backend.cell import is_raw
 from .._src.core.above import above, step_watchers
 from .._src.core.dtype import dtype, float32, float64, get_default_dtype
-from .._src.core.modes import grad_set_to
+from .._src.core.modes import MODES, grad_set_to
 from .._src.core.no_memory import tells_no_memory
+from .._src.core.overriding import PLAIN
 from .._src.core.warned import warn
 from .._tensor import Tensor
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
@@ -247,16 +248,22 @@ class Optimizer:
         """Set the gradients to None, or to detached zeros if ``set_to_none`` is False."""
         for group in self.param_groups:
             for param in group["params"]:
-                if param.grad is None:
+                if set_to_none and type(param) in PLAIN and not MODES:  # the property written out: a step of a small network is calls
+                    auto = param._ms_auto
+                    if auto is not None:
+                        auto.grad = None
+                    continue
+                grad = param.grad
+                if grad is None:
                     continue
                 if set_to_none:
                     param.grad = None
                     continue
-                if param.grad.grad_fn is not None:
-                    param.grad.detach_()
+                if grad.grad_fn is not None:
+                    grad.detach_()
                 else:
-                    param.grad.requires_grad_(False)
-                param.grad.zero_()
+                    grad.requires_grad_(False)
+                grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> float | None:
         """Update the parameters once; ``closure`` reevaluates the model and returns the loss."""

@@ -35,9 +35,10 @@ def sgd(
         raise RuntimeError("`_fused_sgd` does not support sparse gradients")
     rate = _to_scalar(lr)
     decays = tracked(weight_decay) or weight_decay != 0
-    with Steps() as steps:
+    with Steps(params, d_p_list, momentum_buffer_list) as steps:
         for i, (param, grad) in enumerate(zip(params, d_p_list, strict=True)):
-            steps.before(param, grad)
+            if not steps.apart:
+                steps.before(param, grad)
             if maximize:
                 grad = -grad
             if decays:

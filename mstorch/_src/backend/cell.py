@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Cell = nn.Cell
 _context = context._context()
+_mode_of = object.__getattribute__
 
 
 _make = Cell.__base__.__init__
@@ -67,7 +68,8 @@ capturing_modules = _Capturing()
 
 def graph_mode() -> bool:
     """Return True if Modules run as graphs: under ``GRAPH_MODE``, or in a compiled step that itself runs eagerly."""
-    return capturing_modules.on or _context._mode == context.GRAPH_MODE
+    # Not ``_context._mode``: MindSpore's context looks up each attribute in Python.
+    return capturing_modules.on or _mode_of(_context, "_mode") == context.GRAPH_MODE
 
 
 def is_raw(value: Any) -> bool:

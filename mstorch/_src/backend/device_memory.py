@@ -26,7 +26,20 @@ from .constants import kept, number_of, table_of
 from .forked import forked
 from .geometry import contiguous_strides, flat_index, may_overlap
 from .primitives import run
-from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, scalar
+from .raw import (
+    MS_DTYPE,
+    NAME_OF,
+    NP_DTYPE,
+    ON_CPU,
+    Raw,
+    from_numpy,
+    is_contiguous,
+    raw_dtype,
+    raw_shape,
+    raw_size,
+    scalar,
+    storage_offset,
+)
 from .streams import memory_info
 from .table import CHANGES, LOCK, TAKEN, kernel
 from .tape import wait_for_launches
@@ -76,11 +89,11 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     views.
     """
     if 0 in shape:
-        return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[base.dtype]]))
-    if not HAS_WINDOWS or not HAS_WRITES and NAME_OF[base.dtype] == "bfloat16":  # which not even Contiguous takes on a GPU
-        return _gather[NAME_OF[base.dtype]](base, _places(base, shape, strides, offset))
+        return from_numpy(np.empty(shape, NP_DTYPE[NAME_OF[raw_dtype(base)]]))
+    if not HAS_WINDOWS or not HAS_WRITES and NAME_OF[raw_dtype(base)] == "bfloat16":  # which not even Contiguous takes on a GPU
+        return _gather[NAME_OF[raw_dtype(base)]](base, _places(base, shape, strides, offset))
     shown = primitive_window(base, shape, strides, offset)
-    return shown if HAS_WRITES or shown.is_contiguous() else run("Contiguous", shown)
+    return shown if HAS_WRITES or is_contiguous(shown) else run("Contiguous", shown)
 
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
@@ -90,17 +103,17 @@ def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Ra
     """
     if 0 in strides and math.prod(shape) >= 2**61:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    return run("AsStrided", base, shape, strides, offset + base.storage_offset())  # AsStrided's offset counts from the start of the memory
+    return run("AsStrided", base, shape, strides, offset + storage_offset(base))  # AsStrided's offset counts from the start of the memory
 
 
 def is_dense(raw: Raw) -> bool:
     """Return whether a tensor is row-major and starts at the beginning of its memory."""
-    return raw.is_contiguous() and not raw.storage_offset()
+    return is_contiguous(raw) and not storage_offset(raw)
 
 
 def dense(raw: Raw) -> Raw:
     """Return the tensor if it is row-major and starts at the beginning of its memory, else a copy that is."""
-    return raw if is_dense(raw) else _clone[NAME_OF[raw.dtype]](raw)
+    return raw if is_dense(raw) else _clone[NAME_OF[raw_dtype(raw)]](raw)
 
 
 def shows_others(raw: Raw) -> bool:
@@ -135,17 +148,18 @@ def _gap(length: int, name: str) -> Raw:
 
 def laid_out(raws: Sequence[Raw]) -> Raw:
     """Return tensors packed into one flat tensor: the tensor that all of them are ``parts`` of, else a copy by one kernel."""
-    starts = _aligned_offsets([tuple(raw.shape) for raw in raws])
+    starts = _aligned_offsets([raw_shape(raw) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
         places = [getattr(raw, "_part", (None, 0)) for raw in raws]
-        if all(whole is flat and own == start for (whole, own), start in zip(places, starts)):
+        if places == [(flat, start) for start in starts[:-1]]:
             return flat
-    name, pieces = NAME_OF[raws[0].dtype], []
+    name, pieces = NAME_OF[raw_dtype(raws[0])], []
     for raw, start, end in zip(raws, starts, starts[1:]):
-        pieces.append(run("Reshape", dense(raw), (-1,)))
-        if raw.size != end - start:
-            pieces.append(_gap(end - start - raw.size, name))
+        whole = raw if is_contiguous(raw) and not storage_offset(raw) else dense(raw)
+        pieces.append(run("Reshape", whole, (-1,)))
+        if raw_size(raw) != end - start:
+            pieces.append(_gap(end - start - raw_size(raw), name))
     return _join[name](tuple(pieces), 0)
 
 
@@ -161,8 +175,9 @@ def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
 
 def owned(raw: Raw) -> Raw:
     """Return a kernel's result as the row-major base of a storage that owns its memory; it is copied if necessary."""
-    if not is_dense(raw) or shows_others(raw):
-        raw = _clone[NAME_OF[raw.dtype]](raw)
+    marks = raw.__dict__  # the two questions written out, because every result of a kernel comes here
+    if not is_contiguous(raw) or storage_offset(raw) or (("_of_storage" in marks or "_shown" in marks) and shows_others(raw)):
+        raw = _clone[NAME_OF[raw_dtype(raw)]](raw)
     raw._of_storage = True
     return raw
 
@@ -249,10 +264,10 @@ def _without_overlap(value: Any, base: Raw, shape: Sizes, strides: Sizes, offset
         return type(value)(_without_overlap(item, base, shape, strides, offset) for item in value)
     if not isinstance(value, Raw) or not value.size or memory_of(value) is not memory_of(base):
         return value
-    first, begin = base.storage_offset() + offset, value.storage_offset()
+    first, begin = storage_offset(base) + offset, storage_offset(value)
     if begin > first + _reach(shape, strides) or first > begin + _reach(value.shape, value.stride()):
         return value
-    return _clone[NAME_OF[value.dtype]](value)
+    return _clone[NAME_OF[raw_dtype(value)]](value)
 
 
 def memory_of(raw: Raw) -> Raw:
@@ -294,14 +309,14 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
         base.asnumpy()[...] = new.asnumpy()
         return base
     if not HAS_WRITES:
-        name = NAME_OF[base.dtype]
+        name = NAME_OF[raw_dtype(base)]
         if whole:
             return _reshape[name](_clone[name](new), tuple(base.shape))
         return _scatter[name](base, _places(base, shape, strides, offset), new)
     if whole or writes_reach_base() and not may_overlap(shape, strides):
-        run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
+        run("InplaceCopy", base if whole and raw_shape(base) == shape else primitive_window(base, shape, strides, offset), new)
         return base
-    return _scatter[NAME_OF[base.dtype]](base, _places(base, shape, strides, offset), new)
+    return _scatter[NAME_OF[raw_dtype(base)]](base, _places(base, shape, strides, offset), new)
 
 
 def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) -> Raw:
@@ -316,13 +331,13 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Number) ->
     if HAS_WRITES and writes_reach_base() and not may_overlap(shape, strides):
         shown = primitive_window(base, shape, strides, offset)
         if value.__class__ is complex:
-            run("InplaceCopy", shown, run("BroadcastTo", scalar(value, NAME_OF[base.dtype]), at=(shape,)))  # the other two refuse it
-        elif loses_digits(value, NAME_OF[base.dtype]):
+            run("InplaceCopy", shown, run("BroadcastTo", scalar(value, NAME_OF[raw_dtype(base)]), at=(shape,)))  # the other two refuse it
+        elif loses_digits(value, NAME_OF[raw_dtype(base)]):
             run("InplaceFillTensor", shown, scalar(value, "float64"))
         else:
             run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
         return base
-    name = NAME_OF[base.dtype]
+    name = NAME_OF[raw_dtype(base)]
     if _is_whole(base, shape, strides, offset):
         return full(tuple(base.shape), value, name)
     return _scatter[name](base, _places(base, shape, strides, offset), full(shape, value, name))
@@ -341,7 +356,7 @@ def change(base: Raw, shape: Sizes, strides: Sizes, offset: int, op: str, args: 
         if writes_reach_base() and not may_overlap(shape, strides):
             CHANGES[op](primitive_window(base, shape, strides, offset), *args)
             return base
-        copy = _clone[NAME_OF[base.dtype]](primitive_window(base, shape, strides, offset))
+        copy = _clone[NAME_OF[raw_dtype(base)]](primitive_window(base, shape, strides, offset))
         CHANGES[op](copy, *args)
         return put(base, shape, strides, offset, copy)
 
@@ -361,7 +376,7 @@ def _is_whole(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> bool:
 
 def _places(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """Return the positions of a view's elements: on a GPU computed there, so that a line for each dimension is sent, and once."""
-    if ON_CPU or not HAS_WINDOWS or not shape or NAME_OF[base.dtype] == "bfloat16":  # which the CPU computes for a GPU
+    if ON_CPU or not HAS_WINDOWS or not shape or NAME_OF[raw_dtype(base)] == "bfloat16":  # which the CPU computes for a GPU
         return from_numpy(flat_index(shape, strides, offset))
     places = None
     for dim, (length, step) in enumerate(zip(shape, strides)):

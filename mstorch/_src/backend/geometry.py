@@ -7,15 +7,17 @@ from functools import lru_cache
 import numpy as np
 
 from .arrays import Array
+from .bare_numpy import einsum
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Return row-major strides; a dimension of length 0 counts as 1."""
-    return _contiguous(shape if shape.__class__ is tuple else tuple(shape))
+    return row_major_strides(shape if shape.__class__ is tuple else tuple(shape))
 
 
 @lru_cache(4096)
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return ``contiguous_strides`` of a tuple, without a call in Python where it is known."""
     strides = [1] * len(shape)
     step = 1
     for i in range(len(shape) - 1, -1, -1):
@@ -53,4 +55,4 @@ def inverse_order(order: Sequence[int]) -> tuple[int, ...]:
 
 def rough_sum(x: Array) -> float:
     """Return the sum of a float array to a few digits, infinite or NaN if an element is; it takes a third of the time of ``add.reduce``."""
-    return float(np.einsum("i->", x.reshape(-1)) if x.flags.c_contiguous else np.add.reduce(x, axis=None))
+    return float(einsum("i->", x.reshape(-1)) if x.flags.c_contiguous else np.add.reduce(x, axis=None))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dis import get_instructions
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim
 
 from .forked import forked
+from .raw import is_contiguous, raw_shape
 
 watchers: list[Callable[..., Any]] = []
 """Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
@@ -54,30 +56,68 @@ VIEWS = frozenset(
 # failed call made later calls in the process fail.
 _IN_ROWS = frozenset(("SiLU", "Neg", "Concat", "StackExt"))
 _PRODUCTS = frozenset(("MatMulExt", "Dense", "BatchMatMul"))
+LOOK_AT_STEPS = _IN_ROWS | _PRODUCTS
+"""Primitives some of whose arguments have to be copied if they have strides."""
 
 
 def with_steps(name: str, item: Any) -> bool:
     """Return whether a tensor has strides that the primitive's kernel on Ascend rejects."""
     if name in _IN_ROWS:
-        return not item.is_contiguous()
-    return name in _PRODUCTS and len(item.shape) > 2 and not item.is_contiguous()
+        return not is_contiguous(item)
+    return name in _PRODUCTS and len(raw_shape(item)) > 2 and not is_contiguous(item)
 
 
 def refuses_steps(name: str, args: tuple[Any, ...]) -> bool:
     """Return whether one of the arguments has strides that the primitive's kernel rejects."""
-    if name not in _IN_ROWS and name not in _PRODUCTS:
+    if name not in LOOK_AT_STEPS:
         return False
-    return any(refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item) for item in args)
+    for item in args:
+        if item.__class__ is Raw:
+            if not is_contiguous(item) and with_steps(name, item):
+                return True
+        elif refuses_steps(name, item) if item.__class__ is tuple else isinstance(item, Raw) and with_steps(name, item):
+            return True
+    return False
+
+
+@lru_cache(4096)
+def _kernel_below(name: str, *attributes: Any) -> tuple[Any, Any, int, dict[str, Any]]:
+    """Return a primitive, the C function that its call hands all its arguments to in their order (None if the call does more), their
+    number, and the names in which MindSpore keeps the trace that the call looks for afterwards.
+
+    The call itself, and its look for a trace, take as long as the C function, which is why it is left out where no trace is being made."""
+    found = primitive(name, *attributes)
+    call: Any = type(found).__call__
+    code: Any = getattr(call, "__code__", None)
+    if code is None:
+        return found, None, -1, {}
+    steps = [step for step in get_instructions(code) if step.opname not in _WITHOUT_EFFECT]
+    parameters = code.co_varnames[: code.co_argcount]
+    expected = [("LOAD_GLOBAL", None), *(("LOAD_FAST", parameter) for parameter in parameters), ("BUILD_LIST", None)]
+    kinds = [(step.opname, step.argval if step.opname == "LOAD_FAST" else None) for step in steps]
+    rest = [step.opname.partition("_")[0] for step in steps[len(expected) : len(expected) + 2]]
+    look = steps[len(expected) + 2].argval if len(steps) > len(expected) + 2 else None
+    if kinds[: len(expected)] != expected or rest != ["CALL", "STORE"] or look != "jit_context":
+        return found, None, -1, {}
+    return found, call.__globals__[steps[0].argval], len(parameters) - 1, call.__globals__[look].__globals__
+
+
+_WITHOUT_EFFECT = frozenset(("RESUME", "PUSH_NULL", "PRECALL", "CACHE", "NOP"))
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     """Run the primitive ``name`` with the attributes ``at``."""
     if forked.here:
         forked.refuse_device()
-    found = primitive(name, *at)
+    found, below, count, tracing = _kernel_below(name, *at)
     if name in DIRECT:
         return run_direct(name, found, args)
-    result = watchers[-1](name, found, args) if watchers else found(*args)
+    if watchers:
+        result = watchers[-1](name, found, args)
+    elif len(args) == count and tracing["_jit_context"] is None:
+        result = below(found, list(args))
+    else:
+        result = found(*args)
     if name in VIEWS:
         for part in result if result.__class__ is tuple else (result,):
             if part is not args[0]:

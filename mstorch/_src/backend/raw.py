@@ -1,12 +1,14 @@
 """Raw MindSpore tensors: created from NumPy, converted to NumPy, cast, detached; independent of mstorch's tensors."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import mindspore
 import numpy as np
 from mindspore import Tensor as Raw
+from mindspore._c_expression import TensorPy
 
 from . import numpy2, runtime
 from .arrays import Array, Number
@@ -49,6 +51,13 @@ array.
 """
 
 
+# Attributes of MindSpore's class in C++: the properties that its Python class puts over them take a call each.
+raw_dtype: Callable[[Raw], Any] = operator.attrgetter("_dtype" if hasattr(TensorPy, "_dtype") else "dtype")
+raw_shape: Callable[[Raw], tuple[int, ...]] = operator.attrgetter("_shape" if hasattr(TensorPy, "_shape") else "shape")
+raw_size: Callable[[Raw], int] = operator.attrgetter("_size" if hasattr(TensorPy, "_size") else "size")
+is_contiguous: Callable[[Raw], bool] = getattr(TensorPy, "is_contiguous", Raw.is_contiguous)
+storage_offset: Callable[[Raw], int] = getattr(TensorPy, "storage_offset", Raw.storage_offset)
+
 _from_numpy = mindspore.Tensor.from_numpy
 RawDtype = mindspore.common.dtype.Type
 """The class of MindSpore's dtypes."""
@@ -56,6 +65,13 @@ _asnumpy = Raw.asnumpy
 
 uploads: list[Callable[[int], None]] = []
 """Functions called with the size in bytes at each copy from the host to the stand-in device."""
+
+
+
+def small_array(raw: Raw) -> Array:
+    """Return the values of a tensor in host memory as a new array."""
+    kind = NP_DTYPE[NAME_OF[raw_dtype(raw)]]
+    return np.frombuffer(bytearray(TensorPy.get_bytes(raw)), kind).reshape(raw_shape(raw))
 
 
 def from_numpy(array: Array) -> Raw:

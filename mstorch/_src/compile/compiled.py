@@ -19,8 +19,9 @@ from ..backend.table import LOCK
 from ..backend.tape import native_set_to
 from ..backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
 from ..core.generator import put_states, states_of_streams, streams_aside
+from ..core.mirrors import TENSORS
 from ..core.modes import modes
-from ..core.nested_parts import nested_in
+from ..core.nested_parts import is_nested
 from ..core.no_memory import limit_reached
 from ..core.overriding import mode_is_on
 from ..core.raised import foreign
@@ -106,10 +107,11 @@ class Entry:
         self.draws: list[Callable[[], Raw]] = []
         self.drawn: list[Raw] = []
         self.cut: list[bool] = []  # inputs that need no gradient
+        self.lasting: list[bool] = []  # for each output of the graph, whether it is a new tensor or an argument's value
 
     def settle(self) -> None:
-        """Set ``cut``: for each input of the graph, whether none of the outputs that require grad depends on it, so that it gets no
-        gradient."""
+        """Set ``lasting`` and ``cut``: an input of the graph gets no gradient if none of the outputs that require grad depends on it."""
+        self.lasting = self.plan.kept()
         wanted = 0
         for bits, tracked in zip(self.depends, self.plan.tracked):
             wanted |= bits if tracked else 0
@@ -124,11 +126,11 @@ class Entry:
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """Return the function's result, computed by the graph."""
-        used = [arguments[i] for i in self.numbers]
-        drawn = [make() for make in self.draws]
+        used = list(map(arguments.__getitem__, self.numbers))
+        drawn = [make() for make in self.draws] if self.draws else []
         tensors: list[Any] = []
         if self.graph is not None:
-            inputs = [input_of(tensor) for tensor in used] + [state_value(tensor) for tensor in self.states]
+            inputs = [*map(input_of, used), *map(state_value, self.states)]
             follow = modes.grad and True in self.plan.tracked
             tensors = self._recorded(used, inputs, drawn) if follow else self._computed(inputs, drawn)
         return self._deliver(tensors, used)
@@ -136,7 +138,7 @@ class Entry:
     def _computed(self, inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
         with LOCK, native_set_to(False):
             raws = self.graph(inputs + self.natives + drawn)
-        return [*map(result_of, raws, self.plan.kept())]
+        return [*map(result_of, raws, self.lasting)]
 
     def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
         """Return the graph's outputs, connected to the autograd graph where the eager function's results require grad."""
@@ -158,7 +160,7 @@ class Entry:
             finally:
                 tape.stop_recording()  # the following operations are not part of the graph
         with native_set_to(False):
-            tensors = [*map(result_of, raws, self.plan.kept())]
+            tensors = [*map(result_of, raws, self.lasting)]
         node: Any = _GraphNode(edges)
         node.saved = USED_UP
         node.results, node.ends, node.places = raws, [inputs[place] for place in places], places
@@ -232,9 +234,10 @@ class Compiled:
             return self._plainly(args, kwargs)  # a graph has no tangents, and does not pack saved tensors
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)
-        if nested_in(arguments):
-            return self._plainly(args, kwargs)  # in a graph, each tensor has one shape
-        key = (form, tuple([_signature(t) for t in arguments]), _sharing(arguments), setting_key())
+        for argument in arguments:
+            if argument.__class__ not in TENSORS and is_nested(argument):
+                return self._plainly(args, kwargs)  # in a graph, each tensor has one shape
+        key = (form, tuple(map(_signature, arguments)), _sharing(arguments), setting_key())
         for entry in self.entries.get(key, ()):
             if entry.fits(arguments):
                 break
@@ -502,22 +505,27 @@ def _holder(tensor: Any) -> str:
 
 
 def _signature(tensor: Tensor) -> tuple[Any, ...]:
+    tracked, leaf = False, True
+    if tensor._ms_node is not None or tensor._ms_auto is not None:
+        tracked, leaf = is_tracked(tensor), is_leaf(tensor)
     return (
         tensor._ms_storage.__class__, tensor._ms_shape, tensor._ms_dtype, None if tensor._ms_stride is None else strides_of(tensor),
-        is_tracked(tensor),
-        is_leaf(tensor), type(tensor), bool(getattr(tensor, "__dict__", None)),
+        tracked, leaf, type(tensor), bool(getattr(tensor, "__dict__", None)),
         tensor._ms_auto is not None and (tensor._ms_auto.inference, tensor._ms_auto.grad is not None),
     )  # fmt: skip
+
+
+_storage = operator.attrgetter("_ms_storage")
 
 
 def _sharing(arguments: Sequence[Any]) -> Any:
     """Return which arguments are identical, and which share memory."""
     if len(arguments) < 2:
         return None
-    tensors = [id(t) for t in arguments]
-    memory = [id(t._ms_storage) for t in arguments]
-    if len(set(memory)) == len(memory):
+    memory = list(map(_storage, arguments))
+    if len(set(map(id, memory))) == len(memory):
         return None
+    tensors, memory = list(map(id, arguments)), list(map(id, memory))
     return tuple(map(tensors.index, tensors)), tuple(map(memory.index, memory))
 
 

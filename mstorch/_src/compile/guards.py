@@ -70,6 +70,8 @@ class Guards:
         self.keys: list[tuple[dict[str, Any], frozenset[str], str]] = []
         # (function that returns a value, the value, function that restores it or None, name)
         self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
+        # (module, name of a dict of hooks, the dict, the hooks)
+        self.hooks: list[tuple[dict[str, Any], str, dict[Any, Any], tuple[Any, ...]]] = []
         self.classes: list[tuple[type, dict[str, Any]]] = []
         self.public = [(vars(space), dict(vars(space))) for space in (functional, _tensor_class())]
         self.names: set[str] = set()  # names of attributes and globals in the code that ran
@@ -243,9 +245,12 @@ class Guards:
         """Guard the hooks that apply to all modules."""
         space = vars(of_all_modules)
         for name in [name for name in space if name.startswith("_global_")]:
-            self._probe(functools.partial(_values_of, space, name), name)
-            if isinstance(space[name], dict):
-                self.look(tuple(space[name].values()), name)
+            hooks = space[name]
+            if isinstance(hooks, dict):
+                self.hooks.append((space, name, hooks, tuple(hooks.values())))
+                self.look(tuple(hooks.values()), name)
+            else:
+                self._probe(functools.partial(space.get, name), name)
 
     # Classes
 
@@ -442,7 +447,15 @@ class Guards:
             if not _same_members(base, before):
                 return False
         for fetch, value, *_ in self.probes:
-            if not _same_picture(fetch(), value):
+            now = fetch()
+            if now is value:
+                continue
+            if now.__class__ is value.__class__ is tuple and len(now) == len(value) and all(map(is_, now, value)):  # of C alone
+                continue
+            if not _same_picture(now, value):
+                return False
+        for space, name, hooks, before in self.hooks:  # `_same_hooks` written out
+            if space.get(name) is not hooks or len(hooks) != len(before) or (before and not _same_hooks(space, name, hooks, before)):
                 return False
         for space, copy in self.public:
             if not all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())):  # of C alone: a module has hundreds of names
@@ -489,6 +502,9 @@ class Guards:
                 found = found or path
                 if undo is not None:
                     undo(value)
+        for space, name, hooks, before in self.hooks:
+            if not _same_hooks(space, name, hooks, before):
+                found = found or name
         for tensor, storage, tracked, leaf, path, shown in self.tensors:
             if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 found = found or path
@@ -550,9 +566,9 @@ def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
     return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
 
 
-def _values_of(space: dict[str, Any], name: str) -> tuple[Any, ...] | None:
-    value = space.get(name)
-    return tuple(value.values()) if isinstance(value, dict) else value
+def _same_hooks(space: dict[str, Any], name: str, hooks: dict[Any, Any], before: tuple[Any, ...]) -> bool:
+    """Return whether a module's dict of hooks is the same, and holds the same hooks."""
+    return space.get(name) is hooks and len(hooks) == len(before) and all(map(is_, hooks.values(), before))
 
 
 def _slot(descriptor: Any, value: Any) -> Any:

@@ -14,10 +14,11 @@ from ..._tensor import Tensor
 from ..backend.arrays import Array
 from ..backend.device_memory import HAS_WRITES, dense, is_dense, primitive_window
 from ..backend.primitives import run
-from ..backend.raw import NAME_OF, ON_CPU, Raw, face, from_numpy
+from ..backend.raw import NAME_OF, ON_CPU, Raw, face, from_numpy, raw_size, small_array
 from ..backend.table import kernel
 from ..backend.tape import native_set_to
 from ..backend.trace import KernelBreak, capture
+from ..core.modes import modes
 from ..core.storage import DeviceMemory, Storage
 from ..core.tensor_base import array_of, put_array, put_raw, tensor_of, value_of, whole_storage, wrap
 
@@ -41,6 +42,11 @@ def refuse_cpu(what: str, place: str | None = None) -> None:
 
 def input_of(tensor: Any) -> Raw:
     """Return a tensor's elements as the input of a graph."""
+    if ON_CPU and tensor._ms_storage.__class__ is Storage and modes.native is None:
+        array = tensor._ms_array
+        if array is None or tensor._ms_storage.moved:
+            array = array_of(tensor)
+        return from_numpy(array) if array.flags.c_contiguous and not array.dtype.names else value_of(tensor)
     raw = value_of(tensor)
     return raw if ON_CPU or is_dense(raw) or graphs_read_windows() else dense(raw)
 
@@ -78,10 +84,14 @@ def copy_of(raw: Raw) -> Raw:
     return from_numpy(np.array(raw.asnumpy(), order="C")) if ON_CPU else _clone[NAME_OF[raw.dtype]](raw)
 
 
+_SMALL = 1 << 12
+"""Elements up to which a result is read by its bytes, which takes less time than MindSpore's own array and a copy of it."""
+
+
 def result_of(raw: Raw, kept: bool) -> Tensor:
     """Return a graph output as a tensor; on a device it is copied only if it persists (``kept``)."""
     if ON_CPU:
-        return tensor_of(raw.asnumpy().copy())
+        return tensor_of(small_array(raw) if raw_size(raw) <= _SMALL else raw.asnumpy().copy())
     return wrap(copy_of(raw)) if kept else raw
 
 

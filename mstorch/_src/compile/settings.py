@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import decimal
+import operator
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,20 @@ from ..core.warned import is_warn_always_enabled
 from ..namespace.attention_choice import ALLOWED
 from ..namespace.process import get_num_interop_threads
 from ..ops._autocast import state as autocast
+from ..quiet import error_state
 from ..sparse.coo import is_checking
+
+_call = operator.methodcaller("__call__")
 
 
 def setting_key() -> tuple[Any, ...]:
     """Return the current settings as a comparable value."""
-    context = decimal.getcontext()
+    decimals = decimal.getcontext().__reduce__()[1]  # of C alone; the last but one are flags, which any computation raises
     return (
         modes.grad, modes.inference, modes.multithreading, modes.forward, get_default_dtype(), tuple(deterministic.values()),
         autocast.on, tuple(autocast.enabled.items()), tuple(autocast.dtypes.items()), autocast.cache_enabled, autocast.nesting,
         devices.defaults.chosen, tuple(devices.defaults.blocks), get_float32_matmul_precision(), get_num_threads(),
         is_anomaly_enabled(), is_anomaly_check_nan_enabled(), is_warn_always_enabled(), get_num_interop_threads(),
         is_checking(),
-        tuple(tuple(allowed()) for allowed in ALLOWED), tuple(np.geterr().values()),
-        str(np.get_printoptions()),
-        context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, tuple(context.traps.values()),
+        tuple(map(tuple, map(_call, ALLOWED))), error_state(), str(np.get_printoptions()), decimals[:-2], tuple(decimals[-1]),
     )  # fmt: skip

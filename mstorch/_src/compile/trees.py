@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..backend.trace import GraphBreak
+from ..core.mirrors import TENSORS
 from ..core.tensor_base import TensorBase
 from .kinds import is_plain, picture
 
@@ -36,6 +37,10 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
         tensors.append(value)
         return _TENSOR
     kind = type(value)
+    if kind is tuple and len(value) == 2 and value[1].__class__ is dict and not value[1] and value[0].__class__ is tuple:
+        if TENSORS.issuperset(map(type, value[0])):  # a call with tensors alone, which is the most frequent
+            tensors += value[0]
+            return (tuple, ((tuple, (_TENSOR,) * len(value[0])), (dict, (), ())))
     if kind is tuple or kind is list or (
         isinstance(value, tuple) and (hasattr(value, "_fields") or hasattr(value, "n_fields")) and not getattr(value, "__dict__", None)
     ):

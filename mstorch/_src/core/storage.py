@@ -24,8 +24,8 @@ from ..backend import device_memory, tape
 from ..backend.arrays import Array, Number
 from ..backend.cell import set_value
 from ..backend.forked import forked
-from ..backend.geometry import contiguous_strides, flat_index
-from ..backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
+from ..backend.geometry import contiguous_strides, flat_index, row_major_strides
+from ..backend.raw import NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy, raw_dtype, raw_shape, raw_size
 from ..backend.table import kernel, serves
 from ..leaving import Block, values_again
 from .device import META, device
@@ -270,14 +270,14 @@ class DeviceMemory(_Native):
         if forked.here:
             forked.refuse_device()
         base = self.base
-        if NAME_OF[base.dtype] != name:
+        if NAME_OF[raw_dtype(base)] != name:
             base = _reinterpret[name](device_memory.dense(base), name)
         if strides is None:
-            if not offset and tuple(base.shape) == shape:
+            if not offset and raw_shape(base) == shape:
                 return base
-        if not base.size and 0 not in shape:
+        if not raw_size(base) and 0 not in shape:
             raise RuntimeError(f"a tensor of {list(shape)} is out of bounds for storage of size 0")
-        return device_memory.window(base, shape, _full_strides(strides, shape), offset)
+        return device_memory.window(base, shape, row_major_strides(shape) if strides is None else strides, offset)
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int, own: bool | None) -> bool:
         """Write ``new`` into a strided view of its shape and dtype; return whether ``new`` has become the base.
@@ -288,7 +288,7 @@ class DeviceMemory(_Native):
         self.forget()
         if new is self.base:
             return False
-        name, held = NAME_OF[new.dtype], NAME_OF[self.base.dtype]
+        name, held = NAME_OF[raw_dtype(new)], NAME_OF[raw_dtype(self.base)]
         if name == held:
             whole = strides is None and not offset and new.size == self.base.size and not self.lent and self.parameter is None
             if whole and own is not False and device_memory.is_dense(new) and (own or not device_memory.shows_others(new)):
@@ -315,7 +315,7 @@ class DeviceMemory(_Native):
 
     def fill(self, kind: str, value: Number, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
         """Fill a strided view with a Python number; return False if the base has another dtype."""
-        if NAME_OF[self.base.dtype] != kind:
+        if NAME_OF[raw_dtype(self.base)] != kind:
             return False
         self.forget()
         self._keep(device_memory.fill(self.base, shape, _full_strides(strides, shape), offset, value))
@@ -323,7 +323,7 @@ class DeviceMemory(_Native):
 
     def changes(self, op: str, args: tuple[Any, ...], kind: str) -> bool:
         """Return whether the device has a kernel that runs an operation in place on elements of a dtype, with ``args``."""
-        return NAME_OF[self.base.dtype] == kind and device_memory.changes(op, kind, args)
+        return NAME_OF[raw_dtype(self.base)] == kind and device_memory.changes(op, kind, args)
 
     def change(self, op: str, args: tuple[Any, ...], shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
         """Run an operation in place on a strided view, with ``args``."""
@@ -340,7 +340,7 @@ class DeviceMemory(_Native):
 
     def let_go(self) -> None:
         """Free the memory."""
-        self.exchange(device_memory.zeros((0,), NAME_OF[self.base.dtype]))
+        self.exchange(device_memory.zeros((0,), NAME_OF[raw_dtype(self.base)]))
 
     def exchange(self, base: Raw) -> None:
         """Replace the base; tensors over this storage use the new base from now on. A base that is a parameter stays and takes the new
@@ -361,7 +361,7 @@ class DeviceMemory(_Native):
 
     def resize(self, size: int) -> None:
         """Resize to ``size`` bytes; the contents are kept, new bytes are zero."""
-        name, item = NAME_OF[self.base.dtype], self.base.itemsize
+        name, item = NAME_OF[raw_dtype(self.base)], self.base.itemsize
         count, have = -(-size // item), self.base.size
         flat = device_memory.zeros((count,), name)
         kept = min(count, have)
@@ -371,12 +371,12 @@ class DeviceMemory(_Native):
 
     def copied(self) -> DeviceMemory:
         """Return a copy."""
-        return DeviceMemory(_clone[NAME_OF[self.base.dtype]](self.base), self.shadow)
+        return DeviceMemory(_clone[NAME_OF[raw_dtype(self.base)]](self.base), self.shadow)
 
     def put_bytes(self, memory: Array) -> None:
         """Replace the elements, given as bytes."""
         base = self.base
-        self.exchange(from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[base.dtype]]).reshape(base.shape), order="C")))
+        self.exchange(from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[raw_dtype(base)]]).reshape(base.shape), order="C")))
         self.version += 1
 
     @property
@@ -393,7 +393,7 @@ def is_all_of_device_memory(tensor: TensorBase) -> bool:
     if storage.__class__ is not DeviceMemory or tensor._ms_stride is not None or tensor._ms_offset:
         return False
     base = storage.base
-    return bool(base.size == math.prod(tensor._ms_shape) and NAME_OF[base.dtype] == tensor._ms_dtype.held)
+    return bool(raw_size(base) == math.prod(tensor._ms_shape) and NAME_OF[raw_dtype(base)] == tensor._ms_dtype._held)
 
 
 class Value(_Native):
@@ -417,16 +417,16 @@ class Value(_Native):
     def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
         """Return the elements of a strided view in the dtype with this name."""
         raw = self.raw
-        if NAME_OF[raw.dtype] != name:
+        if NAME_OF[raw_dtype(raw)] != name:
             raw = _reshape[name](_reinterpret[name](raw, name), (-1,))
         if strides is None:
             if not offset and raw.size == math.prod(shape):
-                return raw if tuple(raw.shape) == shape else _reshape[name](raw, shape)
+                return raw if raw_shape(raw) == shape else _reshape[name](raw, shape)
         return _gather[name](raw, from_numpy(flat_index(shape, _full_strides(strides, shape), offset)))
 
     def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
         """Replace the value of the storage by one in which a strided view holds the elements of ``new``."""
-        name, held, own = NAME_OF[new.dtype], NAME_OF[self.raw.dtype], tuple(self.raw.shape)
+        name, held, own = NAME_OF[raw_dtype(new)], NAME_OF[raw_dtype(self.raw)], tuple(self.raw.shape)
         if name == held and strides is None and not offset and self.raw.size == new.size:
             self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
         else:
@@ -446,7 +446,7 @@ class Value(_Native):
 
     def copied(self) -> Value:
         """Return a copy."""
-        return Value(_clone[NAME_OF[self.raw.dtype]](self.raw))
+        return Value(_clone[NAME_OF[raw_dtype(self.raw)]](self.raw))
 
     def is_shown_by(self, tensor: Any) -> bool:
         """Return whether a tensor is all of the value in row-major order."""
@@ -458,7 +458,7 @@ class Value(_Native):
 
     def put_bytes(self, memory: Array) -> None:
         """Replace the values, given as bytes."""
-        self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
+        self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[raw_dtype(self.raw)]]).reshape(self.raw.shape), order="C"))
         self.version += 1
         self.writes += 1
 

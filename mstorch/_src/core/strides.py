@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..backend.geometry import contiguous_strides, may_overlap
+from ..backend.geometry import contiguous_strides, may_overlap, row_major_strides
 
 Strides = tuple[int, ...]
 _REMEMBERED = 4096  # number of results that a cached function keeps; a program uses few shapes
@@ -69,7 +69,7 @@ def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool
 def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
     """Return None for exactly row-major strides, else the strides as a tuple."""
     strides = strides if strides.__class__ is tuple else tuple(strides)
-    return None if strides == contiguous_strides(shape) else strides
+    return None if strides == row_major_strides(shape if shape.__class__ is tuple else tuple(shape)) else strides
 
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:

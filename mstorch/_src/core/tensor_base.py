@@ -11,9 +11,9 @@ import numpy as np
 
 from ..backend.cell import tensors_of
 from ..backend.float8 import typed
-from ..backend.geometry import contiguous_strides
+from ..backend.geometry import contiguous_strides, row_major_strides
 from ..backend.host.narrow import assign, row_major
-from ..backend.raw import ON_CPU, Array, Raw, face, from_numpy, number_in
+from ..backend.raw import ON_CPU, Array, Raw, face, from_numpy, number_in, raw_dtype, raw_shape
 from ..backend.table import kernel
 from ..backend.tape import bump_versions, refuse_in_trace
 from . import determinism
@@ -167,7 +167,7 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
 
 def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = None) -> TensorBase:
     """Return a base tensor that takes ownership of a MindSpore tensor; ``kind`` is the dtype that its bytes encode."""
-    shape, kind = tuple(raw.shape), kind or OF_MS[raw.dtype]
+    shape, kind = raw_shape(raw), kind or OF_MS[raw_dtype(raw)]
     lies = raw
     if strides is not None:
         order, _, strides, _ = dense_layout(shape, strides)
@@ -316,6 +316,10 @@ def value_of(tensor: TensorBase) -> Raw:
     """Return the elements as a MindSpore tensor: it shares the memory of a row-major tensor and is a copy of any other."""
     storage = tensor._ms_storage
     if storage.__class__ is DeviceMemory and modes.native is None:
+        at = tensor._ms_at
+        if at is not None and at[0] is storage and at[1] == storage.exchanges:
+            window = tensor._ms_raw
+            return storage.base if window is None else window.raw
         return _device_value(tensor, storage)
     if storage.__class__ is Value:
         cell = storage
@@ -333,13 +337,9 @@ def value_of(tensor: TensorBase) -> Raw:
 
 
 def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
-    at = tensor._ms_at
-    if at is not None and at[0] is storage and at[1] == storage.exchanges:
-        window = tensor._ms_raw
-        return storage.base if window is None else window.raw
-    kind = tensor._ms_dtype
-    raw = storage.read(kind.held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
-    if OF_MS[storage.base.dtype].name != kind.held:
+    held = tensor._ms_dtype._held  # not the property: every operand of a kernel comes here
+    raw = storage.read(held, tensor._ms_shape, tensor._ms_stride, tensor._ms_offset)
+    if OF_MS[raw_dtype(storage.base)].name != held:
         return raw  # a copy, in which later writes are not visible
     tensor._ms_raw = None if raw is storage.base else storage.windows.keep(raw)
     tensor._ms_at = (storage, storage.exchanges)
@@ -359,7 +359,7 @@ def _leaf_of(tensor: TensorBase) -> TensorBase | None:
 
 def strides_of(tensor: TensorBase) -> Strides:
     """Return the strides in elements, as a tuple."""
-    return tensor._ms_stride if tensor._ms_stride is not None else contiguous_strides(tensor._ms_shape)
+    return tensor._ms_stride if tensor._ms_stride is not None else row_major_strides(tensor._ms_shape)
 
 
 # History
@@ -399,9 +399,11 @@ def auto_of(tensor: Any) -> Auto:
 
 def recording(tensors: Sequence[Any]) -> bool:
     """Return whether autograd has to track an operation on these tensors, or compute tangents for it."""
-    if modes.grad and any(is_tracked(tensor) for tensor in tensors):
-        return True
-    return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
+    if modes.grad:
+        for tensor in tensors:
+            if tensor._ms_node is not None or is_tracked(tensor):
+                return True
+    return bool(LEVELS) and any(map(is_dual, tensors))
 
 
 def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> TensorBase:
@@ -410,7 +412,7 @@ def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, of
     made._ms_storage = source._ms_storage
     made._ms_dtype = source._ms_dtype
     made._ms_shape = shape
-    made._ms_stride = normalize(shape, strides)
+    made._ms_stride = None if strides == row_major_strides(shape) else strides
     made._ms_offset = offset
     made._ms_counter = source._ms_counter
     made._ms_array = made._ms_raw = made._ms_at = made._ms_node = made._ms_auto = None
@@ -427,7 +429,7 @@ def make_view(
     """
     shape = tuple(shape)
     storage = source._ms_storage
-    made = _make(storage, kind or source._ms_dtype, shape, normalize(shape, strides), offset)
+    made = _make(storage, kind or source._ms_dtype, shape, None if strides == row_major_strides(shape) else strides, offset)
     made._ms_counter = source._ms_counter
     if source._ms_auto is not None and source._ms_auto.inference:
         auto_of(made).inference = True
@@ -502,6 +504,15 @@ def touch(tensor: TensorBase) -> None:
     parameter = tensor._ms_storage.parameter
     if parameter is not None:
         bump_versions([parameter])
+
+
+def touch_all(tensors: Sequence[TensorBase]) -> None:
+    """Bump the version counters of tensors, once for each time that one is listed."""
+    for tensor in tensors:
+        if tensor._ms_storage.parameter is None:
+            tensor._ms_counter.version += 1
+        else:
+            touch(tensor)
 
 
 def require_grad(tensor: TensorBase, requires_grad: bool) -> None:

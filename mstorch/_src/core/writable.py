@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRAD, Auto
 from .marks import is_captured
 from .modes import modes
-from .storage import DeviceMemory
+from .storage import DeviceMemory, Storage
 from .strides import dense_order, may_share_places, overlaps
+from .tangents import LEVELS
 from .tensor_base import is_tracked, strides_of, touch
 from .warned import warn
 
@@ -100,6 +101,26 @@ def check_writable(tensor: TensorBase, uniform: bool = False) -> None:
         refuse_shared_places(tensor)
     if modes.before_write is not None:
         modes.before_write(tensor)
+
+
+def is_plain_target(tensor: TensorBase) -> bool:
+    """Return whether a write to the tensor changes host memory and nothing else: autograd, forward mode, transforms and captures have no
+    part in it, and ``check_writable`` would refuse nothing."""
+    if tensor._ms_storage.__class__ is not Storage or modes.native is not None or LEVELS or modes.level or modes.before_write is not None:
+        return False
+    auto = tensor._ms_auto
+    if modes.grad:
+        if tensor._ms_node is not None:
+            return False
+        if auto is not None:
+            base = auto.base
+            if auto.leaf or auto.origin != DEFAULT or auto.pending is not None:
+                return False
+            if base is not None and (base._ms_node is not None or base._ms_auto is not None):
+                return False
+    if auto is not None and auto.inference is not auto.swapped and not modes.inference:
+        return False
+    return tensor._ms_stride is None or not overlaps(tensor._ms_shape, tensor._ms_stride)
 
 
 def refuse_captured(tensor: TensorBase) -> None:

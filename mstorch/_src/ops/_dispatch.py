@@ -541,7 +541,7 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
         raise wrong_type(f"{name}() missing 1 required positional arguments: \"size\"")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return tuple(length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size))
+    return tuple([length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size)])
 
 
 def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:

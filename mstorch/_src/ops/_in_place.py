@@ -6,13 +6,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..backend.table import Kernel, kernel
 from ..core.auto import DEFAULT
-from ..core.modes import grad_set_to
+from ..core.dtype import float32, float64, int32, int64
+from ..core.modes import grad_set_to, modes
 from ..core.one_device import check_one_device
+from ..core.storage import Storage
 from ..core.strides import may_share_places, overlaps
 from ..core.tangents import LEVELS, is_dual
-from ..core.tensor_base import TensorBase
-from ..core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
+from ..core.tensor_base import TensorBase, array_of, is_tracked, touch
+from ..core.writable import check_history, check_writable, is_plain_target, refuse_partial_overlap, refuse_shared_places
 from ..tape.apply import Applied
 from ..tape.in_place import computed_for, detach_snapshot
 from ..tape.node import bare_twin
@@ -21,6 +24,7 @@ from ..tape.writes import assign, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._named import name_written
 from ._operation import IN_PLACE, record_of
+from ._scalars import scalar_array
 from ._shared_places import write_alone
 
 _NUMBERS_FIRST = {"clamp", "div", "pow"}  # functions for which torch checks numbers before the target's memory, but shapes afterwards
@@ -120,6 +124,32 @@ def _kept_outputs(node: Applied | None) -> list[Any]:
     return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
 
 
+_ARITHMETIC = {name: kernel(name) for name in ("add", "sub", "mul", "div")}
+_NUMBERS: dict[Any, tuple[type, ...]] = {float32: (int, float), float64: (int, float), int32: (int,), int64: (int,)}
+"""The dtypes that arithmetic keeps beside Python numbers of these classes. Half precision, which rounds numbers otherwise, is not here."""
+
+
+def _done_in_memory(target: TensorBase, kernel: Kernel, other: Any) -> bool:
+    """Compute ``target = kernel(target, other)`` in the target's own memory if that is all that the operation has to do; return whether it
+    was done. Counters, running averages and accumulated losses are such targets."""
+    kind = target._ms_dtype
+    numbers = _NUMBERS.get(kind)
+    if numbers is None or (kernel.op == "div" and kind.is_integral) or not is_plain_target(target):
+        return False
+    if other.__class__ in numbers:
+        operand = scalar_array(other, kind)
+    elif not isinstance(other, TensorBase) or other._ms_dtype is not kind or other._ms_shape != target._ms_shape:
+        return False
+    elif other._ms_storage.__class__ is not Storage or other._ms_storage is target._ms_storage or (modes.grad and is_tracked(other)):
+        return False
+    else:
+        operand = array_of(other)
+    array = array_of(target)
+    array[...] = kernel.host[kind.name](array, operand)
+    touch(target)
+    return True
+
+
 def in_place_form(
     function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True
 ) -> Callable[..., Any]:
@@ -129,8 +159,11 @@ def in_place_form(
     """
     run = getattr(function, "outside_autocast", function)
     older = getattr(run, "in_place", None)
+    arithmetic = _ARITHMETIC.get(function.__name__)
 
     def method(input: TensorBase, *args: Any, **kwargs: Any) -> TensorBase:
+        if arithmetic is not None and len(args) == 1 and not kwargs and _done_in_memory(input, arithmetic, args[0]):
+            return input
         if older is not None and len(args) > 1:
             (input, *args), kwargs = older(name, (input, *args), kwargs)
         if not uniform and input._ms_stride is not None:

@@ -10,6 +10,8 @@ from ..backend.arrays import Number
 from ..backend.errors import wrong_type
 from ..backend.float8 import EXPONENTS, FLOAT8
 from ..core.dtype import by_name, dtype, finfo
+from ..core.modes import modes
+from ..core.tangents import LEVELS
 from ..core.tensor_base import TensorBase, is_tracked, recording
 from ._scalars import check_size
 
@@ -32,7 +34,11 @@ def refuse_tracked(*numbers: Any) -> None:
 def not_differentiable(function: str, **given: Any) -> None:
     """Raise torch's error if autograd would have to track an argument for which the function has no gradient."""
     for name, value in given.items():
-        if isinstance(value, TensorBase) and recording((value,)):
+        if not isinstance(value, TensorBase):
+            continue
+        if value._ms_node is None and value._ms_auto is None and modes.native is None and not LEVELS:
+            continue
+        if recording((value,)):
             raise RuntimeError(
                 f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
                 "requires_grad True."

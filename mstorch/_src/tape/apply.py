@@ -1,12 +1,14 @@
 """Run an operation's kernel on tensors and add the operation to the autograd graph; every operation passes through this module."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backend.arrays import Array
+from ..backend.float8 import STORED
 from ..backend.raw import Raw
 from ..backend.table import Kernel
 from ..core import fallback  # noqa: F401 - tells of it
@@ -23,7 +25,7 @@ from ..core.tensor_base import (
     meta_tensor,
     tensor_of,
 )
-from .in_place import changed, is_target
+from .in_place import changed, current
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
 from .node import (
@@ -41,13 +43,13 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import Operand, all_simple, arrays_of, compute, compute_on_device, wrapped
+from .operands import SIMPLE, Operand, all_simple, arrays_of, compute, compute_on_device, wrapped
 from .places import without_values
 from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
 
-_new = object.__new__
+_new, _shape = object.__new__, operator.attrgetter("_ms_shape")
 
 
 class Applied(Node):
@@ -185,7 +187,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
         else:
             return _computed_elsewhere(op, kind, inputs, args, label, strides, pointwise)
     given = args
-    if args:
+    if args and not SIMPLE.issuperset(map(type, args)):
         args = arrays_of(args, inputs)
     try:
         result = op.host[kind.name](*arrays, *args)
@@ -225,11 +227,12 @@ def _computed_elsewhere(
     pointwise: bool
 ) -> Any:  # fmt: skip
     """Compute and track an operation like ``apply`` if some input is neither an array nor a tensor in host memory."""
-    ours, followed, alone = modes.native is None, False, True
+    ours, followed, alone, encoded = modes.native is None, False, True, kind.name in STORED
     there = ours
     for item in inputs:
         if isinstance(item, TensorBase):
             place = item._ms_storage.kind
+            encoded = encoded or item._ms_dtype.name in STORED
             mirrored = place == "mirrored"
             there = there and place == "device"
             followed = followed or item._ms_node is not None or (item._ms_auto is not None and is_tracked(item))
@@ -242,13 +245,13 @@ def _computed_elsewhere(
                 followed = followed or is_tracked(part)
         if mirrored and ours and has_mirrored(inputs):
             return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides, pointwise=pointwise)
-    written = changed(op, kind.name, inputs, args, _keeps_first(op, inputs)) if ours and is_target(inputs[0]) else None
+    written = changed(op, kind.name, inputs, args, _keeps_first(op, inputs)) if ours and inputs[0] is current.tensor else None
     if written is None:
         result, told = (compute_on_device if there else compute)(op, kind.name, inputs, args, strides, pointwise)
     else:
         result, told = written, args
     if ours and modes.grad and followed:
-        if there:
+        if there and encoded:
             _refuse_codes(kind, inputs)
         if alone and label is None and isinstance(result, TensorBase):
             _record_tensors(op, kind, inputs, told, result)
@@ -275,7 +278,7 @@ def _refuse_codes(kind: dtype, inputs: Sequence[Any]) -> None:
     """Raise NotImplementedError if the operation or an input has a dtype that MindSpore lacks: gradients in such a dtype are computed on
     the CPU only."""
     for own in (kind, *(item._ms_dtype for item in inputs if isinstance(item, TensorBase))):
-        if own.ms is None:
+        if own.name in STORED:
             raise NotImplementedError(f"mstorch: gradients of torch.{own.name} are computed on the CPU, and not on a device")
 
 
@@ -336,14 +339,14 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         attach_native(backward_name(op.op), op, kind, inputs, args, (result,))
         return
     node: Any = _new(derivative.node)  # Node(…) inlined, as in `_host`
-    node.edges = edges = [edge_of(item) for item in inputs]
+    node.edges = edges = list(map(edge_of, inputs))
     node.sequence = next_number()
     node.rule = derivative.rule
     node.args = args
     node.kind = kind
     node.results = 0
     node.marks = None
-    node.shapes = [item._ms_shape for item in inputs]
+    node.shapes = list(map(_shape, inputs))
     result._ms_node = node
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, (result,))
@@ -385,7 +388,10 @@ def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: TensorBase) -> N
 
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: TensorBase, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
-    if not any(isinstance(item, TensorBase) and not item._ms_dtype.is_integral for item in results):
+    for item in results:
+        if isinstance(item, TensorBase) and not item._ms_dtype.is_integral:
+            break
+    else:
         _refuse_integers(op, inputs[0] if inputs[0].__class__ is list else inputs, results[0])
         return
     derivative = RULES.get(op.op)
@@ -395,7 +401,11 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     if inputs[0].__class__ is list:
         inputs = tuple(inputs[0])
     edges = [edge_of(item) if isinstance(item, TensorBase) else None for item in inputs]
-    node: Any = (derivative.node if label is None else named(Applied, label))(edges)
+    node: Any = _new(derivative.node if label is None else named(Applied, label))
+    node.edges = edges
+    node.sequence = next_number()
+    node.saved = ()
+    node.marks = None
     node.rule = derivative.rule
     node.args = args
     node.kind = kind
@@ -412,7 +422,11 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
 
 
 def _have_arrays(args: Sequence[Any]) -> bool:
-    return any(isinstance(part, (np.ndarray, Raw)) for arg in args for part in (arg if arg.__class__ is tuple else (arg,)))
+    for arg in args:
+        for part in arg if arg.__class__ is tuple else (arg,):
+            if isinstance(part, np.ndarray) or part.__class__ is Raw:
+                return True
+    return False
 
 
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:

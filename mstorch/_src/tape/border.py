@@ -15,7 +15,7 @@ from ..backend import tape
 from ..backend.arrays import Array
 from ..backend.cell import Parameter, share
 from ..backend.forked import forked
-from ..backend.raw import NAME_OF, NP_DTYPE, Raw, face, from_numpy
+from ..backend.raw import NAME_OF, NP_DTYPE, Raw, face, from_numpy, raw_dtype
 from ..backend.table import LOCK
 from ..core.ends import ENDS
 from ..core.modes import modes
@@ -116,7 +116,7 @@ def _as_native_node(tensor: TensorBase, ends: list[tuple[Raw, Node]]) -> Raw:
     def backward(ctx: Any, gradient: Raw) -> Any:
         seed = gradient.asnumpy() if tensor._ms_storage.__class__ is Storage else gradient
         found = engine.run([(edge_of(tensor), seed)], True, False, [(node, 0) for _, node in ends])  # type: ignore[list-item]
-        raws = [from_numpy(np.zeros(raw.shape, NP_DTYPE[NAME_OF[raw.dtype]])) if g is None else g if isinstance(g, Raw) else face(g)
+        raws = [from_numpy(np.zeros(raw.shape, NP_DTYPE[NAME_OF[raw_dtype(raw)]])) if g is None else g if isinstance(g, Raw) else face(g)
                 for g, (raw, _) in zip(found, ends)]  # fmt: skip
         return raws[0] if len(raws) == 1 else tuple(raws)
 

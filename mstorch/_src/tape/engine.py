@@ -15,17 +15,18 @@ import numpy as np
 from ..backend.arrays import Array
 from ..backend.geometry import contiguous_strides
 from ..backend.halves import BFLOAT16
-from ..backend.raw import NAME_OF, NAME_OF_NP, Raw
+from ..backend.raw import NAME_OF, NAME_OF_NP, Raw, raw_dtype, raw_shape
 from ..backend.table import kernel
 from ..core.modes import modes
 from ..core.overriding import MODES, PLAIN, dispatches, state
 from ..core.sparse_parts import is_sparse
-from ..core.storage import NATIVE, Storage
+from ..core.storage import NATIVE, Absent, Storage
 from ..core.strides import broadcast_shape, dense_order
 from ..core.tangents import LEVELS, on
 from ..core.tensor_base import (
     TensorBase,
     array_of,
+    fresh,
     in_order,
     is_meta,
     is_tracked,
@@ -87,6 +88,7 @@ class Pass:
         return found
 
 
+_release = Node.release
 _numbers, _gradient = itertools.count().__next__, operator.itemgetter(1)
 # Nodes with the same sequence number, such as leaves, run in the order in which they became ready.
 _turn = itertools.count().__next__
@@ -119,8 +121,8 @@ def add(first: Any, second: Any) -> Any:
         found = silent.add(first, second, out=None if alike else np.empty_like(first))  # in the memory order of the sum so far
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
-        name = NAME_OF[first.dtype]
-        return _add[name](first, second) if NAME_OF[second.dtype] == name else first + second
+        name = NAME_OF[raw_dtype(first)]
+        return _add[name](first, second) if NAME_OF[raw_dtype(second)] == name else first + second
     first, second = dressed(first), dressed(second)
     return second + first if is_sparse(first) and not is_sparse(second) else first + second
 
@@ -238,7 +240,10 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
             else:
                 found = _run_marked(node, gradients, tensors, check)
             if not keep and node.saved:
-                node.release()
+                if type(node).release is _release:
+                    node.saved = None
+                else:
+                    node.release()
                 if marks is not None:
                     marks.watched = None
         for edge, gradient in zip(node.edges, found):
@@ -260,9 +265,9 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
                     alone = below  # in a chain no other node waits
                     continue
                 if alone is not None:
-                    _push(ready, alone)
+                    heapq.heappush(ready, (-alone.sequence, _turn(), alone))
                     alone = None
-                _push(ready, below)
+                heapq.heappush(ready, (-below.sequence, _turn(), below))
         gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     return caught
 
@@ -402,7 +407,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     auto = tensor._ms_auto
     if not auto.leaf and not is_tracked(tensor):
         return  # it was detached in place in the meantime
-    gradient = to_meta(tensor) if tensor._ms_storage.__class__ is not Storage and is_meta(tensor) else gradient
+    gradient = to_meta(tensor) if tensor._ms_storage.__class__ is Absent and is_meta(tensor) else gradient
     if node.marks is not None and node.before:
         given = (dressed(gradient),)
         for hook in list(node.before.values()):
@@ -501,7 +506,8 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
         return
     if held is None:
         if gradient.__class__ is np.ndarray:  # the leaf's gradient must not be shared: an array with other references is copied
-            auto.grad = tensor_of(gradient if _may_be_adopted(gradient, tensor) else _like_leaf(gradient, tensor))
+            whole = gradient if _may_be_adopted(gradient, tensor) else _like_leaf(gradient, tensor)
+            auto.grad = fresh(whole) if modes.native is None and whole.flags.c_contiguous else tensor_of(whole)
         elif isinstance(gradient, TensorBase):
             # A sparse gradient is replaced, not modified, when more is added, so that another object over the same parts suffices.
             kept = gradient.clone() if recorded or not gradient._ms_sparse else gradient.detach()
@@ -568,8 +574,10 @@ def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # references by the callers and by this argument
-        gradient = _clone[NAME_OF[gradient.dtype]](gradient)
-    return wrap(gradient, tensor._ms_stride if _is_dense(tensor) and tuple(gradient.shape) == tensor._ms_shape else None)
+        gradient = _clone[NAME_OF[raw_dtype(gradient)]](gradient)
+    if tensor._ms_stride is None or not _is_dense(tensor) or raw_shape(gradient) != tensor._ms_shape:
+        return wrap(gradient)
+    return wrap(gradient, tensor._ms_stride)
 
 
 def _is_dense(leaf: TensorBase) -> bool:

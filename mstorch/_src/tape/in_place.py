@@ -32,7 +32,7 @@ class _Target(threading.local):
     recorded = False
 
 
-_target = _Target()
+current = _Target()
 _ALSO = {"add": ("add", "add_scaled")}
 """Operations that are a single kernel of another name with some arguments."""
 
@@ -48,25 +48,25 @@ def computed_for(
     """
     if target._ms_storage.__class__ is not DeviceMemory or modes.native is not None or LEVELS:
         return function()
-    before = _target.tensor, _target.ops, _target.recorded
-    _target.tensor = target
-    _target.ops = () if op is None or "rounding_mode" in options else _ALSO.get(op, (op,))
-    _target.recorded = modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others))
+    before = current.tensor, current.ops, current.recorded
+    current.tensor = target
+    current.ops = () if op is None or "rounding_mode" in options else _ALSO.get(op, (op,))
+    current.recorded = modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in (target, *others))
     try:
         return function()
     finally:
-        _target.tensor, _target.ops, _target.recorded = before
+        current.tensor, current.ops, current.recorded = before
 
 
 def change(target: TensorBase, op: str, *args: Any) -> bool:
     """Run an operation in place if its first operand is the target of the current in-place operation, which autograd does not record;
     return whether it ran."""
-    return target is _target.tensor and not _target.recorded and change_raw(target, op, *map(as_raw, args))
+    return target is current.tensor and not current.recorded and change_raw(target, op, *map(as_raw, args))
 
 
 def is_target(tensor: Any) -> bool:
     """Return whether the tensor is what this thread's in-place operation modifies."""
-    return tensor is _target.tensor
+    return tensor is current.tensor
 
 
 def changed(kernel: Kernel, kind: str, inputs: Sequence[Any], args: tuple[Any, ...], keeps_first: bool) -> TensorBase | None:
@@ -75,17 +75,17 @@ def changed(kernel: Kernel, kind: str, inputs: Sequence[Any], args: tuple[Any, .
     ``keeps_first``: the kernel's gradient reads the first input, so that a recorded operation needs its old value.
     """
     target, op = inputs[0], kernel.op
-    if op not in _target.ops or target._ms_dtype.name != kind or not all_simple(args) or not all(map(_is_near, inputs[1:])):
+    if op not in current.ops or target._ms_dtype.name != kind or not all_simple(args) or not all(map(_is_near, inputs[1:])):
         return None
     shapes = [item.shape if isinstance(item, np.ndarray) else item._ms_shape for item in inputs[1:] if item is not None]
     if shapes and np.broadcast_shapes(target._ms_shape, *shapes) != target._ms_shape:
         return None  # the operation raises torch's error
     result = bare_twin(target)
-    if _target.recorded and keeps_first and can_change(result, op, *args):
+    if current.recorded and keeps_first and can_change(result, op, *args):
         detach_snapshot(target)  # as in torch, the gradient reads a copy of the old value
     if not change_raw(result, op, *map(as_raw, inputs[1:]), *args):
         return None
-    return result if _target.recorded else target
+    return result if current.recorded else target
 
 
 def _is_near(operand: Any) -> bool:

@@ -13,7 +13,7 @@ from ..backend.constants import constant_of
 from ..backend.device_memory import full
 from ..backend.float8 import STORED
 from ..backend.geometry import contiguous_strides, may_overlap
-from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy, raw_dtype, raw_shape
 from ..backend.table import kernel
 from ..core.strides import Strides
 
@@ -67,7 +67,7 @@ def same(raw: Raw) -> Raw:
 
 def cloned(raw: Raw) -> Raw:
     """Return a copy of the value."""
-    return kernel("clone")[NAME_OF[raw.dtype]](raw)
+    return kernel("clone")[NAME_OF[raw_dtype(raw)]](raw)
 
 
 def casting(name: str) -> OnRaw:
@@ -95,17 +95,17 @@ def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
     wanted = tuple(map(int, shape))
     if raw.__class__ is np.ndarray:  # positions computed from sizes
         raw = constant_of(raw)
-    return raw if tuple(raw.shape) == wanted else _reshape[NAME_OF[raw.dtype]](raw, wanted)
+    return raw if raw_shape(raw) == wanted else _reshape[NAME_OF[raw_dtype(raw)]](raw, wanted)
 
 
 def permuted(raw: Raw, order: Sequence[int]) -> Raw:
     """Return the value with its dimensions permuted."""
-    return _permute[NAME_OF[raw.dtype]](raw, tuple(map(int, order)))
+    return _permute[NAME_OF[raw_dtype(raw)]](raw, tuple(map(int, order)))
 
 
 def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
     """Sum the value over its broadcast dimensions to ``shape``."""
-    own, name = tuple(raw.shape), NAME_OF[raw.dtype]
+    own, name = raw_shape(raw), NAME_OF[raw_dtype(raw)]
     lead = len(own) - len(shape)
     if lead and own[lead:] == tuple(shape):
         return _sum[name](raw, tuple(range(lead)), False)
@@ -115,22 +115,22 @@ def fitted(raw: Raw, shape: Sequence[int]) -> Raw:
 
 def spread(raw: Raw, shape: Sequence[int]) -> Raw:
     """Expand dimensions of length 1 to ``shape``."""
-    return raw if tuple(raw.shape) == tuple(shape) else _expand[NAME_OF[raw.dtype]](raw, tuple(shape))
+    return raw if raw_shape(raw) == tuple(shape) else _expand[NAME_OF[raw_dtype(raw)]](raw, tuple(shape))
 
 
 def flipped(raw: Raw, dims: Sequence[int]) -> Raw:
     """Reverse the value along ``dims``."""
-    return _flip[NAME_OF[raw.dtype]](raw, tuple(dims)) if dims else raw
+    return _flip[NAME_OF[raw_dtype(raw)]](raw, tuple(dims)) if dims else raw
 
 
 def joined(raws: Sequence[Raw], dim: int) -> Raw:
     """Concatenate values along ``dim``."""
-    return raws[0] if len(raws) == 1 else _cat[NAME_OF[raws[0].dtype]](tuple(raws), dim)
+    return raws[0] if len(raws) == 1 else _cat[NAME_OF[raw_dtype(raws[0])]](tuple(raws), dim)
 
 
 def stacked(raws: Sequence[Raw], dim: int) -> Raw:
     """Stack values along a new dimension."""
-    return _stack[NAME_OF[raws[0].dtype]](tuple(raws), dim)
+    return _stack[NAME_OF[raw_dtype(raws[0])]](tuple(raws), dim)
 
 
 # Parts by keys of basic indexing
@@ -169,7 +169,7 @@ def _spans(key: Any, shape: tuple[int, ...]) -> tuple[list[slice], list[int], li
 
 def part(raw: Raw, key: tuple[Any, ...]) -> Raw:
     """Index the value with a key of basic indexing."""
-    own, name = tuple(raw.shape), NAME_OF[raw.dtype]
+    own, name = raw_shape(raw), NAME_OF[raw_dtype(raw)]
     spans, turned, lengths = _spans(key, own)
     for dim, (span, length) in enumerate(zip(spans, own)):
         if span.start or span.stop != length or span.step != 1:
@@ -179,14 +179,14 @@ def part(raw: Raw, key: tuple[Any, ...]) -> Raw:
 
 def _is_of_slices(key: tuple[Any, ...]) -> bool:
     """Return whether a key consists of slices only, so that indexing keeps the number of dimensions."""
-    return key.__class__ is slice or (key.__class__ is tuple and all(item.__class__ is slice for item in key))
+    return key.__class__ is slice or (key.__class__ is tuple and {slice}.issuperset(map(type, key)))
 
 
 def placed(raw: Raw, key: Any, shape: tuple[int, ...]) -> Raw:
     """Return zeros of a shape with the value written at a key of basic indexing."""
     spans, turned, _ = _spans(key, shape)
     if 0 in raw.shape:
-        return zeros(shape, NAME_OF[raw.dtype])
+        return zeros(shape, NAME_OF[raw_dtype(raw)])
     counts = [len(range(span.start, span.stop, span.step)) for span in spans]
     raw = flipped(raw if _is_of_slices(key) else reshaped(raw, counts), turned)
     for dim, span in enumerate(spans):
@@ -203,7 +203,7 @@ def _pads(raw: Raw, widths: Sequence[tuple[int, int]]) -> Raw:
     for before, after in widths:
         if found or before or after:
             found[:0] = before, after
-    return _pad[NAME_OF[raw.dtype]](raw, tuple(found), 0) if found else raw
+    return _pad[NAME_OF[raw_dtype(raw)]](raw, tuple(found), 0) if found else raw
 
 
 def put_together(parts: dict[int, Raw], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
@@ -239,19 +239,19 @@ def _seen_as(raw: Raw, name: str, shape: Sequence[int]) -> Raw:
 
 def as_real(raw: Raw) -> Raw:
     """View complex numbers as pairs of real ones in a new last dimension."""
-    return _seen_as(raw, "float64" if NAME_OF[raw.dtype] == "complex128" else "float32", (*raw.shape, 2))
+    return _seen_as(raw, "float64" if NAME_OF[raw_dtype(raw)] == "complex128" else "float32", (*raw.shape, 2))
 
 
 def as_complex(raw: Raw) -> Raw:
     """View the pairs in the last dimension as complex numbers."""
-    return _seen_as(raw, "complex128" if NAME_OF[raw.dtype] == "float64" else "complex64", tuple(raw.shape)[:-1])
+    return _seen_as(raw, "complex128" if NAME_OF[raw_dtype(raw)] == "float64" else "complex64", raw_shape(raw)[:-1])
 
 
 def part_of_complex(number: int) -> tuple[OnRaw, OnRaw]:
     """Return the map to the real (0) or imaginary (1) part; its transpose fills the other part with zeros."""
 
     def placed_part(raw: Raw) -> Raw:
-        nothing = zeros(tuple(raw.shape), NAME_OF[raw.dtype])
+        nothing = zeros(raw_shape(raw), NAME_OF[raw_dtype(raw)])
         return as_complex(stacked((raw, nothing) if number == 0 else (nothing, raw), len(raw.shape)))
 
     return lambda raw: part(as_real(raw), (Ellipsis, number)), placed_part
@@ -278,7 +278,7 @@ def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
     ``other`` outside of ``own`` are zero."""
     low, high = _memory_of(own, other)
     shape, strides, offset = other
-    name = NAME_OF[raw.dtype]
+    name = NAME_OF[raw_dtype(raw)]
     if 0 in shape or not raw.size:
         return zeros(shape, name)
     flat = reshaped(raw, (-1,)) if _covers(own, low, high) else _window_placed[name](raw, high - low, own[0], own[1], own[2] - low, False)
@@ -288,7 +288,7 @@ def window(raw: Raw, own: Geometry, other: Geometry) -> Raw:
 def window_back(raw: Raw, own: Geometry, other: Geometry) -> Raw:
     """Return the transpose of ``window``: each gradient is added to the element that it was read from."""
     low, high = _memory_of(own, other)
-    name = NAME_OF[raw.dtype]
+    name = NAME_OF[raw_dtype(raw)]
     if not raw.size or 0 in own[0]:
         return zeros(own[0], name)
     flat = _window_placed[name](raw, high - low, *other[:2], other[2] - low, may_overlap(*other[:2]))
@@ -315,7 +315,7 @@ def unfolding(
 def cleared(raw: Raw, back: OnRaw, shape: Sequence[int]) -> Raw:
     """Return ``raw`` with zeros at the positions to which ``back`` writes: ``back`` writes a value of ``shape`` into zeros of the shape of
     ``raw``."""
-    name = NAME_OF[raw.dtype]
+    name = NAME_OF[raw_dtype(raw)]
     zero = zeros((), name)
     outside = kernel("eq")[name](back(full(tuple(shape), 1, name)), zero)
     return kernel("where")[name](outside, raw, zero)

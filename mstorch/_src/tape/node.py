@@ -18,7 +18,7 @@ from ..core.dtype import dtype
 from ..core.hooks import RemovableHandle
 from ..core.modes import grad_set_to, modes
 from ..core.nested_parts import kept
-from ..core.overriding import PLAIN, dispatches
+from ..core.overriding import PLAIN, TENSORS, dispatches
 from ..core.promotion import WORDS, type_text
 from ..core.storage import Storage
 from ..core.strides import dense_order
@@ -187,11 +187,12 @@ class Accumulate(Node):
     label = "AccumulateGrad"
 
     def __init__(self, tensor: Any) -> None:
-        super().__init__(())
+        self.edges = self.saved = ()
+        self.marks = None
+        self.sequence = _LAST
         self.tensor = tensor
         # The shape that gradients must have, for the lifetime of this node.
         self.shape = tuple(tensor.shape) if tensor._ms_sparse else tensor._ms_shape
-        self.sequence = _LAST
 
     @property
     def variable(self) -> TensorBase:
@@ -205,14 +206,14 @@ _LAST = 1 << 62
 def edge_of(tensor: TensorBase) -> Edge | None:
     """Return the edge along which a tensor's gradients flow; None if the tensor does not require grad."""
     auto = tensor._ms_auto
-    node = tensor._ms_node if auto is None else node_of(tensor)
+    node = tensor._ms_node if auto is None or auto.base is None else node_of(tensor)
     if node is not None:
         return node, tensor._ms_number
     if auto is None or not auto.leaf:
         return None
     found = None if auto.accumulator is None else auto.accumulator()
     if found is None:
-        found = Accumulate(kept(tensor))
+        found = Accumulate(tensor if type(tensor) in TENSORS else kept(tensor))
         auto.accumulator = weakref.ref(found)
         if auto.hooks:
             found.pre = {0: auto.hooks}
@@ -311,7 +312,9 @@ class SavedInput:
         if recorded:
             return tensor
         array = tensor._ms_array
-        return array if array is not None and not tensor._ms_storage.moved else bare(tensor)
+        if array is not None and not tensor._ms_storage.moved:
+            return array
+        return array_of(tensor) if tensor._ms_storage.__class__ is Storage else value_of(tensor)
 
 
 USED_UP = (None,)  # stands for saved tensors if there are none, but backward may run only once
@@ -509,7 +512,7 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Node | None 
 
 def bare(tensor: TensorBase) -> Array | Raw:
     """Return a tensor's raw array: a NumPy array on the host, a MindSpore tensor elsewhere."""
-    return array_of(tensor) if on_host(tensor) else value_of(tensor)
+    return array_of(tensor) if tensor._ms_storage.__class__ is Storage else value_of(tensor)
 
 
 def on_host(tensor: TensorBase) -> bool:

@@ -10,7 +10,7 @@ from ..backend import shapes
 from ..backend.arrays import Array
 from ..backend.constants import constant_of
 from ..backend.float8 import HELD, STORED
-from ..backend.raw import ON_CPU, Raw, from_numpy
+from ..backend.raw import ON_CPU, Raw, from_numpy, raw_dtype
 from ..backend.table import Kernel, moves_bytes, on_fallback
 from ..core.device_tensors import device_tensor
 from ..core.dtype import OF_MS, OF_NP, by_name, dtype
@@ -22,6 +22,7 @@ from ..core.tangents import LEVELS
 from ..core.tensor_base import (
     TensorBase,
     array_of,
+    fresh,
     laid_out,
     meta_tensor,
     on_device,
@@ -35,13 +36,13 @@ from .places import Shaped, check_meta, check_places, elsewhere, kind_among, sha
 
 Operand: TypeAlias = TensorBase | Array | Raw
 """Operand of a gradient rule: a tensor, if autograd tracks the backward pass, or a raw array of the host or of a device."""
-_SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
+SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def all_simple(args: tuple[Any, ...]) -> bool:
     """Return True if none of the arguments is or contains an array or a tensor."""
     for arg in args:
-        if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
+        if arg.__class__ not in SIMPLE and not (arg.__class__ is tuple and SIMPLE.issuperset(map(type, arg))):
             return False
     return True
 
@@ -66,7 +67,7 @@ def _host_arrays(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     found: list[Any] = []
     for arg in args:
         kind = arg.__class__
-        if kind in _SIMPLE or kind is np.ndarray:
+        if kind in SIMPLE or kind is np.ndarray:
             found.append(arg)
         elif kind is tuple:
             inner = _host_arrays(arg)
@@ -83,7 +84,7 @@ def _host_arrays(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
 def as_array(item: TensorBase | bool | Array) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
-    if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:
+    if item.__class__ is np.ndarray or item.__class__ in SIMPLE:
         return item
     if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
         return tuple(as_array(part) for part in item)
@@ -119,7 +120,7 @@ def in_order_of_memory(function: Callable[..., Any], name: str, inputs: Sequence
         shape = broadcast_shape(shape, item._ms_shape if isinstance(item, TensorBase) else np.shape(item))
     order = dense_layout(shape, strides)[0]
     raw = function(*[_in_order(item, name, len(shape), order) for item in inputs])
-    return device_tensor(raw, OF_MS[raw.dtype], shape, strides)
+    return device_tensor(raw, OF_MS[raw_dtype(raw)], shape, strides)
 
 
 def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) -> Raw:
@@ -133,21 +134,23 @@ def _in_order(item: Operand | None, name: str, rank: int, order: Sequence[int]) 
     if lead == rank or item._ms_storage.__class__ is not DeviceMemory:  # a 0-d tensor, possibly on the CPU
         return value_of(item)
     shape, steps = (1,) * lead + item._ms_shape, (0,) * lead + strides_of(item)
-    return item._ms_storage.read(name, tuple(shape[d] for d in order), tuple(steps[d] for d in order), item._ms_offset)
+    return item._ms_storage.read(name, tuple([shape[d] for d in order]), tuple([steps[d] for d in order]), item._ms_offset)
 
 
 def wrapped(value: Any, strides: tuple[int, ...] | None = None) -> Any:
     if value.__class__ is np.ndarray:
+        if strides is None and modes.native is None and value.flags.c_contiguous:
+            return fresh(value)
         return laid_out(value, strides)
+    if value.__class__ is tuple:
+        return tuple(map(wrapped, value))
     if isinstance(value, Raw):
         return wrap(value, strides)
     if isinstance(value, np.generic):
         return tensor_of(np.asarray(value))
     if value.__class__ is Shaped:
         return meta_tensor(value.shape, OF_NP[value.dtype], strides)
-    if isinstance(value, (tuple, list)):
-        return tuple(wrapped(item) for item in value)
-    return value
+    return tuple(map(wrapped, value)) if isinstance(value, (tuple, list)) else value
 
 
 def _in_arrays(op: Kernel, name: str, inputs: Sequence[Any], args: tuple[Any, ...], strides: Any, pointwise: bool) -> tuple[Any, Any]:
@@ -178,6 +181,8 @@ def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> A
         if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
             window = item._ms_raw
             return storage.base if window is None else window.raw
+        if storage.__class__ is DeviceMemory:
+            return value_of(item)
         if storage.__class__ is Storage and item._ms_shape:
             raise elsewhere(inputs)
     elif item.__class__ is list:
@@ -191,10 +196,12 @@ def compute_on_device(
     """Run a kernel as ``compute`` does, on operands that are on a device and on numbers."""
     if name in STORED and not moves_bytes(op.op):
         return _codes_by_host(op, name, inputs, args, strides)
-    raws = [_raw_of(item, inputs) for item in inputs]
+    raws = []
+    for item in inputs:
+        raws.append(_raw_of(item, inputs))
     if pointwise and strides is not None and not args and name not in STORED:
         return in_order_of_memory(op[name], name, inputs, strides), args
-    if all_simple(args):
+    if not args or all_simple(args):
         found = op[name](*raws, *args)
     else:
         given = tuple(map(as_raw, args))

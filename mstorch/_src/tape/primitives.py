@@ -7,7 +7,7 @@ import numpy as np
 
 from ..backend.arrays import Array
 from ..backend.constants import number_of
-from ..backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw
+from ..backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw, raw_dtype, raw_shape
 from ..backend.table import kernel
 from ..core.dtype import OF_MS, dtype
 from ..core.storage import Storage
@@ -34,13 +34,15 @@ class Primitive:
             found = self.kernel.host[NAME_OF_NP[first.dtype]](*args)
             return found if found.__class__ is np.ndarray or found.__class__ is tuple else np.asarray(found)
         if first.__class__ is Raw:
-            return self.kernel[NAME_OF[first.dtype]](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
+            if not _BARE.issuperset(map(type, args)):
+                args = tuple([item if item.__class__ in _BARE else as_raw(item) for item in args])
+            return self.kernel[NAME_OF[raw_dtype(first)]](*args)
         if isinstance(first, TensorBase):
             count = 1
             while count < len(args) and isinstance(args[count], TensorBase):
                 count += 1
             return self.recorded(first._ms_dtype, args[:count], args[count:])
-        return self.kernel[OF_MS[first.dtype].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
+        return self.kernel[OF_MS[raw_dtype(first)].name](*[item if item.__class__ in _BARE else as_raw(item) for item in args])
 
     def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> TensorBase:
         """Apply the operation to tensors in a dtype, tracked by autograd."""
@@ -63,15 +65,15 @@ def _strides(operands: tuple[Any, ...]) -> tuple[int, ...] | None:
 def dtype_name(value: Operand) -> str:
     """Return the dtype's name for a raw array or a tensor."""
     if value.__class__ is Raw:
-        return NAME_OF[value.dtype]
+        return NAME_OF[raw_dtype(value)]
     if isinstance(value, TensorBase):
         return value._ms_dtype.name
-    return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
+    return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[raw_dtype(value)].name
 
 
 def shape_of(value: Operand) -> tuple[int, ...]:
     """Return the shape of a raw array or a tensor."""
-    return value._ms_shape if isinstance(value, TensorBase) else tuple(value.shape)
+    return value._ms_shape if isinstance(value, TensorBase) else raw_shape(value) if value.__class__ is Raw else tuple(value.shape)
 
 
 _HALVES = frozenset(("float16", "bfloat16"))

@@ -15,7 +15,7 @@ from ..backend.host._sums import halves_along, sum_along
 from ..backend.host._ufunc import number
 from ..backend.host.matmul import two_products as array_products
 from ..backend.host.views import put
-from ..backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
+from ..backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw, from_numpy, raw_dtype, raw_shape
 from ..backend.table import kernel, serves
 from ..core.dtype import dtype
 from ..core.storage import NATIVE
@@ -49,16 +49,18 @@ def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) 
     """Return the products of two pairs of matrices, None for a missing pair; single-precision arrays share the host's threads."""
     if first is None or second is None:
         return (None if first is None else mm(*first)), (None if second is None else mm(*second))
-    if all(matrix.__class__ is np.ndarray and matrix.dtype.char == "f" for matrix in (*first, *second)):
-        return array_products(*first, *second)
-    return mm(*first), mm(*second)
+    (a, b), (c, d) = first, second
+    if a.__class__ is b.__class__ is c.__class__ is d.__class__ is np.ndarray and a.dtype == b.dtype == c.dtype == d.dtype == np.float32:
+        return array_products(a, b, c, d)
+    return mm(a, b), mm(c, d)
 
 
 def conj(value: Operand) -> Any:
     """Return the conjugate; return a real value unchanged."""
     if value.__class__ is np.ndarray and value.dtype.kind not in "cV":
         return value
-    return conj_(value) if dtype_name(value) in ("complex64", "complex128", "complex32") else value
+    name = NAME_OF[raw_dtype(value)] if value.__class__ is Raw else dtype_name(value)
+    return conj_(value) if name in ("complex64", "complex128", "complex32") else value
 
 
 def mapped(value: Operand, forward: Any, back: Any, label: str, raw: Any = None, raw_back: Any = None) -> Any:
@@ -77,7 +79,7 @@ def mapped(value: Operand, forward: Any, back: Any, label: str, raw: Any = None,
 def sum_array(array: Array, shape: Sequence[int]) -> Array:
     """Sum an array over its broadcast dimensions to ``shape``."""
     lead = array.ndim - len(shape)
-    axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
+    axes = tuple([i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1)])
     if not axes:
         return array.reshape(shape)
     with quiet():
@@ -89,7 +91,7 @@ def sum_array(array: Array, shape: Sequence[int]) -> Array:
 
 def fit(gradient: Operand, shape: tuple[int, ...]) -> Any:
     """Reduce the gradient of a broadcast operand to ``shape`` by summation."""
-    own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
+    own = gradient.shape if gradient.__class__ is np.ndarray else raw_shape(gradient) if gradient.__class__ is Raw else shape_of(gradient)
     if own == shape or own == tuple(shape):
         return gradient
     if gradient.__class__ is Raw:

@@ -11,7 +11,7 @@ from ..backend.geometry import contiguous_strides, flat_index, may_overlap
 from ..backend.host.views import put
 from ..backend.raw import Raw, from_numpy
 from ..backend.table import kernel
-from ..core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD
+from ..core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD, Auto
 from ..core.dtype import OF_NP, dtype
 from ..core.modes import grad_set_to, modes, shapes_only
 from ..core.storage import NATIVE, Counter, Storage
@@ -33,9 +33,24 @@ from ..core.tensor_base import (
 from . import movement
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import Move, apply_map
-from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, on_host, refuse_history, repeats
+from .node import (
+    Node,
+    _look,
+    bare,
+    bare_twin,
+    does_not_fit,
+    dressed,
+    edge_of,
+    named,
+    next_number,
+    on_host,
+    refuse_history,
+    repeats,
+)
 
 Map = Callable[[Array], Array]
+
+_new = object.__new__
 
 
 def map_bare(function: Map, value: Array) -> Array | Raw:
@@ -56,8 +71,9 @@ class Linear(Node):
         """Apply the transpose to the gradient; if ``recorded``, as a linear map that autograd tracks."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
+            back = self.back
             try:
-                return (map_bare(self.back, gradient),)
+                return (back.raw(gradient) if gradient.__class__ is Raw and back.__class__ is Move else map_bare(back, gradient),)
             except ValueError as error:
                 raise does_not_fit(self, error) from error
         if not gradient.numel() and type(self).label == "AsStridedBackward0":
@@ -117,7 +133,11 @@ def _address(array: Array) -> int:
 
 def linear_node(source: TensorBase, forward: Map, back: Map, label: str) -> Linear:
     """Return the node of a linear map of a tensor."""
-    node: Any = named(Linear, label)((edge_of(source),))
+    node: Any = _new(named(Linear, label))  # Node(…) written out, as in `apply`
+    node.edges = (edge_of(source),)
+    node.sequence = next_number()
+    node.saved = ()
+    node.marks = None
     node.forward, node.back = forward, back
     return node
 
@@ -136,8 +156,10 @@ def view(
         refuse(source)
         return made
     _enter_view(made, source, again)
-    if modes.grad and forward is not None and back is not None and is_tracked(source) and not made._ms_auto.inference:  # type: ignore[union-attr]
-        refuse_history(made._ms_dtype)
+    followed = modes.grad and (source._ms_node is not None or is_tracked(source))
+    if followed and forward is not None and back is not None and not made._ms_auto.inference:  # type: ignore[union-attr]
+        if made._ms_dtype.is_integral:
+            refuse_history(made._ms_dtype)
         made._ms_node = linear_node(source, forward, back, label)
     if LEVELS and forward is not None:
         mapped(source, made, lambda tangent: view(
@@ -172,7 +194,8 @@ def sorted_view(
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
     if modes.grad and (source._ms_node is not None or is_tracked(source)) and not made._ms_auto.inference:  # type: ignore[union-attr]
-        refuse_history(made._ms_dtype)
+        if made._ms_dtype.is_integral:
+            refuse_history(made._ms_dtype)
         made._ms_node = linear_node(source, *sort.maps(source._ms_shape, argument), label)
     if LEVELS:
         mapped(source, made, lambda tangent: sorted_view(
@@ -191,11 +214,12 @@ def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
-    if any(part is Ellipsis for part in parts):
-        return all(part is Ellipsis or part == slice(None) for part in parts)
-    return len(parts) <= len(shape) and all(
-        part.__class__ is slice and part.indices(length) == (0, length, 1) for part, length in zip(parts, shape)
-    )
+    if len(parts) > len(shape) or Ellipsis in parts:
+        return all(part is Ellipsis or part == slice(None) for part in parts) and Ellipsis in parts
+    for part, length in zip(parts, shape):
+        if part.__class__ is not slice or part.indices(length) != (0, length, 1):
+            return False
+    return True
 
 
 def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:
@@ -207,7 +231,9 @@ PART = Sort(_no_value, _part_maps, lambda raw, own, key: movement.placed(raw, ke
 
 
 def _enter_view(made: TensorBase, source: TensorBase, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
-    auto = auto_of(made)
+    auto = made._ms_auto
+    if auto is None:
+        auto = made._ms_auto = Auto()
     above = source._ms_auto
     if above is None and again is None and origin == DEFAULT:  # the common case
         auto.base = source

@@ -151,7 +151,7 @@ class CellMixin:
         return self.train(mode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and is_raw(args[0]):
+        if args and args[0].__class__ is not Tensor and is_raw(args[0]):
             # The graph compiler parses the source of a Cell, and does not support a Module's: graphs are captured instead.
             if graph_mode():
                 return self.construct(*args, **kwargs)
@@ -164,7 +164,8 @@ class CellMixin:
                 raise
             finally:
                 _checked[0] -= 1
-        if self._compiled_call_impl is None and self._mstorch_float_type is None and not graph_mode():
+        # In the instance's dict, because the class's own names, which a Cell also has, are looked up in Python.
+        if self._compiled_call_impl is None and self.__dict__.get("_mstorch_float_type") is None and not graph_mode():
             return self._call_impl(*args, **kwargs)
         return self._mstorch_run(args, kwargs)
 

@@ -69,13 +69,6 @@ class HookMixin:
             members[name] = OrderedDict()
         members["_is_full_backward_hook"] = None
 
-    @property
-    def _mstorch_hooked(self) -> bool:
-        hooks = self.__dict__
-        return bool(
-            hooks["_forward_pre_hooks"] or hooks["_forward_hooks"] or hooks["_backward_pre_hooks"] or hooks["_backward_hooks"]
-        )
-
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:

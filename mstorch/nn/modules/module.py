@@ -142,9 +142,10 @@ class Module(ModuleParts):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        own = self.__dict__
         if (
-            self._mstorch_hooked or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
-            or _global_backward_pre_hooks
+            own["_forward_pre_hooks"] or own["_forward_hooks"] or own["_backward_pre_hooks"] or own["_backward_hooks"]
+            or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks or _global_backward_pre_hooks
         ):  # fmt: skip
             return forward_with_hooks(self, args, kwargs)
         try:

@@ -6,16 +6,16 @@ from functools import partial
 from typing import Any
 
 from ..device_memory import loses_digits
-from ..primitives import primitive, refuses_steps, watchers, with_steps
+from ..primitives import LOOK_AT_STEPS, primitive, refuses_steps, watchers, with_steps
 from ..primitives import run as _run
-from ..raw import NAME_OF, Raw
+from ..raw import NAME_OF, Raw, is_contiguous, raw_dtype
 from ..table import ALL, COMPLEX, HALVES, Function, absent_on, define_on, kernel, same_on
 from .documented import DOCUMENTED, PAGE_OF
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Raw:
     """Run a primitive, with contiguous copies of the arguments if its kernel does not support strides."""
-    if refuses_steps(name, args):
+    if name in LOOK_AT_STEPS and refuses_steps(name, args):
         args = _in_rows(name, args)
     return _run(name, *args, at=at)
 
@@ -33,12 +33,12 @@ def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def dense(x: Raw) -> Raw:
     """Return the tensor if it is contiguous, else a contiguous copy."""
-    return x if x.is_contiguous() else _run("Contiguous", x)
+    return x if is_contiguous(x) else _run("Contiguous", x)
 
 
 def rounds(x: Raw, *numbers: float) -> bool:
     """Return whether MindSpore would round one of the numbers that it passes to a kernel of ``x``."""
-    return rounds_in(NAME_OF[x.dtype], *numbers)
+    return rounds_in(NAME_OF[raw_dtype(x)], *numbers)
 
 
 def rounds_in(kind: str, *numbers: float) -> bool:
@@ -48,7 +48,7 @@ def rounds_in(kind: str, *numbers: float) -> bool:
 
 def scatter_add(x: Raw, dim: int, index: Raw, source: Raw) -> Raw:
     """Return ``x`` with values added where ``index`` says. MindSpore refuses complex numbers, whose parts are added one after the other."""
-    if NAME_OF[x.dtype] not in COMPLEX:
+    if NAME_OF[raw_dtype(x)] not in COMPLEX:
         return run("ScatterAddExt", x, dim, index, source)
     parts = [run("ScatterAddExt", run(part, x), dim, index, run(part, source)) for part in ("Real", "Imag")]
     return run("Complex", *parts)
@@ -80,7 +80,7 @@ def enter_all(rows: Mapping[str, Function | str]) -> None:
 
 def by_host(op: str, x: Raw, *args: Any) -> Any:
     """Compute an operation on the CPU, for arguments that no device kernel supports."""
-    return kernel(op).by_host(NAME_OF[x.dtype])(x, *args)
+    return kernel(op).by_host(NAME_OF[raw_dtype(x)])(x, *args)
 
 
 def of_vectors(function: Function) -> Function:

@@ -11,7 +11,7 @@ from mindspore import ops
 from .. import trace
 from ..arrays import Number
 from ..kernels._nodes import constant
-from ..raw import MS_DTYPE, NAME_OF, Raw
+from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
 from ..table import ALL, FLOATS, HALVES
 from ._primitives import absent, enter, enter_all, rounds, run
 
@@ -34,7 +34,7 @@ def _passing_over_nan(name: str) -> Callable[..., Any]:
 
 def _signbit(x: Raw) -> Raw:
     """Return the sign bit, which is also set for -0.0 and a negative NaN; not for NaN in a graph, which MindSpore has no ViewDtype for."""
-    pattern = _PATTERN.get(NAME_OF[x.dtype])
+    pattern = _PATTERN.get(NAME_OF[raw_dtype(x)])
     if pattern is not None and trace.depends(x):
         x = ops.stop_gradient(x)  # MindSpore would give 1 / 0 a gradient of 0 times infinity
         return run("LogicalOr", run("Less", x, constant(0, x)), run("Less", run("Reciprocal", x), constant(0, x)))
@@ -63,8 +63,8 @@ def _square(x: Raw) -> Raw:
 
 def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
-    if NAME_OF[x.dtype] in ("float64", "complex128"):
-        if exponent in (0.5, -0.5) and NAME_OF[x.dtype] == "float64":  # as torch, of -inf and -0.0
+    if NAME_OF[raw_dtype(x)] in ("float64", "complex128"):
+        if exponent in (0.5, -0.5) and NAME_OF[raw_dtype(x)] == "float64":  # as torch, of -inf and -0.0
             return run("Sqrt" if exponent == 0.5 else "Rsqrt", x)
         return run("Pow", x, constant(exponent, x))
     return run("PowTensorScalar", x, exponent)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..device_memory import full
-from ..raw import NAME_OF, Raw, from_numpy
+from ..raw import NAME_OF, Raw, from_numpy, raw_dtype
 from ..table import HALVES
 from ._primitives import absent, enter, run
 
@@ -30,7 +30,7 @@ def _masks(mask: Raw | None, causal: bool) -> tuple[Raw | None, Raw | None]:
     """
     if causal:
         return None, _triangle()
-    return (None, mask) if mask is None or NAME_OF[mask.dtype] == "bool" else (mask, None)
+    return (None, mask) if mask is None or NAME_OF[raw_dtype(mask)] == "bool" else (mask, None)
 
 
 def _attention(

@@ -10,7 +10,7 @@ import math
 from ..device_memory import zeros
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
-from ..raw import NAME_OF, Raw
+from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import FLOATS, HALVES, Function
 from ._primitives import dense, enter, rounds, run
 from .index import with_first
@@ -128,7 +128,7 @@ def _softplus_grad(g: Raw, x: Raw, beta: float, bound: float) -> Raw:
 
 def _prelu_grad(g: Raw, x: Raw, weight: Raw) -> tuple[Raw, Raw]:
     if not x.size:  # the CPU's kernel does not write the second gradient
-        return g, zeros(weight.shape, NAME_OF[weight.dtype])
+        return g, zeros(weight.shape, NAME_OF[raw_dtype(weight)])
     by_x, by_weight = run("PReLUGrad", g, x, weight)
     return by_x, by_weight
 

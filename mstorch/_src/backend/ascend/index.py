@@ -8,7 +8,7 @@ from ..constants import table_cast, table_of
 from ..geometry import contiguous_strides, inverse_order
 from ..kernels._nodes import constant
 from ..kernels.padding import _positions
-from ..raw import MS_DTYPE, NAME_OF, Raw
+from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
 from ..table import CHANGES, HALVES
 from ..tape import tracing
 from ._primitives import dense, enter_all, rounds, run, scatter_add
@@ -185,7 +185,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     """Return the matrix product of ``x`` along ``axis`` with ``matrix`` (n, m): the axis's length n becomes m."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
-    computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
+    computed = MS_DTYPE["float32"] if NAME_OF[raw_dtype(x)] in HALVES else x.dtype  # rounded once, as elsewhere
     weights = matrix if isinstance(matrix, Raw) else table_of(matrix, NAME_OF[computed])
     rows = x if computed == x.dtype else run("Cast", x, computed)
     if weights.dtype != computed:

@@ -7,7 +7,7 @@ from mindspore import ops
 
 from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
-from ..raw import MS_DTYPE, Raw
+from ..raw import MS_DTYPE, Raw, raw_size
 from ..tape import tracing
 from ._primitives import enter, enter_all, of_vectors, rounds, run
 
@@ -181,7 +181,7 @@ def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
 
 
 def _mm(a: Raw, b: Raw) -> Raw:
-    return run("Mm", a, b) if a.size and b.size else _no_terms(a, (a.shape[0], b.shape[1]))
+    return run("Mm", a, b) if raw_size(a) and raw_size(b) else _no_terms(a, (a.shape[0], b.shape[1]))
 
 
 def _bmm(a: Raw, b: Raw) -> Raw:
@@ -210,7 +210,7 @@ def _no_terms(like: Raw, shape: Sizes) -> Raw:
 
 
 def _linear(x: Raw, weight: Raw, bias: Raw | None = None) -> Raw:
-    if x.size and weight.size:
+    if raw_size(x) and raw_size(weight):
         return run("Dense", x, weight, bias)
     nothing = _no_terms(x, (*x.shape[:-1], weight.shape[0]))
     return nothing if bias is None else run("AddExt", nothing, bias, 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels._nodes import constant
-from ..raw import NAME_OF, Raw
+from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import COMPLEX, FLOATS, HALVES
 from ._primitives import enter, enter_all, run
 from .elementwise import clamp_to_numbers, is_infinite
@@ -44,12 +44,12 @@ def _hypot(x: Raw, y: Raw) -> Raw:
 
 def _abs(x: Raw) -> Raw:
     """Return the absolute value; MindSpore's Abs returns a complex dtype for complex numbers (2.10)."""
-    return _hypot(run("Real", x), run("Imag", x)) if NAME_OF[x.dtype] in COMPLEX else run("Abs", x)
+    return _hypot(run("Real", x), run("Imag", x)) if NAME_OF[raw_dtype(x)] in COMPLEX else run("Abs", x)
 
 
 def _sgn(x: Raw) -> Raw:
     """Return the sign; a complex number is divided by its absolute value."""
-    if NAME_OF[x.dtype] not in COMPLEX:
+    if NAME_OF[raw_dtype(x)] not in COMPLEX:
         return run("Sign", x)
     size = _abs(x)
     size = run("Select", run("Equal", size, constant(0, size)), constant(1, size), size)
@@ -57,7 +57,7 @@ def _sgn(x: Raw) -> Raw:
 
 
 def _angle(x: Raw) -> Raw:
-    if NAME_OF[x.dtype] in COMPLEX:
+    if NAME_OF[raw_dtype(x)] in COMPLEX:
         return run("Atan2Ext", run("Imag", x), run("Real", x))
     found = run("Select", run("Less", x, constant(0, x)), constant(math.pi, x), constant(0, x))
     return run("Select", run("NotEqual", x, x), x, found)

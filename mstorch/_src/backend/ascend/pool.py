@@ -10,7 +10,7 @@ import numpy as np
 from ..geometry import contiguous_strides, flat_index
 from ..host.pool import window_counts
 from ..kernels._nodes import constant
-from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, raw_dtype
 from ..table import ALL, VIA_HALF
 from ._primitives import enter, enter_all, run
 
@@ -143,7 +143,7 @@ def _avg_pool(
         return run("Zeros", (*x.shape[:2], *out), x.dtype)
     images = x if rank == 2 else run("Reshape", x, (*x.shape[:2], 1, x.shape[2]))
     kernel, stride, padding, sizes = (_of_two(item, first) for item, first in ((kernel, 1), (stride, 1), (padding, 0), (out, 1)))
-    counts = _counts(tuple(images.shape[2:]), kernel, stride, padding, sizes, include_pad, divisor, NAME_OF[x.dtype])
+    counts = _counts(tuple(images.shape[2:]), kernel, stride, padding, sizes, include_pad, divisor, NAME_OF[raw_dtype(x)])
     beyond = [(o - 1) * s + k - n - p for n, k, s, p, o in zip(images.shape[2:], kernel, stride, padding, sizes)]
     if any(more > p for more, p in zip(beyond, padding)):  # the last windows reach beyond the padding
         images = run("ConstantPadND", images, (padding[1], max(beyond[1], 0), padding[0], max(beyond[0], 0)), 0)

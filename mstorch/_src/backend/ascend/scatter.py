@@ -9,7 +9,7 @@ import numpy as np
 from ..device_memory import arange, full
 from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
-from ..raw import NAME_OF, Raw
+from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import FLOATS, INTS, VIA_HALF, kernel, serves
 from ._primitives import by_host, enter, run
 
@@ -18,12 +18,12 @@ Sizes = tuple[int, ...]
 
 def _row(op: str, x: Raw, *args: Any) -> Raw:
     """Run another operation's kernel."""
-    found: Raw = kernel(op)[NAME_OF[x.dtype]](x, *args)
+    found: Raw = kernel(op)[NAME_OF[raw_dtype(x)]](x, *args)
     return found
 
 
 def _filled(shape: Sizes, value: int, like: Raw) -> Raw:
-    return full(shape, value, NAME_OF[like.dtype])
+    return full(shape, value, NAME_OF[raw_dtype(like)])
 
 
 def _flat_positions(shape: Sizes, dim: int, index: Raw) -> Raw:
@@ -61,11 +61,11 @@ def _mean(x: Raw, source: Raw, dim: int, index: Raw, include_self: bool) -> Raw:
     if not include_self:
         counts = _row("scatter", counts, _filled(tuple(index.shape), 0, x), dim, index, "none")
     counts = _row("scatter", counts, _filled(tuple(index.shape), 1, x), dim, index, "add")
-    return _row("div", total, counts) if NAME_OF[x.dtype] in FLOATS else _row("integer_divide", total, counts, "floor")
+    return _row("div", total, counts) if NAME_OF[raw_dtype(x)] in FLOATS else _row("integer_divide", total, counts, "floor")
 
 
 def _scatter_reduce(x: Raw, source: Raw, dim: int, index: Raw, how: str, include_self: bool) -> Raw:
-    if how in ("amax", "amin") and not serves("argsort", NAME_OF[x.dtype]):
+    if how in ("amax", "amin") and not serves("argsort", NAME_OF[raw_dtype(x)]):
         found: Raw = by_host("scatter_reduce", x, source, dim, index, how, include_self)
         return found
     if not index.size or not x.size:
@@ -77,7 +77,7 @@ def _scatter_reduce(x: Raw, source: Raw, dim: int, index: Raw, how: str, include
     if how == "amax":
         return _largest(x, source, dim, index, include_self)
     if how == "amin":  # the maximum of negated values, or of the bitwise complements of integers
-        turn = "neg" if NAME_OF[x.dtype] in FLOATS else "bitwise_not"
+        turn = "neg" if NAME_OF[raw_dtype(x)] in FLOATS else "bitwise_not"
         return _row(turn, _largest(_row(turn, x), _row(turn, source), dim, index, include_self))
     if not include_self:
         x = _row("scatter", x, _filled(tuple(index.shape), int(how == "prod"), x), dim, index, "none")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..kernels._nodes import PARTS
-from ..raw import MS_DTYPE, NAME_OF, Raw
+from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
 from ._primitives import dense, enter_all, run, scatter_add
 
 Sizes = tuple[int, ...]
@@ -18,10 +18,10 @@ def _view_dtype(x: Raw, name: str) -> Raw:
     MindSpore's ViewDtype crashes on complex numbers, and in MindSpore 2.10 on the CPU also on a 0-d tensor that was reshaped."""
     flat = run("Reshape", x, (-1,))
     if name in PARTS:
-        numbers = flat if NAME_OF[x.dtype] == PARTS[name] else _view_dtype(flat, PARTS[name])
+        numbers = flat if NAME_OF[raw_dtype(x)] == PARTS[name] else _view_dtype(flat, PARTS[name])
         pairs = run("Reshape", numbers, (-1, 2))
         return run("Complex", run("SelectExtView", pairs, 1, 0), run("SelectExtView", pairs, 1, 1))
-    if PARTS.get(NAME_OF[x.dtype]) == name:
+    if PARTS.get(NAME_OF[raw_dtype(x)]) == name:
         return run("Reshape", run("StackExt", (run("Real", flat), run("Imag", flat)), at=(-1,)), (-1,))
     return run("ViewDtype", flat if x.shape and flat.is_contiguous() else run("Clone", flat), MS_DTYPE[name])
 

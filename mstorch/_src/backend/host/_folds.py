@@ -40,7 +40,8 @@ def _folded(function: Any, x: Array, axes: Sequence[int]) -> Array | None:
     first, last = min(axes), max(axes)
     if last - first + 1 != len(axes):
         return None
-    outer, length, inner = (math.prod(x.shape[part]) for part in (slice(first), slice(first, last + 1), slice(last + 1, None)))
+    shape = x.shape
+    outer, length, inner = math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
     if length < 2:
         return None
     if inner == 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..bare_numpy import einsum
 from ..halves import BFLOAT16, widened
 from ..onednn.gemm import gemm
 from ..onednn.library import FOUND_HALVES
@@ -25,7 +26,7 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
             return found
     if x.size >= _SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
-        chosen = tuple(axis % x.ndim for axis in given)
+        chosen = tuple([axis % x.ndim for axis in given])
         if dtype is None or dtype == x.dtype:
             found = folded(np.add, x, chosen, keepdims)
             if found is not None:
@@ -60,12 +61,12 @@ def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) ->
         return None
     rows = x.reshape(-1, length)
     if length <= 2 * _PART:
-        found = np.einsum("ij->i", rows)
+        found = einsum("ij->i", rows)
     else:
         whole = length - length % _PART
-        found = np.add.reduce(np.einsum("ijk->ij", rows[:, :whole].reshape(len(rows), -1, _PART)), axis=1)
+        found = np.add.reduce(einsum("ijk->ij", rows[:, :whole].reshape(len(rows), -1, _PART)), axis=1)
         if whole != length:
-            found += np.einsum("ij->i", rows[:, whole:])
+            found += einsum("ij->i", rows[:, whole:])
     return found.reshape(x.shape[:lead] + (1,) * len(chosen) if keepdims else x.shape[:lead])
 
 
@@ -76,7 +77,7 @@ def _along_last_of_window(x: Array, axes: int | tuple[int, ...] | None, keepdims
     chosen = {axis % x.ndim for axis in given}
     if x.ndim - 1 not in chosen or not _SHORTEST <= x.shape[-1] <= 2 * _PART:
         return None
-    rows = np.einsum("...i->...", x)
+    rows = einsum("...i->...", x)
     others = tuple(chosen - {x.ndim - 1})
     found = sum_along(rows, others, keepdims) if others else rows
     return found[..., None] if keepdims else found

@@ -10,7 +10,7 @@ import numpy as np
 from ...quiet import quietly
 from ..arrays import Array
 from ..blocks import share, threads
-from .narrow import FEWEST, by_columns, may_be_narrow
+from .narrow import COMPUTED, FEWEST, by_columns, may_be_narrow
 
 FEW = 1 << 12  # number of float32 elements up to which results are rounded as torch rounds them
 _FEW_DOUBLES = 1 << 7  # the same for float64, whose wider dtype takes up to 50 ns per element
@@ -29,7 +29,7 @@ def one(function: Any) -> Callable[[Array], Array]:
 
     def kernel(x: Array) -> Array:
         if x.size >= FEWEST:
-            return _of_large(function, x.shape, x)
+            return _of_large(function, x)
         found = function(x)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
@@ -68,7 +68,7 @@ def two(function: Any) -> Callable[[Array, Array], Array]:
 
     def kernel(x: Array, y: Array) -> Array:
         if x.size >= FEWEST or y.size >= FEWEST or (x.shape != y.shape and x.size * y.size >= FEWEST and may_be_narrow(x)):
-            return _of_large(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
+            return _of_large(function, x, y)
         found = function(x, y)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
@@ -90,14 +90,21 @@ def exact_two(function: Any) -> Callable[[Array, Array], Array]:
     return kernel
 
 
-def _of_large(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:
+def _of_large(function: Callable[..., Any], *operands: Array) -> Array:
     """Run a ufunc on large arrays: column by column if the last dimension is short, on several threads if they are very large."""
-    found = by_columns(function, shape, *operands)
-    if found is not None:
-        return found
-    if any(operand.size >= WIDE for operand in operands):
-        return _on_threads(function, shape, *operands)
-    return np.asarray(function(*operands))
+    may_be_short = is_wide = False
+    for operand in operands:  # first, because NumPy takes 3 µs to broadcast the shapes, which neither is needed for
+        may_be_short = may_be_short or (operand.ndim > 1 and 1 < operand.shape[-1] <= COMPUTED)
+        is_wide = is_wide or operand.size >= WIDE
+    if may_be_short or is_wide:
+        shape = operands[0].shape if len(operands) == 1 else np.broadcast_shapes(*[operand.shape for operand in operands])
+        found = by_columns(function, shape, *operands) if may_be_short else None
+        if found is not None:
+            return found
+        if is_wide:
+            return _on_threads(function, shape, *operands)
+    found = function(*operands)
+    return found if found.__class__ is np.ndarray else np.asarray(found)
 
 
 def _on_threads(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:

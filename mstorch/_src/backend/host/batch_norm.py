@@ -127,7 +127,10 @@ def _usable(*images: Array) -> bool:
 def _in_library(x: Array, most: int, *others: Array) -> bool:
     """Return whether oneDNN's batch norm is to compute this: all arrays are float32, and ``x`` has shape (N, C) or at most ``most``
     elements."""
-    return (x.ndim == 2 or x.size <= most) and x.dtype.char == "f" and all(other.dtype.char == "f" for other in others)
+    for array in (x, *others):
+        if array.dtype.char != "f":
+            return False
+    return x.ndim == 2 or x.size <= most
 
 
 class _Images:
@@ -260,7 +263,8 @@ def _batch_norm_grad(g: Array, x: Array, weight: Array, mean: Array, var: Array,
 
 def numpy_running_average(running: Array, batch: Array, factor: float, scale: float) -> Array:
     """Return ``(1 - factor) * running + factor * scale * batch``."""
-    return np.asarray(running * number(1 - factor, running) + batch * number(scale, running) * number(factor, running))
+    real = running.dtype.type  # as in ``number``
+    return np.asarray(running * real(1 - factor) + batch * real(scale) * real(factor))
 
 
 define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, wide=(1, 2))  # running statistics may be float32

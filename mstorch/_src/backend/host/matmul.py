@@ -12,7 +12,7 @@ from scipy.linalg import blas
 
 from ...quiet import quiet
 from ..arrays import Array
-from ..blocks import share
+from ..blocks import WORTH, share, threads
 from ..halves import BFLOAT16, rounded, widened
 from ..onednn.gemm import LEAST, gemm, products
 from ..onednn.library import FOUND, FOUND_HALVES
@@ -63,6 +63,10 @@ def two_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
     results = np.empty((a.shape[0], b.shape[1]), np.float32), np.empty((c.shape[0], d.shape[1]), np.float32)
     some, length, cost = _split_product(a, b, results[0], 0.0)
     others, other_length, other_cost = _split_product(c, d, results[1], 0.0)
+    if cost + other_cost < WORTH or threads.count == 1:
+        some(0, length)
+        others(0, other_length)
+        return results
 
     def work(start: int, end: int) -> None:
         for part, size, first, last in ((some, length, 0.0, cost), (others, other_length, cost, cost + other_cost)):
@@ -100,7 +104,7 @@ def product(a: Array, b: Array, into: Array | None = None) -> Array:
         part, length, cost = _split_product(a, b, out, 0.0 if into is None else 1.0)
         share(part, length, cost / length, _UNIT)
         return out
-    found = np.dot(a, b) if a.size * b.shape[1] <= _FEW and a.dtype.char in _BLAS else _by_blas(a, b)
+    found = a.dot(b) if a.size * b.shape[1] <= _FEW and a.dtype.char in _BLAS else _by_blas(a, b)
     if a.size == b.size == 1:
         found = found + found.dtype.type(0)  # a sum of one product; NumPy returns the product, which may be -0
     return found if into is None else np.add(into, found, out=into)

@@ -11,14 +11,14 @@ import numpy as np
 from ..arrays import Array
 
 _COPIED = 6  # the largest number of columns that are copied one by one
-_COMPUTED = 4  # the largest number of columns on which arithmetic is done one by one
+COMPUTED = 4  # the largest number of columns on which arithmetic is done one by one
 _ROWS = 1 << 10  # the number of rows from which on columns take less time
 FEWEST = 2 * _ROWS  # no array with fewer elements is narrow
 
 
 def may_be_narrow(array: Array) -> bool:
     """Return whether a result of arithmetic on this operand may have so few columns that it is computed one by one."""
-    return array.ndim > 1 and array.shape[-1] <= _COMPUTED
+    return array.ndim > 1 and array.shape[-1] <= COMPUTED
 
 
 def _is_narrow(array: Array, columns: int) -> bool:
@@ -51,12 +51,12 @@ def row_major(x: Array) -> Array:
 
 def by_columns(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array | None:
     """Return a ufunc's result for operands that broadcast to ``shape``, computed column by column; None if NumPy alone is as fast."""
-    if len(shape) < 2 or not 1 < shape[-1] <= _COMPUTED:
+    if len(shape) < 2 or not 1 < shape[-1] <= COMPUTED:
         return None
     if all(operand.flags.c_contiguous and operand.shape == shape or operand.size == 1 for operand in operands):
         return None
     whole = [np.broadcast_to(operand, shape) for operand in operands]
-    if not all(_is_narrow(operand, _COMPUTED) for operand in whole):
+    if not all(_is_narrow(operand, COMPUTED) for operand in whole):
         return None
     found = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
     for column in range(shape[-1]):

@@ -35,11 +35,10 @@ def gemm(a: Array, b: Array, out: Array, beta: float = 0.0) -> None:
     The factors may be bfloat16 bits (uint16).
     """
     kind = a.dtype.char
-    expect(kind == b.dtype.char and kind in _GEMM and out.dtype.char == "f" and a.ndim == b.ndim == 2 and out.shape == (len(a), b.shape[1]))
-    expect(a.shape[1] == len(b))
+    (n, k), (rows, m) = a.shape, b.shape
+    expect(kind == b.dtype.char and kind in _GEMM and out.dtype.char == "f" and k == rows and out.shape == (n, m))
     a, left, left_step = _operand(a)
     b, right, right_step = _operand(b)
-    (n, k), m = a.shape, b.shape[1]
     begin()
     _GEMM[kind](left, right, n, m, k, 1.0, address(a), left_step, address(b), right_step, beta, address(out), out.strides[0] >> 2)
 
@@ -59,34 +58,47 @@ def add_multiple(factor: float, x: Array, into: Array) -> None:
     _SGEMM(b"N", b"N", 1, n, 1, factor, address(_ONE), 1, address(x), n, 1.0, address(into), n)
 
 
-def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...], ...]) -> Primitive:
-    left, right, result = (Layout(shape, step) for shape, step in zip(shapes, steps))
+def _layout(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return shape and strides, in elements, in which the kernel reads float32 matrices: an expanded batch dimension has length 1, which
+    the kernel broadcasts. None if neither rows nor columns are contiguous, or if strides are negative."""
+    *outer, step, inner = strides
+    *lengths, rows, columns = shape
+    if not ((inner == 4 and step >= 4 * columns) or (step == 4 and inner >= 4 * rows)):
+        return None
+    if any(stride < 0 or stride % 4 for stride in strides):
+        return None
+    batch = [length if stride else 1 for length, stride in zip(lengths, outer)]
+    return (*batch, rows, columns), tuple([stride >> 2 or 1 for stride in outer] + [step >> 2, inner >> 2])
+
+
+def _products(*geometries: tuple[tuple[int, ...], tuple[int, ...]]) -> Primitive | bool:
+    """Return the kernel that multiplies matrices as they lie, given shapes and strides in bytes; False if one has to be copied first."""
+    layouts = [layout for layout in (_layout(*geometry) for geometry in geometries) if layout is not None]
+    if len(layouts) < len(geometries):
+        return False
+    for first, second, length in zip(*(shape[:-2] for shape, _ in layouts)):
+        if first != length and second != length:
+            return False  # one of the factors must have the result's batch size
+    left, right, result = (Layout(*layout) for layout in layouts)
     descriptor = Descriptor("matmul", ENGINE, left, right, none(), result, None)
     return Primitive(descriptor, ((SOURCE, left), (WEIGHTS, right), (RESULT, result)))
 
 
-def _supported_layout(a: Array) -> Array:
-    """Return matrices with contiguous rows or columns: a copy if neither are, or if strides are negative.
-
-    An expanded batch dimension is reduced to length 1, which the kernel broadcasts.
-    """
-    *outer, step, inner = a.strides
-    if 0 in outer:
-        a = a[tuple(slice(0, 1) if not step else slice(None) for step in outer)]
-        outer = [step or 4 for step in outer]
-    rows, columns = a.shape[-2:]
-    together = (inner == 4 and step >= 4 * columns) or (step == 4 and inner >= 4 * rows)
-    if together and all(step > 0 and not step % 4 for step in outer):
+def _in_layout(a: Array) -> Array:
+    """Return matrices as the kernel reads them: a copy, of each expanded matrix once, unless they already are."""
+    if _layout(a.shape, a.strides) is not None:
         return a
-    return np.ascontiguousarray(a)
+    return np.ascontiguousarray(a[tuple(slice(None) if step else slice(0, 1) for step in a.strides[:-2])])
 
 
 def products(a: Array, b: Array, out: Array) -> None:
     """Compute ``out = a @ b`` for non-empty float32 (..., n, k), (..., k, m) and (..., n, m) with the same leading dimensions, at most
     four."""
     expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
-    if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
-        a = np.ascontiguousarray(a)  # one of them must have the result's batch size
-    whole = (_supported_layout(a), _supported_layout(b), out)
-    shapes, steps = tuple(x.shape for x in whole), tuple(tuple(step >> 2 for step in x.strides) for x in whole)
-    prepared(_products, shapes, steps)(*(address(x) for x in whole))
+    kernel = prepared(_products, (a.shape, a.strides), (b.shape, b.strides), (out.shape, out.strides))
+    if not kernel:
+        if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
+            a = np.ascontiguousarray(a)
+        a, b = _in_layout(a), _in_layout(b)
+        kernel = prepared(_products, (a.shape, a.strides), (b.shape, b.strides), (out.shape, out.strides))
+    kernel(a, b, out)

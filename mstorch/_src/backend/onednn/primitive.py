@@ -124,7 +124,7 @@ class Primitive:
                 expect(not written, "a result does not lie in rows")
                 one = np.ascontiguousarray(one)
                 copies.append(one)
-            _SET(memory, address(one))
+            _SET(memory, _at(id(one) + _POINTER).value if _IS_DIRECT else address(one))
         status = _EXECUTE(self.handle, _own.stream, self.count, self.arguments)
         if status == NO_MEMORY:
             raise MemoryError
@@ -183,7 +183,8 @@ def _address_by_name(array: Array) -> int:
     return array.ctypes.data
 
 
-address = _address_of if sys.implementation.name == "cpython" and _address_of(_probe) == _probe.ctypes.data else _address_by_name
+_IS_DIRECT = sys.implementation.name == "cpython" and _address_of(_probe) == _probe.ctypes.data
+address = _address_of if _IS_DIRECT else _address_by_name
 
 
 def copier(source: Any, target: Any) -> Primitive:

@@ -61,8 +61,7 @@ def has_plain_items(key: Any) -> bool:
     return True
 
 
-def _is_number(bound: Any, number: int) -> bool:
-    return bound is None or isinstance(bound, (int, np.integer)) and bound == number
+_BOUNDS = (int, np.integer, type(None))
 
 
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
@@ -76,7 +75,11 @@ def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
             if skipped or behind < dim:
                 return False
             dim, skipped = behind, True
-        elif part.__class__ is not slice or dim >= len(shape) or not (_is_number(part.step, 1) and _is_number(part.start, 0)):
+        elif part.__class__ is not slice or dim >= len(shape):
+            return False
+        elif not isinstance(part.step, _BOUNDS) or not isinstance(part.start, _BOUNDS):
+            return False
+        elif (part.step is not None and part.step != 1) or (part.start is not None and part.start != 0):
             return False
         elif part.stop is not None and (part.stop.__class__ is not int or part.stop < shape[dim]):
             return False

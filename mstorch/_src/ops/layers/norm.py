@@ -11,8 +11,10 @@ from ...backend.host.norm import half_rms_norm
 from ...backend.table import kernel
 from ...core.dtype import finfo, float32
 from ...core.modes import modes
+from ...core.storage import Storage
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of, touch, value_of
+from ...core.writable import is_plain_target
 from ...tape.apply import apply
 from ...tape.ways import fused, in_arrays
 from ...tape.whole import followed, in_one_piece
@@ -40,6 +42,11 @@ _train_parts = kernel("batch_norm_parts")
 
 def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
     """Compute ``running = (1 - factor) * running + factor * scale * batch``, not tracked by autograd."""
+    if batch._ms_dtype is running._ms_dtype and batch._ms_storage.__class__ is Storage and is_plain_target(running):
+        array = array_of(running)
+        array[...] = _running.host[running._ms_dtype.name](array, array_of(batch), factor, scale)
+        touch(running)
+        return
     with without_grad():
         if batch._ms_dtype is not running._ms_dtype:
             batch = cast_tensor(batch.detach(), running._ms_dtype)
@@ -47,18 +54,23 @@ def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float 
 
 
 def _weight_or_ones(input: TensorBase, shape: tuple[int, ...], weight: TensorBase | None) -> TensorBase:
+    if weight is not None:
+        return weight
     kind, place = input._ms_dtype, input.device
-    return kept(input, ("ones", shape, kind), lambda: ones(shape, dtype=kind, device=place)) if weight is None else weight
+    return kept(input, ("ones", shape, kind), lambda: ones(shape, dtype=kind, device=place))
 
 
 def _bias_or_zeros(input: TensorBase, shape: tuple[int, ...], bias: TensorBase | None) -> TensorBase:
+    if bias is not None:
+        return bias
     kind, place = input._ms_dtype, input.device
-    return kept(input, ("zeros", shape, kind), lambda: zeros(shape, dtype=kind, device=place)) if bias is None else bias
+    return kept(input, ("zeros", shape, kind), lambda: zeros(shape, dtype=kind, device=place))
 
 
-def _check_channels(name: str, tensor: TensorBase | None, channels: int) -> None:
-    if tensor is not None and math.prod(tensor._ms_shape) != channels:
-        raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(tensor._ms_shape)}")
+def _check_channels(channels: int, **tensors: TensorBase | None) -> None:
+    for name, tensor in tensors.items():
+        if tensor is not None and math.prod(tensor._ms_shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(tensor._ms_shape)}")
 
 
 def _beside_singles(input: TensorBase, *parameters: TensorBase | None) -> bool:
@@ -79,7 +91,7 @@ def _moves_running(input: TensorBase, *statistics: TensorBase | None) -> bool:
     """Return whether a device kernel can normalize and update the running statistics at once: whole float32 tensors that autograd does not
     track.
     """
-    if 0 in input._ms_shape or not fused("batch_norm_parts", input._ms_dtype, input, *statistics):
+    if input._ms_storage.__class__ is Storage or 0 in input._ms_shape or not fused("batch_norm_parts", input._ms_dtype, input, *statistics):
         return False
     return all(
         item is None or (item._ms_storage.is_free(item) and item._ms_dtype is float32 and not is_tracked(item)) for item in statistics
@@ -95,13 +107,11 @@ def batch_norm(
     In training the statistics are the batch's, and the running ones are updated by ``momentum`` (with the unbiased variance), unless the
     batch has no elements; else the running ones are used.
     """
-    refuse_tracked(momentum, eps)
+    if momentum.__class__ is not float or eps.__class__ is not float:
+        refuse_tracked(momentum, eps)
     shape = input._ms_shape
     channels = shape[1] if len(shape) > 1 else shape[0]
-    for name, tensor in (
-        ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
-    ):  # fmt: skip
-        _check_channels(name, tensor, channels)
+    _check_channels(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if training and (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training and (running_mean is None or running_var is None):
@@ -111,7 +121,7 @@ def batch_norm(
     kind = input._ms_dtype
     refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
-    beside_singles = _beside_singles(input, weight, bias, running_mean, running_var)
+    beside_singles = kind.itemsize == 2 and _beside_singles(input, weight, bias, running_mean, running_var)
     if beside_singles and not (training and _takes_as_it_is(input, weight, bias)):
         return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     weight, bias = _weight_or_ones(input, (channels,), weight), _bias_or_zeros(input, (channels,), bias)
@@ -130,8 +140,8 @@ def batch_norm(
     operands = (input, weight, bias)
 
     def normalised() -> Any:
-        # ``apply`` casts nothing: the host's kernel takes float32 parameters beside an input in half precision.
-        return apply(_train, kind, operands, (eps,)) if beside_singles else call(_train, operands, eps)
+        # Not ``call``, which casts: the host's kernel takes float32 parameters beside an input in half precision.
+        return apply(_train, kind, operands, (eps,))
 
     if modes.saved_hooks and running_mean is not None:
         # A pack hook may raise while tensors are saved, as checkpoint's does, after the running statistics have changed.

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from ...core.mirrors import modes_are_on
 from ...core.modes import modes
 from ...core.overriding import TENSORS
 from ...core.tangents import LEVELS
-from ...core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch, value_of
-from ...tape.ways import fused, in_arrays, ways
+from ...core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch_all, value_of
+from ...tape.ways import fused, ways
 
 _FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types to object
 
@@ -25,17 +26,17 @@ _FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
     tracked by autograd, and of classes that have no operations of their own."""
-    if modes_are_on() or LEVELS or (modes.grad and any(map(is_tracked, params))):
+    if modes_are_on() or LEVELS or modes.native is not None or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
-        for tensor in group:
+        for tensor, param in zip(group, params):
             if type(tensor) not in _FINAL or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
                 return False
-        if not in_arrays(*group):
-            return False
-    for group in (grads, *states):
-        for tensor, param in zip(group, params):
-            if is_tracked(tensor) or tensor._ms_shape != param._ms_shape or tensor._ms_storage is param._ms_storage:
+            if tensor._ms_storage.kind != "host" or tensor._ms_shape != param._ms_shape:
+                return False
+            if tensor is not param and tensor._ms_storage is param._ms_storage:
+                return False
+            if tensor is not param and (tensor._ms_node is not None or (tensor._ms_auto is not None and is_tracked(tensor))):
                 return False
     return True
 
@@ -56,33 +57,38 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
     return not any(is_tracked(tensor) or tensor._ms_shape != param._ms_shape for tensor, param in pairs)
 
 
-def _increment_array(counter: TensorBase) -> float | None:
-    if is_tracked(counter):
-        return None
-    array = array_of(counter)
-    array += 1
-    touch(counter)
-    return float(array)
-
-
-@ways(host=_increment_array)
-def increment(counter: Any) -> float:
+def _increment(counter: Any) -> float:
     """Add 1 to a 0-d counter and return it."""
-    counter.add_(1)
-    return float(counter.item())
+    array = counter._ms_array
+    if array is None or counter._ms_auto is not None or counter._ms_node is not None or counter._ms_storage.moved:
+        counter.add_(1)
+        return float(counter.item())
+    array += 1
+    touch_all((counter,))
+    return float(array)
 
 
 _MOST = 1 << 22  # number of elements in a batch: bounds the memory of temporary arrays (negated gradients, decay)
 
 
-class Steps:
-    """Fused parameter updates, collected in a ``with`` block and run together at its end."""
+def _memories_differ(*tensors: TensorBase) -> bool:
+    """Return whether no two of the tensors share memory, so that their updates may run together."""
+    return len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
 
-    def __init__(self) -> None:
+
+class Steps:
+    """Fused parameter updates, collected in a ``with`` block and run together at its end.
+
+    The tensors that the block is given are all that its updates read and write. Only if some of these share memory, or are sparse, each
+    update is looked at by itself."""
+
+    def __init__(self, *groups: Sequence[Any]) -> None:
         self.jobs: list[tuple[Any, list[Array], int]] = []
         self.written: list[Any] = []
         self.memory: set[int] = set()
         self.elements = 0
+        tensors = [tensor for group in groups for tensor in group if tensor is not None]
+        self.apart = True not in [tensor._ms_sparse for tensor in tensors] and _memories_differ(*tensors)
 
     def __enter__(self) -> Steps:
         return self
@@ -97,8 +103,7 @@ class Steps:
         self.memory.clear()
         self.elements = 0
         elementwise(jobs)
-        for tensor in written:
-            touch(tensor)
+        touch_all(written)
 
     def before(self, *tensors: TensorBase) -> None:
         """Run the collected updates first if these tensors are sparse, or share memory with tensors of the updates."""
@@ -106,47 +111,53 @@ class Steps:
         if memory and any(tensor._ms_sparse or id(tensor._ms_storage) in memory for tensor in tensors):
             self.run()
 
-    def _gather(self, step: Callable[..., Any], written: tuple[Any, ...], grad: TensorBase, passes: int) -> None:
+    def _collect(self, step: Callable[..., Any], written: tuple[Any, ...], grad: TensorBase, passes: int) -> None:
         tensors = (*written, grad)
-        self.before(*tensors)
-        self.memory.update([id(tensor._ms_storage) for tensor in tensors])
-        self.jobs.append((step, [array_of(tensor) for tensor in tensors], passes))
+        if not self.apart:
+            self.before(*tensors)
+            self.memory.update([id(tensor._ms_storage) for tensor in tensors])
+        arrays = []
+        for tensor in tensors:
+            array = tensor._ms_array  # `array_of` written out: a step of a small network is calls
+            arrays.append(array_of(tensor) if array is None or tensor._ms_storage.moved else array)
+        self.jobs.append((step, arrays, passes))
         self.written.extend(written)
-        self.elements += self.jobs[-1][1][0].size
+        self.elements += arrays[0].size
         if self.elements > _MOST:
             self.run()
 
     def adam(
-        self, param: TensorBase, grad: TensorBase, exp_avg: TensorBase, exp_avg_sq: TensorBase, step: float, lr: float, beta1: float,
-        beta2: float, eps: float, decay: float,
+        self, params: Sequence[Any], grads: Sequence[Any], exp_avgs: Sequence[Any], exp_avg_sqs: Sequence[Any], counters: Sequence[Any],
+        lr: float, beta1: float, beta2: float, eps: float, decay: float, maximize: bool,
     ) -> None:  # fmt: skip
-        """Update a parameter and its moments by Adam, after weight decay by ``lr * decay``; ``step`` counts from 1."""
+        """Update parameters and moments by Adam, after weight decay by ``lr * decay``; each counter is incremented, and counts from 1."""
         shrink = None if decay == 0 else 1 - lr * decay
-
-        def update(p: Array, m: Array, v: Array, g: Array) -> None:
-            _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps, shrink)
-
-        self._gather(update, (param, exp_avg, exp_avg_sq), grad, 16)
-        if shrink is not None:
-            self.written.append(param)  # two writes, as in torch
+        for param, grad, exp_avg, exp_avg_sq, counter in zip(params, grads, exp_avgs, exp_avg_sqs, counters, strict=True):
+            if not self.apart:
+                self.before(param, grad, exp_avg, exp_avg_sq)
+            slope = -grad if maximize else grad
+            update = partial(_adam_arrays, _increment(counter), lr, beta1, beta2, eps, shrink)
+            self._collect(update, (param, exp_avg, exp_avg_sq), slope, 16)
+            if shrink is not None:
+                self.written.append(param)  # two writes, as in torch
 
     def momentum(self, param: TensorBase, grad: TensorBase, buffer: TensorBase, lr: float, momentum: float) -> None:
         """Update a parameter and its momentum buffer."""
-        self._gather(lambda p, b, g: _momentum_arrays(p, g, b, lr, momentum), (param, buffer), grad, 6)
+        self._collect(partial(_momentum_arrays, lr, momentum), (param, buffer), grad, 6)
 
     def plain(self, param: TensorBase, grad: TensorBase, lr: float) -> None:
         """Update a parameter by gradient descent."""
-        self._gather(lambda p, g: _descend(p, g, lr), (param,), grad, 4)
+        self._collect(partial(_descend, lr), (param,), grad, 4)
 
 
 def _adam_arrays(
-    param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, step: float, lr: float, beta1: float,
-    beta2: float, eps: float, shrink: float | None,
+    step: float, lr: float, beta1: float, beta2: float, eps: float, shrink: float | None,
+    param: Array, exp_avg: Array, exp_avg_sq: Array, grad: Array,
 ) -> None:  # fmt: skip
     real = param.dtype.type
     if shrink is not None:
         param *= real(shrink)
-    low = np.subtract(grad, exp_avg, out=np.empty_like(param))
+    low = np.subtract(grad, exp_avg, out=np.empty(param.shape, real))
     low *= real(1 - beta1)
     exp_avg += low
     exp_avg_sq *= real(beta2)
@@ -161,13 +172,13 @@ def _adam_arrays(
     param += low
 
 
-def _momentum_arrays(param: Array, grad: Array, buffer: Array, lr: float, momentum: float) -> None:
+def _momentum_arrays(lr: float, momentum: float, param: Array, buffer: Array, grad: Array) -> None:
     buffer *= buffer.dtype.type(momentum)
     buffer += grad
-    _descend(param, buffer, lr)
+    _descend(lr, param, buffer)
 
 
-def _descend(param: Array, direction: Array, lr: float) -> None:
+def _descend(lr: float, param: Array, direction: Array) -> None:
     if FOUND:
         add_multiple(-lr, direction, param)  # rounded as in torch
     else:

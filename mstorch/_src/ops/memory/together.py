@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...backend import device_memory
+from ...core.modes import modes
 from ...core.storage import home
 from ...core.tangents import LEVELS
-from ...core.tensor_base import TensorBase, array_of, on_device, value_of
+from ...core.tensor_base import TensorBase, array_of, is_tracked, on_device, touch_all, value_of
 from ...tape.ways import is_known, ways
 
 LAYS_OUT = device_memory.HAS_WRITES
@@ -21,7 +22,12 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     if not LAYS_OUT or LEVELS:
         return False
     alone = len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
-    return alone and all(home(tensor).is_free(tensor) and tensor._ms_shape and 0 not in tensor._ms_shape for tensor in tensors)
+    if not alone or modes.native is not None:
+        return False
+    for tensor in tensors:
+        if not tensor._ms_storage.is_free(tensor) or not tensor._ms_shape or 0 in tensor._ms_shape:
+            return False
+    return True
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
@@ -37,7 +43,16 @@ def known_number(tensor: Any) -> float | None:
     return float(array_of(tensor)) if is_known(tensor) and home(tensor).is_free(tensor) and not tensor._ms_shape else None
 
 
-@ways(at=0, device=lambda tensors, number: _set_on_device(tensors, number))
+def _set_on_host(tensors: list[Any], number: float) -> bool | None:
+    if LEVELS or modes.grad and any(map(is_tracked, tensors)):
+        return None
+    for tensor in tensors:
+        array_of(tensor)[...] = number
+    touch_all(tensors)
+    return True
+
+
+@ways(at=0, host=_set_on_host, device=lambda tensors, number: _set_on_device(tensors, number))
 def set_together(tensors: list[Any], number: float) -> None:
     """Write a number into 0-d tensors. On a device it is one kernel from the second time on, and the number stays known."""
     for tensor in tensors:
@@ -66,7 +81,8 @@ def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> No
     raw._spoiled = not clean or not has_clean_gaps(flat)
     for tensor in tensors:
         tensor._ms_counter.version += writes
-        tensor._ms_storage.forget()
+        if tensor._ms_storage.shadow is not None or tensor._ms_storage.derived is not None:
+            tensor._ms_storage.forget()
     if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # otherwise kernels wrote to the parts' memory directly
         for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
             tensor._ms_storage.exchange(part)

@@ -29,16 +29,17 @@ def bmm(node: Applied, g: Operand) -> tuple[Any, Operand | None]:
 
 def _linear(node: Applied, g: Operand, place: int = 0) -> tuple[Any, Any]:
     first, second = node.edges[place : place + 2]
-    flat = v.reshape(g, (-1, g.shape[-1])) if len(g.shape) != 2 else g
+    shape = node.shapes[place]
+    flat = g if len(shape) == 2 else v.reshape(g, (-1, node.shapes[place + 1][0]))
     by_input, by_weight = v.two_products(
         None if first is None else (flat, v.conj(node.kept(g, 1))),
-        None if second is None else (v.transpose(flat), v.conj(_rows(node.kept(g, 0)))),
+        None if second is None else (v.transpose(flat), v.conj(_rows(node.kept(g, 0), shape))),
     )
-    return None if first is None else v.reshape(by_input, node.shapes[place]), by_weight
+    return None if first is None else v.reshape(by_input, shape), by_weight
 
 
-def _rows(x: Array) -> Operand:
-    return v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
+def _rows(x: Array, shape: tuple[int, ...]) -> Operand:
+    return x if len(shape) == 2 else v.reshape(x, (-1, shape[-1]))
 
 
 @rule("linear", keep=(0, 1), windows=(1,), label="MmBackward0")

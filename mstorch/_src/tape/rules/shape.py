@@ -5,7 +5,7 @@ import numpy as np
 
 from ...backend.arrays import Array
 from ...backend.host.shape import numpy_tile
-from ...backend.raw import NAME_OF, Raw
+from ...backend.raw import NAME_OF, Raw, raw_dtype
 from .. import movement
 from .. import vocabulary as v
 from ..apply import Applied, rule
@@ -30,7 +30,7 @@ def tile(node: Applied, g: Operand) -> Operand:
 
     return v.mapped(
         g, summed, lambda array: numpy_tile(array, repeats), "RepeatBackward0",
-        summed_raw, lambda raw: _tile.kernel[NAME_OF[raw.dtype]](raw, repeats),
+        summed_raw, lambda raw: _tile.kernel[NAME_OF[raw_dtype(raw)]](raw, repeats),
     )  # fmt: skip
 
 

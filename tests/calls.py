@@ -1,0 +1,101 @@
+"""How many Python functions a call of a function calls: what a step of a small network costs the host, as a number that no load changes."""
+from __future__ import annotations
+
+import collections
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+from mstorch import nn
+
+F = nn.functional
+
+
+def calls_of(function: Callable[[], object], warm: int = 3) -> collections.Counter[str]:
+    """Return the calls of Python functions in a call of ``function``, by file and name, after ``warm`` calls."""
+    for _ in range(warm):
+        function()
+    calls: collections.Counter[str] = collections.Counter()
+
+    def note(frame: Any, event: str, argument: object) -> None:
+        if event == "call":
+            calls[f"{frame.f_code.co_filename}:{frame.f_code.co_name}"] += 1
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+class _Norm(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+def _turned(x, cos, sin):
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat((-x[..., half:], x[..., :half]), -1) * sin
+
+
+class _Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, width)
+        self.out = nn.Linear(width, width, bias=False)
+        self.gate, self.up = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False)
+        self.down = nn.Linear(2 * width, width, bias=False)
+        self.before, self.after = _Norm(width), _Norm(width)
+
+    def forward(self, x, cos, sin):
+        batch, tokens, width = x.shape
+        h = self.before(x)
+        q, k, v = (f(h).view(batch, tokens, self.heads, width // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
+        mixed = F.scaled_dot_product_attention(_turned(q, cos, sin), _turned(k, cos, sin), v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        h = self.after(x)
+        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+
+
+class Llama(nn.Module):
+    """A Llama of two layers, of width 64 with four heads, for 32 tokens of a vocabulary of 1,000."""
+
+    def __init__(self, width: int = 64, heads: int = 4, words: int = 1000, tokens: int = 32) -> None:
+        super().__init__()
+        self.table = nn.Embedding(words, width)
+        self.blocks = nn.ModuleList([_Block(width, heads), _Block(width, heads)])
+        self.norm, self.head = _Norm(width), nn.Linear(width, words, bias=False)
+        size = width // heads // 2
+        angles = torch.arange(tokens)[:, None] / 10000 ** (torch.arange(size) / size)
+        self.register_buffer("cos", torch.cat([angles, angles], -1).cos())
+        self.register_buffer("sin", torch.cat([angles, angles], -1).sin())
+
+    def forward(self, words):
+        x = self.table(words)
+        for block in self.blocks:
+            x = block(x, self.cos, self.sin)
+        return self.head(self.norm(x))
+
+
+def step_of_llama(device: str = "cpu") -> Callable[[], object]:
+    """Return a training step of the Llama with AdamW, as a function without arguments."""
+    torch.manual_seed(0)
+    model = Llama().to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    words, targets = torch.randint(0, 1000, (2, 32)).to(device), torch.randint(0, 1000, (64,)).to(device)
+
+    def step() -> object:
+        loss = F.cross_entropy(model(words).view(-1, 1000), targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    return step
