@@ -169,6 +169,8 @@ class Stepping:
             for name, parts in self.split.items():
                 options.update(zip(parts, group[name], strict=True))
             options.update(zip(self.flags, found if isinstance(found, tuple) else (found,)))
+            if self.elementwise and not options.get("differentiable"):
+                targets, grads, lists = self._on_own_elements(targets, grads, lists)
             if self.elementwise and len(params) > 1 and self._may_be_together(group, options, lists):
                 update_together(self.update, targets, grads, lists, self.counters, options)
             else:
@@ -179,6 +181,24 @@ class Stepping:
                         if value is not None:
                             optimizer.state[param][entry] = value
         return loss
+
+    def _on_own_elements(self, params: list[Any], grads: list[Any], lists: dict[str, list[Any]]) -> tuple[list[Any], list[Any], Any]:
+        """Return the arguments of an update with each tensor's elements of this rank in place of a DTensor, if the parameters are DTensors
+        whose gradients and states are spread alike: each element is updated by itself, so that no operation has to know of the others."""
+        own = [getattr(param, "_own_elements", None) for param in params]
+        if not params or None in own:
+            return params, grads, lists
+        tables = {name: values for name, values in lists.items() if name not in self.counters and values}
+        plain: list[list[Any]] = []
+        for tensors in (params, grads, *tables.values()):
+            shards = [shard() if (shard := getattr(tensor, "_own_elements", None)) is not None else None for tensor in tensors]
+            if None in shards:
+                return params, grads, lists
+            plain.append(shards)
+        if any(shard[1] != first[1] for shards in plain for shard, first in zip(shards, plain[0])):
+            return params, grads, lists
+        locals_ = [[shard[0] for shard in shards] for shards in plain]
+        return locals_[0], locals_[1], {**lists, **dict(zip(tables, locals_[2:]))}
 
     def _may_be_together(self, group: Group, options: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> bool:
         """Return whether one device call may update all parameters of a group, like ``foreach``: the group allows it, no option is a

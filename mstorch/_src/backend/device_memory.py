@@ -156,7 +156,7 @@ def laid_out(raws: Sequence[Raw]) -> Raw:
             return flat
     name, pieces = NAME_OF[raw_dtype(raws[0])], []
     for raw, start, end in zip(raws, starts, starts[1:]):
-        whole = raw if is_contiguous(raw) and not storage_offset(raw) else dense(raw)
+        whole = raw if is_contiguous(raw) else dense(raw)  # it may begin anywhere in its memory
         pieces.append(run("Reshape", whole, (-1,)))
         if raw_size(raw) != end - start:
             pieces.append(_gap(end - start - raw_size(raw), name))

@@ -340,7 +340,7 @@ class DeviceMemory(_Native):
 
     def let_go(self) -> None:
         """Free the memory."""
-        self.exchange(device_memory.zeros((0,), NAME_OF[raw_dtype(self.base)]))
+        self.exchange(from_numpy(np.empty(0, NP_DTYPE[NAME_OF[raw_dtype(self.base)]])))  # which launches no kernel
 
     def exchange(self, base: Raw) -> None:
         """Replace the base; tensors over this storage use the new base from now on. A base that is a parameter stays and takes the new

@@ -11,12 +11,14 @@ from ..._src.core.tensor_base import window
 from ..._src.tape.engine import next_callback
 from ...autograd.graph import saved_tensors_hooks
 from .._group import ProcessGroup
+from .._settings import ReduceScatterOptions
 from .._types import ReduceOp
 from ..device_mesh import DeviceMesh
 from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import bounds, cut
 from ..tensor.placement_types import Replicate, Shard
 from ._flat import FlatOwner
+from ._unit import Unit
 
 if TYPE_CHECKING:
     from ._fully_shard import MixedPrecisionPolicy
@@ -84,9 +86,10 @@ class Shards:
         self.reshard_after_backward = True
         self.syncs, self.queued, self.arrived = True, False, 0
         self.again: list[Any] | None = None  # the full parameters' storages in backward
-        self.begun: tuple[list[Any], Any] | None = None  # a started all-gather
+        self.begun: tuple[Any, Any] | None = None  # a started all-gather
         self.before_forward: list[Shards] = []  # Shards whose all-gather starts as soon as this one has completed
         self.before_backward: list[Shards] = []
+        self._units: dict[tuple[int, ...], Unit] = {}
 
     # Unsharding
 
@@ -98,6 +101,11 @@ class Shards:
         with torch.no_grad():
             parts = [owner.local().to(self.device).contiguous() for owner in self.owners]
             parts = parts if kind is None else [part.to(kind) for part in parts]
+            if self._is_one_row(parts):
+                row = self._unit(self.owners).packed(parts)
+                rows = torch.empty(row.numel() * self.group.size(), dtype=row.dtype, device=row.device)
+                self.begun = rows, self.group._allgather_base(rows, row)
+                return
             wholes = [torch.empty(owner.shape, dtype=part.dtype, device=part.device) for owner, part in zip(self.owners, parts)]
             self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)
 
@@ -107,7 +115,21 @@ class Shards:
         assert self.begun is not None
         (wholes, work), self.begun = self.begun, None
         work.wait()
-        return wholes
+        if isinstance(wholes, list):
+            return wholes
+        with torch.no_grad():
+            return self._unit(self.owners).unpacked(wholes)
+
+    def _is_one_row(self, tensors: Sequence[Any]) -> bool:
+        """Return whether these tensors of a unit are sent as one row: on a device, and of one dtype."""
+        return self.device.type != "cpu" and len({tensor.dtype for tensor in tensors}) == 1
+
+    def _unit(self, owners: Sequence[Any]) -> Unit:
+        """Return the places of these parameters in the flat tensors that are sent."""
+        key = tuple(map(id, owners))
+        if key not in self._units:
+            self._units[key] = Unit([owner.shape for owner in owners], self.group.size(), self.group.rank())
+        return self._units[key]
 
     def _rows(self, wholes: list[Any]) -> list[list[Any]]:
         """Return for each rank its slices of the full tensors."""
@@ -150,11 +172,14 @@ class Shards:
         """Give the modules their shards and free the full parameters."""
         if self.begun is not None:
             self._gathered()
+        freed: set[int] = set()
         for owner in self.owners:
             if owner.whole is not None:
                 whole, owner.whole = owner.whole, None  # first: an interrupted owner is sharded again
                 owner.put(owner.sharded)
-                whole._ms_storage.let_go()
+                if id(whole._ms_storage) not in freed:  # which all parameters of a row share
+                    freed.add(id(whole._ms_storage))
+                    whole._ms_storage.let_go()
                 whole._ms_array = whole._ms_raw = whole._ms_at = None
 
     def _ms_storage(self, place: int) -> Any:
@@ -213,6 +238,9 @@ class Shards:
         with torch.no_grad():
             for dtype, owners in kinds.items():
                 grads = [owner.grad.to(dtype).contiguous() for owner in owners]
+                if self._is_one_row(grads):
+                    self._reduce_row(owners, grads)
+                    continue
                 rows = self._rows(grads)
                 parts = [torch.empty_like(row, memory_format=torch.contiguous_format) for row in rows[self.group.rank()]]
                 op, divisor = self._reduction_and_divisor(self.group, parts)
@@ -223,6 +251,29 @@ class Shards:
                     part = part if self.copies is None else self._over_copies(owner, part)
                     if part is not None:
                         owner.give(part.to(owner.dtype))
+
+    def _reduce_row(self, owners: Sequence[Any], grads: Sequence[Any]) -> None:
+        """Reduce the gradients of a unit as one row."""
+        unit = self._unit(owners)
+        row = unit.spread(grads)
+        part = torch.empty(unit.length, dtype=row.dtype, device=row.device)
+        op, divisor = self._reduction_and_divisor(self.group, [part])
+        options = ReduceScatterOptions()
+        options.reduceOp = op
+        self.group._reduce_scatter_base(part, row, options).wait()
+        part = part if divisor is None else part.div_(divisor)
+        if self.copies is not None and self.averages_copies and all(owner.partial is None for owner in owners):
+            op, divisor = self._reduction_and_divisor(self.copies, [part])
+            self.copies.allreduce([part], op).wait()
+            part = part if divisor is None or self.divisor is not None else part.div_(divisor)
+        kinds = {owner.dtype for owner in owners}
+        part = part.to(kinds.pop()) if len(kinds) == 1 and self.copies is None else part
+        for owner, shard in zip(owners, unit.shards(part)):
+            owner.grad = None
+            if self.copies is not None and not (self.averages_copies and owner.partial is None):
+                shard = self._over_copies(owner, shard)
+            if shard is not None:
+                owner.give(shard.to(owner.dtype))
 
     def _over_copies(self, owner: Any, part: Any) -> Any:
         """Return the gradient shard averaged over the replicas; accumulate it and return None if averaging is deferred."""

@@ -17,7 +17,7 @@ from ..._src.backend.geometry import contiguous_strides
 from ..._src.core.overriding import WITHOUT_SUBCLASSES, level_set_to
 from ..._src.core.second_names import operation_of
 from ..._src.core.size import Size
-from ..._src.core.tensor_base import in_class, is_tracked, require_grad
+from ..._src.core.tensor_base import in_class, is_tracked, require_grad, twin
 from ..._src.ops.shape import views
 from ...utils._pytree import tree_flatten, tree_unflatten
 from .._types import ReduceOp
@@ -122,6 +122,12 @@ class DTensor(Tensor):
             raise NotImplementedError("mstorch: DTensor.redistribute keeps the dtype")
         after = _normal(placements, mesh, len(shape))
         return wrapped(views.alias(move(_unwrap(self), shape, mesh, before, after)), mesh, after, shape)
+
+    def _own_elements(self) -> tuple[Tensor, Any] | None:
+        """Return the local shard as a plain tensor of the same memory and version counter, and how it is spread; None for sums that are
+        not added up yet, whose elements are no elements of the full tensor."""
+        mesh, placements, _ = self.__dict__["_spec"]
+        return None if any(isinstance(one, Partial) for one in placements) else (twin(self), (mesh, placements))
 
     def _spread_zeros(self) -> DTensor:
         """Return a DTensor of zeros with the same placements."""
