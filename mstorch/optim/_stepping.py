@@ -169,12 +169,13 @@ class Stepping:
             for name, parts in self.split.items():
                 options.update(zip(parts, group[name], strict=True))
             options.update(zip(self.flags, found if isinstance(found, tuple) else (found,)))
+            given = lists
             if self.elementwise and not options.get("differentiable"):
-                targets, grads, lists = self._on_own_elements(targets, grads, lists)
-            if self.elementwise and len(params) > 1 and self._may_be_together(group, options, lists):
-                update_together(self.update, targets, grads, lists, self.counters, options)
+                targets, grads, given = self._on_own_elements(targets, grads, lists)
+            if self.elementwise and len(params) > 1 and self._may_be_together(group, options, given):
+                update_together(self.update, targets, grads, given, self.counters, options)
             else:
-                self.update(targets, grads, **lists, **options)
+                self.update(targets, grads, **given, **options)
             if self.gaps:
                 for entry, values in zip(self.lists.values(), lists.values()):
                     for param, value in zip(params, values):
