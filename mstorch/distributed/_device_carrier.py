@@ -95,7 +95,9 @@ def _row_in_memory(tensor: Tensor) -> Raw | None:
     if len(tensor._ms_shape) != 1 or not is_all_of_device_memory(tensor) or storage.parameter is not None:
         return None
     base = storage.base
-    return base if base.size and len(base.shape) == 1 and is_dense(base) and memory_of(base) is base else None
+    if not base.size or not is_dense(base) or memory_of(base) is not base:
+        return None
+    return base if len(base.shape) == 1 else collectives.shaped(base, (-1,))
 
 
 class Begun:

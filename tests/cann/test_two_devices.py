@@ -193,6 +193,7 @@ def _run(folder: Path, text: str, ranks: int = 2, size: int = 2, told: object = 
     script = folder / "script.py"
     script.write_text((BEGIN if text is not NAMED_LATER else BEGIN.replace("torch.npu.set_device(rank)\n", "")) + text + END)
     changes = {"EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024, "HCCL_EXEC_TIMEOUT": patience, "HCCL_CONNECT_TIMEOUT": 60, "EMULATED_CANN_FAULT": folder / "fault"}
+    changes["EMULATED_CANN_CALLS"] = folder / "calls"
     starter = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", str(size), str(script), str(folder), json.dumps(told)]
     with open(folder / "said", "w") as said:
         process = subprocess.Popen(starter, cwd=HERE.parent.parent, env=environment(**changes), stdout=said, stderr=said, start_new_session=True)
@@ -278,3 +279,67 @@ def _check_planted(told, count):
 def test_collectives_that_fail_at_the_call(tmp_path):
     for told in _run(tmp_path, PLANTED, told=[["prepare", "launch"], []]):
         _check_planted(told, 2 * len(NAMES))
+
+
+COUNTED = """
+from mstorch import nn
+from mstorch.distributed.fsdp import fully_shard
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+def counted():
+    calls = os.environ["EMULATED_CANN_CALLS"]
+    return sum(line.startswith("aclnn") for line in open(calls)) if os.path.exists(calls) else 0
+
+def kernels(wrap):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), *(Block(32) for _ in range(4)), nn.Linear(32, 3)).npu()  # 3 rows on two devices are uneven
+    model = wrap(model)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    torch.manual_seed(5)
+    x, losses = torch.randn(8, 16).npu(), []
+    for step in range(4):
+        torch.npu.synchronize()
+        dist.barrier()
+        before = counted()
+        dist.barrier()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    torch.npu.synchronize()
+    dist.barrier()
+    after = counted()
+    dist.barrier()
+    return losses, (after - before) / world
+
+def units(model):
+    for part in model[1:-1]:
+        fully_shard(part)
+    fully_shard(model)
+    return model
+
+tell("alone", lambda: kernels(lambda model: model))
+tell("DDP", lambda: kernels(lambda model: nn.parallel.DistributedDataParallel(model)))
+tell("units", lambda: kernels(units))
+"""
+
+
+def test_kernels_of_wrapped_models(tmp_path):
+    """A unit of ``fully_shard`` is packed, unpacked, and its gradients packed and divided, by a kernel each; DDP copies each gradient twice, as
+    torch does."""
+    told = _run(tmp_path, COUNTED)[0]
+    assert not any(isinstance(result, str) for result in told.values()), told
+    (losses, alone), (of_ddp, copied), (of_units, sharded) = (told[name] for name in ("alone", "DDP", "units"))
+    parameters, units = 28, 5
+    assert of_ddp == pytest.approx(losses, rel=1e-5) and of_units == pytest.approx(losses, rel=1e-5)
+    assert copied <= alone + 2 * parameters + 4
+    # Two gathers of a block, one of the root: a kernel packs, one makes room, one unpacks. Then the same for its gradients, and the mean.
+    assert sharded <= alone + 9 * units + 2  # two gradients with uneven rows are padded
