@@ -100,6 +100,15 @@ def test_the_page_of_a_room_is_short_and_names_what_is_there(room: Path) -> None
         assert list(room.glob(name.rstrip("/"))) or (ROOT / name).exists(), name
 
 
+def test_models_were_compared_by_jobs_that_exist() -> None:
+    rows = [line.split("|")[3] for line in (ROOT / "docs/models.md").read_text().splitlines() if line.startswith("| ")][1:]
+    for part in (part for row in rows for part in row.split(";")):
+        package, _, jobs = part.partition(":")
+        text = (ROOT / f"tests/packages/jobs/{package.strip()}.py").read_text()
+        for job in re.findall(r"`(\w+)`", jobs):
+            assert f"def job_{job}(" in text, f"tests/packages/jobs/{package.strip()}.py has no job_{job}, which docs/models.md names"
+
+
 def test_figures_are_those_that_were_counted_or_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["figures", "--check"])
     figures.main()  # it exits with the sentences that differ
