@@ -1,7 +1,7 @@
 """Everything that is timed, beside torch: training, inference, operations, memory, imports, files; four networks beside MindSpore;
 eight networks of timm where it is installed.
 
-    python benchmarks/run_all.py [--only TEXT] [--rounds 5] [--compiled] [--markdown FILE] [--html FILE]
+    python benchmarks/run_all.py [--only TEXT] [--rounds 5] [--threads 1] [--compiled] [--markdown FILE] [--html FILE]
 
 Each library and job runs in a process of its own, in turn; medians and ratios (mstorch / torch) are printed. The machine must be idle.
 """
@@ -33,7 +33,7 @@ from operations import SIDES
 from thin import THIN, step
 
 EXAMPLE = pathlib.Path(__file__).resolve().parent.parent / "examples" / "digits_cnn.py"
-THREADS = {"OMP_NUM_THREADS": "2"}
+THREADS = {"OMP_NUM_THREADS": "1"}  # `--threads`; both libraries and their children read it
 NATIVES = ("tuned MindSpore", "untuned MindSpore")
 Row = tuple[str, float, float, float]
 
@@ -52,7 +52,7 @@ def _taken(library: str, what: str, name: str) -> dict[str, float]:
     if library == "mstorch":
         torch.install()  # for packages that import torch
     torch.manual_seed(0)
-    torch.set_num_threads(2)
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     if what == "operations":
         return each_operation(torch, name)
     if what == "half":
@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="jobs whose name has this text: 'train', 'gpt', 'operations small'")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--threads", default="1", help="of each library")
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--html", type=pathlib.Path)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
@@ -180,6 +181,7 @@ def main() -> None:
     if options.child:
         print(json.dumps(_taken(*options.child)))
         return
+    THREADS["OMP_NUM_THREADS"] = options.threads
     rows: list[Row] = []
     for what, name in _jobs(options.compiled):
         if options.only in f"{what} {name}":

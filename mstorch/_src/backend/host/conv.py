@@ -53,7 +53,7 @@ def _crossed(w: Array, groups: int) -> Array:
 
 
 def _out_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Sizes:
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation))
+    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation)])
 
 
 _RATE = 100.0  # multiplications per nanosecond
@@ -110,12 +110,15 @@ def _share(
 
 def _single(*arrays: Array | None) -> bool:
     """Return whether oneDNN supports these arrays: non-empty float32."""
-    return FOUND and all(array is None or (array.dtype == np.float32 and array.size > 0) for array in arrays)
+    for array in arrays:
+        if array is not None and (array.dtype != np.float32 or not array.size):
+            return False
+    return FOUND
 
 
 def _supported_layout(array: Array) -> Array:
     """Return the array; a contiguous copy if it is expanded or has negative strides."""
-    return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
+    return array if min(array.strides, default=1) > 0 else np.ascontiguousarray(array)
 
 
 def _by_onednn(

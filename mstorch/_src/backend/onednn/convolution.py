@@ -118,13 +118,15 @@ class _Convolution:
             last(taken[-1], at[-1])
 
 
-def _convolution_or_none(
-    kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[tuple[int, ...], ...]
-) -> _Convolution | None:  # fmt: skip
+def _convolution(
+    kind: str, shapes: Sequence[Sizes], strides: Sequence[Sizes], dtypes: Sequence[str], biased: bool, geometry: tuple[Sizes, ...]
+) -> _Convolution | bool:  # fmt: skip
+    """Return the kernel for arrays of these shapes, strides in bytes and NumPy's characters of dtypes; False if there is none."""
+    steps = [tuple(step // np.dtype(char).itemsize for step in own) for own, char in zip(strides, dtypes)]
     try:
-        return _Convolution(kind, shapes, steps, elements, biased, geometry)
+        return _Convolution(kind, shapes, steps, [_KINDS[char] for char in dtypes], biased, geometry)
     except Refused:
-        return None
+        return False
 
 
 def _in_groups(weights: Array, groups: int) -> Array:
@@ -146,11 +148,10 @@ def convolve(
     if groups != 1:
         weights = _in_groups(weights, groups)
     whole = (source, weights, result)
-    shapes = tuple(array.shape for array in whole)
-    steps = tuple(tuple(step // array.itemsize for step in array.strides) for array in whole)
-    elements = tuple(_KINDS[array.dtype.char] for array in whole)
-    kernel = prepared(_convolution_or_none, kind, shapes, steps, elements, bias is not None, geometry)
-    if kernel is None:
+    shapes, strides = (source.shape, weights.shape, result.shape), (source.strides, weights.strides, result.strides)
+    dtypes = source.dtype.char, weights.dtype.char, result.dtype.char
+    kernel = prepared(_convolution, kind, shapes, strides, dtypes, bias is not None, geometry)
+    if not kernel:
         return False
     kernel([whole[number] for _, _, number in _ARGUMENTS[kind]], bias)
     return True

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,9 +107,9 @@ def _check(
             f"size {list(bias._ms_shape)} instead"
         )
     if not transposed:
-        padded = tuple(n + 2 * p for n, p in zip(x[2:], padding))
-        reach = tuple(d * (k - 1) + 1 for k, d in zip(w[2:], dilation))
-        if any(n < k for n, k in zip(padded, reach)):
+        padded = tuple([n + 2 * p for n, p in zip(x[2:], padding)])
+        reach = tuple([d * (k - 1) + 1 for k, d in zip(w[2:], dilation)])
+        if any(map(operator.lt, padded, reach)):
             raise RuntimeError(
                 f"Calculated padded input size per channel: ({_sizes_text(padded)}). Kernel size: ({_sizes_text(reach)}). Kernel size "
                 "can't be greater than actual input size"
@@ -256,9 +257,9 @@ def _direct(
     """Compute the convolution in float32, by the kernel that has its own gradient rule."""
     if rank == 1 and not _any_rank(input):
         return _lowered(_direct(2, *_lifted(input, weight), bias, (1, *stride), (0, *padding), (1, *dilation), groups))
-    sizes = zip(input._ms_shape[2:], weight._ms_shape[2:], stride, padding, dilation)
-    if any(n + 2 * p < d * (k - 1) + 1 for n, k, s, p, d in sizes):
-        raise RuntimeError("Kernel size can't be greater than actual input size")
+    for n, k, p, d in zip(input._ms_shape[2:], weight._ms_shape[2:], padding, dilation):
+        if n + 2 * p < d * (k - 1) + 1:
+            raise RuntimeError("Kernel size can't be greater than actual input size")
     tensors = (input, weight) if bias is None else (input, weight, bias)
     if bias is None:
         return apply(_conv2d, input._ms_dtype, (*tensors, None), (stride, padding, dilation, groups))
