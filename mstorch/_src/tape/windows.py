@@ -35,6 +35,7 @@ from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tan
 from .movement import Move, apply_map
 from .node import (
     Node,
+    _classes,
     _look,
     bare,
     bare_twin,
@@ -133,7 +134,7 @@ def _address(array: Array) -> int:
 
 def linear_node(source: TensorBase, forward: Map, back: Map, label: str) -> Linear:
     """Return the node of a linear map of a tensor."""
-    node: Any = _new(named(Linear, label))  # Node(…) written out, as in `apply`
+    node: Any = _new(_classes.get((Linear, label)) or named(Linear, label))  # Node(…) written out, as in `apply`
     node.edges = (edge_of(source),)
     node.sequence = next_number()
     node.saved = ()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...backend import tape
 from ...backend.arrays import Array
-from ...backend.geometry import contiguous_strides, inverse_order
+from ...backend.geometry import contiguous_strides, inverse_order, row_major_strides
 from ...backend.raw import Raw
 from ...backend.table import kernel
 from ...core.dtype import dtype
@@ -90,7 +90,7 @@ def view(self: TensorBase, *shape: Any, **named: Any) -> TensorBase:
 def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides with which a tensor has another shape without a copy. Raise torch's error if there are none."""
     if self._ms_stride is None:
-        return contiguous_strides(shape)
+        return row_major_strides(shape)
     strides = view_strides(self._ms_shape, self._ms_stride, shape)
     if strides is None:
         raise RuntimeError(
@@ -105,7 +105,7 @@ def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
     own = input._ms_shape
     wanted = infer_size(shape_args(shape, "reshape"), math.prod(own))
-    strides = contiguous_strides(wanted) if input._ms_stride is None else view_strides(own, input._ms_stride, wanted)
+    strides = row_major_strides(wanted) if input._ms_stride is None else view_strides(own, input._ms_stride, wanted)
     if strides is not None:
         rows = input._ms_stride is None or is_contiguous(own, input._ms_stride)
         return _as_shape(input, wanted, strides, "ViewBackward0" if rows else "ReshapeAliasBackward0")
@@ -197,7 +197,10 @@ def transpose(input: TensorBase, dim0: int, dim1: int) -> TensorBase:
 
 def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBase:
     rank = len(input._ms_shape)
-    dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    if dim0.__class__ is int is dim1.__class__ and -rank <= dim0 < rank and -rank <= dim1 < rank:  # `wrap_dim` written out
+        dim0, dim1 = dim0 % rank, dim1 % rank
+    else:
+        dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
     if rank:
         order[dim0], order[dim1] = dim1, dim0
