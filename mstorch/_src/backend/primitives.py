@@ -86,11 +86,11 @@ def _kernel_below(name: str, *attributes: Any) -> tuple[Any, Any, int, dict[str,
     number, and the names in which MindSpore keeps the trace that the call looks for afterwards.
 
     The call itself, and its look for a trace, take as long as the C function, which is why it is left out where no trace is being made."""
-    found = primitive(name, *attributes)
-    call: Any = type(found).__call__
+    called = primitive(name, *attributes)
+    call: Any = type(called).__call__
     code: Any = getattr(call, "__code__", None)
     if code is None:
-        return found, None, -1, {}
+        return called, None, -1, {}
     steps = [step for step in get_instructions(code) if step.opname not in _WITHOUT_EFFECT]
     parameters = code.co_varnames[: code.co_argcount]
     expected = [("LOAD_GLOBAL", None), *(("LOAD_FAST", parameter) for parameter in parameters), ("BUILD_LIST", None)]
@@ -98,8 +98,8 @@ def _kernel_below(name: str, *attributes: Any) -> tuple[Any, Any, int, dict[str,
     rest = [step.opname.partition("_")[0] for step in steps[len(expected) : len(expected) + 2]]
     look = steps[len(expected) + 2].argval if len(steps) > len(expected) + 2 else None
     if kinds[: len(expected)] != expected or rest != ["CALL", "STORE"] or look != "jit_context":
-        return found, None, -1, {}
-    return found, call.__globals__[steps[0].argval], len(parameters) - 1, call.__globals__[look].__globals__
+        return called, None, -1, {}
+    return called, call.__globals__[steps[0].argval], len(parameters) - 1, call.__globals__[look].__globals__
 
 
 _WITHOUT_EFFECT = frozenset(("RESUME", "PUSH_NULL", "PRECALL", "CACHE", "NOP"))
@@ -109,15 +109,15 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     """Run the primitive ``name`` with the attributes ``at``."""
     if forked.here:
         forked.refuse_device()
-    found, below, count, tracing = _kernel_below(name, *at)
+    called, below, count, tracing = _kernel_below(name, *at)
     if name in DIRECT:
-        return run_direct(name, found, args)
+        return run_direct(name, called, args)
     if watchers:
-        result = watchers[-1](name, found, args)
+        result = watchers[-1](name, called, args)
     elif len(args) == count and tracing["_jit_context"] is None:
-        result = below(found, list(args))
+        result = below(called, list(args))
     else:
-        result = found(*args)
+        result = called(*args)
     if name in VIEWS:
         for part in result if result.__class__ is tuple else (result,):
             if part is not args[0]:

@@ -17,12 +17,8 @@ def expect_parameters(kernel: str, input: TensorBase, *parameters: TensorBase | 
     """Raise torch's error unless a normalization's parameters have the input's dtype, or float32 for half-precision input; None is ignored.
     """
     kind = input._ms_dtype
-    given = [parameter for parameter in parameters if parameter is not None and parameter._ms_dtype is not kind]
-    if not given:
-        refuse_dtype(kernel, kind, 2)
-        return
     given = [parameter for parameter in parameters if parameter is not None]
-    if given[0]._ms_dtype is not kind:
+    if given and given[0]._ms_dtype is not kind:
         if any(parameter._ms_dtype is not float32 for parameter in given):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
         if kind.itemsize != 2 or not kind.is_floating_point:

@@ -98,13 +98,13 @@ def _of_large(function: Callable[..., Any], *operands: Array) -> Array:
         is_wide = is_wide or operand.size >= WIDE
     if may_be_short or is_wide:
         shape = operands[0].shape if len(operands) == 1 else np.broadcast_shapes(*[operand.shape for operand in operands])
-        found = by_columns(function, shape, *operands) if may_be_short else None
-        if found is not None:
-            return found
+        result = by_columns(function, shape, *operands) if may_be_short else None
+        if result is not None:
+            return result
         if is_wide:
             return _on_threads(function, shape, *operands)
-    found = function(*operands)
-    return found if found.__class__ is np.ndarray else np.asarray(found)
+    result = function(*operands)
+    return result if result.__class__ is np.ndarray else np.asarray(result)
 
 
 def _on_threads(function: Callable[..., Any], shape: tuple[int, ...], *operands: Array) -> Array:
