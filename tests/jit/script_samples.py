@@ -564,3 +564,22 @@ def helper_of_one(x: Tensor) -> Tensor:
 @sample
 def forks() -> Any:
     return Waiting(), (R(2, 3),)
+
+
+def _numbers_of_tensors(x: Tensor, flag: bool) -> Tensor:
+    scale: Optional[float] = None
+    total, first, place = 0.5, 1.5, 3
+    if flag:
+        scale = x.min().item()
+        first = x.max()
+        place = x.argmax().item()
+    for _ in range(2):
+        total += x.max().item()
+        total *= x.min()
+    x = x * total + x * first + F.leaky_relu(x, x.max().item()) + torch.clamp(x, max=x.min())
+    return x if scale is None else x * scale + place
+
+
+@sample
+def numbers_that_tensors_become() -> Any:
+    return _numbers_of_tensors, (R(5) + 2, True)

@@ -21,7 +21,7 @@ from ..types import TENSOR, Type, read_type
 from .annotations import BOOL, DEVICE, FLOAT, INT, NONE, STR, fits, of_annotation, of_value
 from .known import has_operator, operator_text, takes_sizes, takes_tensors
 from .library import node_of
-from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, of_library, plain_of
+from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, implied, of_library, plain_of
 from .results import INTS, Misfit, of_method, of_turn
 from .values import Unwritable, quoted
 from .writer import Function
@@ -149,7 +149,9 @@ class Callables(Function):
                 piece = Piece(f"[{text}]", kind)
             elif kind.kind == "float" and piece.kind is not None and piece.kind.kind == "int":
                 piece = Piece(f"float({piece.text})", FLOAT)
-            elif not fits(piece.kind, wanted[key]) and not (kind.kind == "List" and piece.kind is not None and piece.kind.kind == "Tuple"):
+            else:
+                piece = implied(piece, kind)
+            if not fits(piece.kind, wanted[key]) and not (kind.kind == "List" and piece.kind is not None and piece.kind.kind == "Tuple"):
                 raise self.unwritable(f"{name} with '{key}' of {piece.kind!r}, where {wanted[key]!r} is declared,", node)
             given[key] = piece
         return [given[key] for key in list(wanted)[: len(args)]], {key: given[key] for key in kwargs}

@@ -10,7 +10,7 @@ from ....nn.modules.module import Module
 from ..types import Type
 from .annotations import fits, joined, of_annotation
 from .expressions import BINARY, Expressions
-from .pieces import Items, Piece, Poison
+from .pieces import Items, Piece, Poison, implied
 from .results import Misfit, of_turn
 
 _Narrowed = list[tuple[str, Type]]
@@ -60,6 +60,7 @@ class Statements(Expressions):
         piece = self.expression(node.value, self.returns) if node.value is not None else Piece("None", Type("NoneType"))
         self._runtime(piece, node)
         if self.returns is not None:
+            piece = implied(piece, self.returns)
             if not fits(piece.kind, self.returns):
                 raise self.unwritable(f"the return of {piece.kind!r}, where {self.returns!r} is declared,", node)
         else:
@@ -127,12 +128,15 @@ class Statements(Expressions):
         before = self.env.get(name)
         kind: Type | None
         if name in self.declared:
+            value = implied(value, self.declared[name])
             if not fits(value.kind, self.declared[name]):
                 raise self.unwritable(f"'{name}', declared {self.declared[name]!r}, that becomes {value.kind!r}", node)
             kind = value.kind if value.kind is not None and value.kind.kind not in ("NoneType", "Optional") else self.declared[name]
         else:
+            follows = isinstance(before, Piece) and name in self.outer and not before.is_static
+            value = implied(value, self.outer[name]) if follows else value
             kind = value.kind
-            if isinstance(before, Piece) and name in self.outer and not before.is_static and not fits(value.kind, self.outer[name]):
+            if follows and not fits(kind, self.outer[name]):
                 raise self.unwritable(f"'{name}', which is {self.outer[name]!r} outside, that becomes {value.kind!r}", node)
         text = f"annotate({value.kind!r}, {value.text})" if value.kind is not None and value.text in ("[]", "{}") else value.text
         self.line(f"{name} = {text}")
@@ -200,6 +204,10 @@ class Statements(Expressions):
             kind = self.binary_kind(name, before, value, node)
             if isinstance(before.kind, Type) and before.kind.kind == "Tensor":
                 kind = before.kind
+            elif target.id in self.outer and sign in ("+", "-", "*", "/") and implied(Piece("", kind), before.kind).kind is not kind:
+                # as of an assignment, which converts what the sum is
+                self._bind(target.id, Piece(f"({target.id} {sign} {value.text})", kind), node)
+                return
             elif before.kind is not None and not fits(kind, before.kind) and target.id in self.outer:
                 raise self.unwritable(f"'{target.id}', which is {before.kind!r} outside, that becomes {kind!r}", node)
             self.env[target.id] = Piece(target.id, kind)
