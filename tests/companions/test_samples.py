@@ -182,6 +182,8 @@ def test_operators_by_bounds_of_examples() -> None:
     assert torch.equal(call.nearest(x, y, ptr_x, ptr_y), cluster.nearest(x, y, batch_x, batch_y))
     assert torch.equal(call.fps(x, ptr_x, torch.tensor(0.5), False), cluster.fps(x, batch_x, 0.5, False))
     assert torch.equal(call.grid(x, torch.ones(2), None, None), cluster.grid_cluster(x, torch.ones(2)))
+    rows = torch.ops.pyg.sampled_op(x, y, torch.tensor([1, 1]), torch.tensor([0, 5]), "sub")
+    assert torch.equal(rows, pyg.ops.sampled_sub(x, y, torch.tensor([1, 1]), torch.tensor([0, 5]))) and torch.equal(rows, x[[1, 1]] - y[[0, 5]])
     scatter, splines = companions.torch_scatter, companions.torch_spline_conv
     assert torch.equal(torch.ops.torch_scatter.scatter_max(x, batch_x, 0, None, None)[1], scatter.scatter_max(x, batch_x, 0)[1])
     assert torch.equal(torch.ops.torch_scatter.segment_sum_csr(x, ptr_x, None), scatter.segment_csr(x, ptr_x))

@@ -583,3 +583,14 @@ def _numbers_of_tensors(x: Tensor, flag: bool) -> Tensor:
 @sample
 def numbers_that_tensors_become() -> Any:
     return _numbers_of_tensors, (R(5) + 2, True)
+
+
+def _scaled_or_not(x: Tensor, scale: Optional[float], size: Optional[int]) -> Tensor:
+    rows: List[List[float]] = x[0, 0].tolist()
+    x = x * rows[1][2]
+    return F.interpolate(x, size, scale, mode="bilinear", recompute_scale_factor=scale is not None)
+
+
+@sample
+def one_number_for_all_sides() -> Any:
+    return _scaled_or_not, (R(1, 2, 4, 6), 1.5, None)

@@ -76,6 +76,11 @@ sampled_mul = _sampled("sampled_mul", torch.mul)
 sampled_div = _sampled("sampled_div", torch.div)
 
 
+def sampled_op(left: Tensor, right: Tensor, left_index: Tensor | None, right_index: Tensor | None, fn: str) -> Tensor:
+    """Return ``fn`` ("add", "sub", "mul" or "div") of the rows of two indices: ``torch.ops.pyg.sampled_op``."""
+    return _sampled(f"sampled_{fn}", getattr(torch, fn))(left, right, left_index, right_index)
+
+
 def index_sort(inputs: Tensor, max_value: int | None = None) -> tuple[Tensor, Tensor]:
     """Return an index sorted, and the places of its elements, equal ones in their order."""
     if inputs.dim() != 1:

@@ -129,6 +129,9 @@ class Statements(Expressions):
         kind: Type | None
         if name in self.declared:
             value = implied(value, self.declared[name])
+            if name not in self.outer and not fits(value.kind, self.declared[name]):
+                del self.declared[name]  # outside blocks a name may become a value of another type
+                return self._bind(name, value, node)
             if not fits(value.kind, self.declared[name]):
                 raise self.unwritable(f"'{name}', declared {self.declared[name]!r}, that becomes {value.kind!r}", node)
             kind = value.kind if value.kind is not None and value.kind.kind not in ("NoneType", "Optional") else self.declared[name]
@@ -181,7 +184,7 @@ class Statements(Expressions):
             self.declared[node.target.id] = kind
         if node.value is None:
             return
-        value = self.expression(node.value, kind)
+        value = self._declared_list(node.value, kind) or self.expression(node.value, kind)
         self._runtime(value, node)
         if not fits(value.kind, kind):
             raise self.unwritable(f"a value of {value.kind!r} that is declared {kind!r}", node)
@@ -191,6 +194,13 @@ class Statements(Expressions):
             self.env[node.target.id] = Piece(node.target.id, kind)
         else:
             self._assign(node.target, typed, node)
+
+    def _declared_list(self, node: ast.expr, kind: Type) -> Piece | None:
+        """Return a call of a tensor's ``tolist``, whose type only a declaration tells; None for another expression."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "tolist":
+            return None
+        holder = self.expression(node.func.value)
+        return Piece(f"{holder.text}.tolist()", kind) if holder.kind is not None and holder.kind.kind == "Tensor" else None
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         value = self.expression(node.value)
