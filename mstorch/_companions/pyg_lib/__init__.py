@@ -32,9 +32,9 @@ def set_home_dir(path: str) -> None:
 
 _SAME = (
     "edge_sample", "fps", "gather_coo", "gather_csr", "graclus_cluster", "grid_cluster", "grouped_matmul", "index_sort", "nearest",
-    "sampled_op", "scatter_max", "scatter_mean", "scatter_min", "scatter_mul", "scatter_sum", "segment_matmul", "segment_max_coo", "segment_max_csr",
-    "segment_mean_coo", "segment_mean_csr", "segment_min_coo", "segment_min_csr", "segment_sum_coo", "segment_sum_csr", "softmax_csr",
-    "spline_basis", "spline_weighting",
+    "sampled_op", "scatter_max", "scatter_mean", "scatter_min", "scatter_mul", "scatter_sum", "segment_matmul", "segment_max_coo",
+    "segment_max_csr", "segment_mean_coo", "segment_mean_csr", "segment_min_coo", "segment_min_csr", "segment_sum_coo",
+    "segment_sum_csr", "softmax_csr", "spline_basis", "spline_weighting",
 )  # fmt: skip
 _operators = {
     **{name: getattr(ops, name) for name in _SAME}, "knn": operators.knn, "radius": operators.radius, "metis": partition.metis,

@@ -70,7 +70,7 @@ class NeighborSampler:
         edge_time: Tensor | None = None,
     ) -> None:  # fmt: skip
         self._graph = rowptr, col
-        self._more = {"edge_weight": edge_weight, "node_time": node_time, "edge_time": edge_time}
+        self._edge_weight, self._node_time, self._edge_time = edge_weight, node_time, edge_time
 
     def sample(
         self, num_neighbors: list[int], seed_node: Tensor, seed_time: Tensor | None = None, disjoint: bool = False,
@@ -78,8 +78,8 @@ class NeighborSampler:
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None, list[int], list[int]]:  # fmt: skip
         """Return rows, columns, nodes, edges, the seed of each node (with ``disjoint``), and the numbers of nodes and edges of each hop."""
         row, col, node, edge, nodes, edges = neighbor_sample(
-            *self._graph, seed_node, num_neighbors, seed_time=seed_time, disjoint=disjoint, temporal_strategy=temporal_strategy,
-            return_edge_id=return_edge_id, **self._more,
+            *self._graph, seed_node, num_neighbors, self._node_time, self._edge_time, seed_time, self._edge_weight, disjoint=disjoint,
+            temporal_strategy=temporal_strategy, return_edge_id=return_edge_id,
         )  # fmt: skip
         batch, node = (node[:, 0], node[:, 1]) if disjoint else (None, node)
         return row, col, node, edge, batch, nodes, edges

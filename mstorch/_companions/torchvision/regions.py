@@ -328,7 +328,7 @@ def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: i
     return largest(input, *_pool_sums(bare(rois), raster, False), raster)
 
 
-def largest(input: Tensor, sums: Weighted, inside: Tensor, raster: Raster) -> tuple[Tensor, Tensor]:
+def largest(input: Tensor, sums: Weighted, inside: Values, raster: Raster) -> tuple[Tensor, Tensor]:
     """Return the largest pixel of each window, and its place in the image, -1 for an empty window."""
     source = _pixel_rows(bare(input))
     by_library = _largest_of_arrays if isinstance(source, np.ndarray) else _largest_of_tensors
