@@ -1,4 +1,4 @@
-"""torch.classes: classes of libraries compiled for torch. Always empty, because mstorch cannot load such libraries."""
+"""torch.classes: classes of libraries compiled for torch. Only mstorch's own stand-ins of such libraries have some."""
 from __future__ import annotations
 
 from typing import Any

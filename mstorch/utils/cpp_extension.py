@@ -18,6 +18,8 @@ from .._src.hook import missing as _missing
 CUDA_HOME: str | None = None
 CUDNN_HOME: str | None = None
 ROCM_HOME: str | None = None
+HIP_HOME: str | None = None
+ROCM_VERSION: tuple[int, int] | None = None
 SYCL_HOME: str | None = None
 IS_HIP_EXTENSION = False
 IS_WINDOWS = sys.platform == "win32"

@@ -122,3 +122,9 @@ def test_refused() -> None:
         conv.causal_conv1d_fn(x, weight, seq_idx=torch.zeros(1, 3, dtype=torch.int32), return_final_states=True)
     with pytest.raises(RuntimeError, match="conv_state has 2 places"):
         conv.causal_conv1d_update(x, torch.zeros(1, 2, 2), weight)
+
+
+def test_last_inputs_of_sequences_in_a_row() -> None:
+    x = torch.arange(14.0).view(7, 2)
+    states = conv.causal_conv1d_varlen.causal_conv1d_varlen_states(x, torch.tensor([0, 2, 7], dtype=torch.int32), 3)
+    assert states.tolist() == [[[0, 0, 2], [0, 1, 3]], [[8, 10, 12], [9, 11, 13]]]

@@ -11,6 +11,7 @@ import mstorch as torch
 from mstorch import companions
 
 scattering, sparse, cluster = companions.torch_scatter, companions.torch_sparse, companions.torch_cluster
+splines = companions.torch_spline_conv
 REDUCTIONS = {"sum": sum, "add": sum, "mul": math.prod, "mean": lambda items: sum(items) / len(items), "min": min, "max": max}
 EMPTY = {"mul": 1.0}
 INDEX = [0, 3, 0, 1, 3, 3, 0]
@@ -96,6 +97,13 @@ def test_sums_into_tensors() -> None:
     assert torch.allclose(scattering.scatter_sum(src.detach(), index, 0, out=squares), out + sums) and torch.allclose(squares, out + sums)
     product = scattering.scatter_mul(src.detach(), index, 0, out=out.clone())
     assert torch.allclose(product, out * _reduced(src, INDEX, 5, "mul"))
+
+
+def test_products_have_no_gradient_where_an_element_is_zero() -> None:
+    src = torch.tensor([2.0, 0.0, 3.0, 5.0], dtype=torch.float64, requires_grad=True)
+    for product in (scattering.scatter_mul, companions.pyg_lib.ops.scatter_mul):
+        (slope,) = torch.autograd.grad(product(src, torch.tensor([0, 0, 1, 1])).sum(), src)
+        assert slope.tolist() == [0, 0, 5, 3]  # the package's convention: the product over the element
 
 
 @pytest.mark.parametrize("dim", [0, 1])
@@ -282,3 +290,33 @@ def test_samples_and_cells() -> None:
     places = torch.tensor([[0.0, 0.0], [11.0, 9.0], [2.0, 8.0], [2.0, 2.0], [8.0, 3.0]])
     assert cluster.grid_cluster(places, torch.tensor([5.0, 5.0])).tolist() == [0, 5, 3, 0, 1]
     assert cluster.grid_cluster(places, torch.tensor([5.0, 5.0]), start=torch.tensor([-5.0, -5.0])).tolist() == [5, 11, 9, 5, 6]
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_splines_against_scipy(degree: int) -> None:
+    interpolate = pytest.importorskip("scipy.interpolate")
+    sizes, is_open = [5, 4], [1, 0]
+    pseudo = torch.tensor(np.random.default_rng(0).random((6, 2)), requires_grad=True)
+    values, places = splines.spline_basis(pseudo, torch.tensor(sizes), torch.tensor(is_open, dtype=torch.uint8), degree)
+    spline = interpolate.BSpline.basis_element(np.arange(degree + 2))
+    for point, row, numbers in zip(pseudo.tolist(), values.tolist(), places.tolist()):
+        at = [place * (size - degree * own) for place, size, own in zip(point, sizes, is_open)]
+        whole = [math.floor(place) for place in at]
+        want = [
+            (spline(at[0] - whole[0] + degree - first) * spline(at[1] - whole[1] + degree - second),
+             (whole[0] + first) % sizes[0] + (whole[1] + second) % sizes[1] * sizes[0])
+            for second in range(degree + 1) for first in range(degree + 1)
+        ]  # fmt: skip
+        assert np.allclose(row, [value for value, _ in want], rtol=1e-12) and numbers == [place for _, place in want]
+    assert torch.autograd.gradcheck(lambda one: splines.spline_basis(one, torch.tensor(sizes), torch.tensor(is_open), degree)[0], (pseudo,))
+
+
+def test_spline_weights_and_convolution() -> None:
+    weight, x, root = _leaf(8, 2, 3), _leaf(3, 2, seed=1), _leaf(2, 3, seed=2)
+    pseudo = torch.tensor(np.random.default_rng(3).random((4, 2)), requires_grad=True)
+    edges, sizes, is_open = torch.tensor([[0, 0, 1, 2], [1, 2, 0, 2]]), torch.tensor([4, 2]), torch.tensor([1, 1], dtype=torch.uint8)
+    values, places = splines.spline_basis(pseudo, sizes, is_open, 1)
+    terms = [sum(values[edge, one] * (x[edges[1, edge]] @ weight[places[edge, one]]) for one in range(4)) for edge in range(4)]
+    means = torch.stack([(terms[0] + terms[1]) / 2, terms[2], terms[3]])
+    _same(splines.spline_weighting(x[edges[1]], weight, values, places), torch.stack(terms), x, weight, pseudo)
+    _same(splines.spline_conv(x, edges, pseudo, weight, sizes, is_open, 1, True, root, None), means + x @ root, x, weight, pseudo, root)

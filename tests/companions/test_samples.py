@@ -1,6 +1,10 @@
 """Samples, walks, pairs and parts of graphs by torch_cluster, torch_sparse and pyg_lib: what must hold of each draw, and what is not drawn."""
 from __future__ import annotations
 
+import importlib
+import math
+import pickle
+
 import numpy as np
 import pytest
 
@@ -141,3 +145,62 @@ def test_both_ways_of_weighting_agree(monkeypatch) -> None:
     small = weighting.spline_weighting(x, weight, basis, place)
     monkeypatch.setattr(weighting, "_COPIED", 0)
     torch.testing.assert_close(weighting.spline_weighting(x, weight, basis, place), small)
+
+
+def test_places_of_keys() -> None:
+    for dtype, number in ((torch.int16, 2), (torch.int32, 3), (torch.int64, 4)):
+        key = torch.tensor([0, 10, 30, 20], dtype=dtype)
+        own = torch.classes.pyg.CPUHashMap(key, 16)
+        assert own.get(torch.tensor([30, 10, 20, 40], dtype=dtype)).tolist() == [2, 1, 3, -1] and own.get(key).dtype is torch.int64
+        assert own.size() == 4 and own.dtype() == number and own.device() == torch.device("cpu") and torch.equal(own.keys(), key)
+        assert torch.equal(pickle.loads(pickle.dumps(own)).get(key), torch.arange(4))
+    assert torch.classes.pyg.CPUHashMap(torch.empty(0, dtype=torch.int64)).get(torch.tensor([3])).tolist() == [-1]
+    for key, message in ((torch.tensor([1, 1]), "duplicated"), (torch.tensor([1.5]), "not implemented"), (torch.tensor([[1]]), "1-dim")):
+        with pytest.raises(RuntimeError, match=message):
+            torch.classes.pyg.CPUHashMap(key)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        torch.classes.pyg.CUDAHashMap()
+
+
+def test_a_graph_that_is_sampled_again() -> None:
+    bounds, col, seed = torch.tensor([0, 2, 4, 6]), torch.tensor([1, 2, 0, 2, 1, 0]), torch.tensor([0, 2])
+    graph = torch.classes.pyg.NeighborSampler(bounds, col, None, None, None)
+    row, column, node, edge, batch, nodes, edges = graph.sample([-1], seed, disjoint=True)
+    assert batch.tolist() == [0, 1, 0, 0, 1, 1] and node[:2].tolist() == [0, 2] and nodes == [2, 4] and edges == [4]
+    assert torch.equal(col[edge], node[column]) and row.tolist() == [0, 0, 1, 1]
+    assert graph.sample([1], seed)[4] is None
+    with pytest.raises(NotImplementedError, match="torch.ops.pyg.hetero_neighbor_sample"):
+        torch.classes.pyg.HeteroNeighborSampler([], [])
+
+
+def test_operators_by_bounds_of_examples() -> None:
+    x, y = torch.randn(9, 2), torch.randn(6, 2)
+    ptr_x, ptr_y, batch_x, batch_y = (torch.tensor(item) for item in ([0, 4, 9], [0, 3, 6], [0] * 4 + [1] * 5, [0] * 3 + [1] * 3))
+    call = torch.ops.torch_cluster
+    assert torch.equal(call.knn(x, y, ptr_x, ptr_y, 2, False, 1), cluster.knn(x, y, 2, batch_x, batch_y))
+    assert torch.equal(call.radius(x, y, ptr_x, ptr_y, 0.8, 32, 1, False), cluster.radius(x, y, 0.8, batch_x, batch_y))
+    assert torch.equal(call.nearest(x, y, ptr_x, ptr_y), cluster.nearest(x, y, batch_x, batch_y))
+    assert torch.equal(call.fps(x, ptr_x, torch.tensor(0.5), False), cluster.fps(x, batch_x, 0.5, False))
+    assert torch.equal(call.grid(x, torch.ones(2), None, None), cluster.grid_cluster(x, torch.ones(2)))
+    rows = torch.ops.pyg.sampled_op(x, y, torch.tensor([1, 1]), torch.tensor([0, 5]), "sub")
+    assert torch.equal(rows, pyg.ops.sampled_sub(x, y, torch.tensor([1, 1]), torch.tensor([0, 5]))) and torch.equal(rows, x[[1, 1]] - y[[0, 5]])
+    scatter, splines = companions.torch_scatter, companions.torch_spline_conv
+    assert torch.equal(torch.ops.torch_scatter.scatter_max(x, batch_x, 0, None, None)[1], scatter.scatter_max(x, batch_x, 0)[1])
+    assert torch.equal(torch.ops.torch_scatter.segment_sum_csr(x, ptr_x, None), scatter.segment_csr(x, ptr_x))
+    arguments = torch.rand(4, 2), torch.tensor([3, 3]), torch.tensor([1, 0], dtype=torch.uint8), 1
+    assert torch.equal(torch.ops.torch_spline_conv.spline_basis(*arguments)[0], splines.spline_basis(*arguments)[0])
+    assert {getattr(torch.ops, name).cuda_version() for name in ("torch_cluster", "torch_scatter", "torch_sparse", "torch_spline_conv")} == {-1}
+
+
+def test_products_by_their_names() -> None:
+    dense, other = torch.randn(4, 5).relu(), torch.randn(5, 3)
+    matrix, products = sparse.SparseTensor.from_dense(dense), importlib.import_module(f"{sparse.__name__}.matmul")
+    torch.testing.assert_close(products.spmm_add(matrix, other), dense @ other)
+    torch.testing.assert_close(products.spspmm_add(matrix, matrix.t()).to_dense(), dense @ dense.t())
+    terms = dense[:, :, None] * other
+    for call, limit in ((products.spmm_max, -math.inf), (products.spmm_min, math.inf)):
+        values, places = call(matrix, other)
+        want = torch.where(dense[:, :, None] > 0, terms, limit)
+        torch.testing.assert_close(values, want.amax(1) if limit < 0 else want.amin(1))
+        torch.testing.assert_close(matrix.storage.value()[places] * other[matrix.storage.col()[places], torch.arange(3)], values)
+    torch.testing.assert_close(products.spmm_mean(matrix, other), dense @ other / (dense > 0).sum(1, keepdim=True))

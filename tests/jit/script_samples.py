@@ -564,3 +564,33 @@ def helper_of_one(x: Tensor) -> Tensor:
 @sample
 def forks() -> Any:
     return Waiting(), (R(2, 3),)
+
+
+def _numbers_of_tensors(x: Tensor, flag: bool) -> Tensor:
+    scale: Optional[float] = None
+    total, first, place = 0.5, 1.5, 3
+    if flag:
+        scale = x.min().item()
+        first = x.max()
+        place = x.argmax().item()
+    for _ in range(2):
+        total += x.max().item()
+        total *= x.min()
+    x = x * total + x * first + F.leaky_relu(x, x.max().item()) + torch.clamp(x, max=x.min())
+    return x if scale is None else x * scale + place
+
+
+@sample
+def numbers_that_tensors_become() -> Any:
+    return _numbers_of_tensors, (R(5) + 2, True)
+
+
+def _scaled_or_not(x: Tensor, scale: Optional[float], size: Optional[int]) -> Tensor:
+    rows: List[List[float]] = x[0, 0].tolist()
+    x = x * rows[1][2]
+    return F.interpolate(x, size, scale, mode="bilinear", recompute_scale_factor=scale is not None)
+
+
+@sample
+def one_number_for_all_sides() -> Any:
+    return _scaled_or_not, (R(1, 2, 4, 6), 1.5, None)

@@ -152,7 +152,7 @@ def _of_none(x: mstorch.Tensor, y: mstorch.Tensor | None) -> mstorch.Tensor:
     return x + y  # line
 
 
-def _wrong_result(x: mstorch.Tensor) -> int:
+def _wrong_result(x: mstorch.Tensor) -> str:
     return x.relu()  # line
 
 
@@ -179,10 +179,10 @@ def _unknown_type(x: mstorch.Tensor, generator: random.Random) -> mstorch.Tensor
 
 
 def _changing(x: mstorch.Tensor, n: int) -> mstorch.Tensor:
-    y = 1
+    y = "text"
     for i in range(n):
         y = x * i  # line
-    return x + y
+    return x if y == "text" else x + 1
 
 
 def _as_condition(x: mstorch.Tensor, names: list[str]) -> mstorch.Tensor:
@@ -309,3 +309,29 @@ def test_modules_that_are_no_torchscript_raise(name: str) -> None:
     make, message = MODULES[name]
     with pytest.raises(RuntimeError, match=message):
         mstorch.jit.save(mstorch.jit.script(make()), io.BytesIO())
+
+
+def _whole(x: mstorch.Tensor) -> int:
+    return x.sum()
+
+
+def _real(x: mstorch.Tensor) -> float:
+    return x
+
+
+def test_tensors_that_are_no_numbers() -> None:
+    programs = []
+    for function in (_whole, _real):
+        file = io.BytesIO()
+        mstorch.jit.save(mstorch.jit.script(function), file)
+        programs.append([load(io.BytesIO(file.getvalue())) for load in (torch.jit.load, mstorch.jit.load)])
+    whole, real = programs
+    for library, own_whole, own_real in ((torch, whole[0], real[0]), (mstorch, whole[1], real[1])):
+        assert own_whole(library.tensor([1, 2])) == 3 and own_real(library.tensor(2)) == 2.0
+        for call, x, message in (
+            (own_whole, library.ones(2), "a tensor of type Float as an integral argument"),
+            (own_real, library.ones(1), "a tensor of dimension other than 0"),
+            (own_real, library.tensor(1.0, requires_grad=True), "a tensor that requires grad"),
+        ):
+            with pytest.raises(RuntimeError, match=f"Cannot input {message}"):
+                call(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import causal_conv1d_interface as causal_conv1d_interface
+from . import causal_conv1d_varlen as causal_conv1d_varlen
 from .causal_conv1d_interface import causal_conv1d_fn, causal_conv1d_update
 
 __version__ = "1.5.2"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import mstorch as torch
 
 from ..torchvision import regions as plain
+from ..torchvision.values import bare
 from ..torchvision.weighted import Weighted
 from .derived import add_gradients
 
@@ -200,7 +201,8 @@ def roi_pool_forward(
         windows.append(torch.where(size[..., None] > 0, ends, 0).long())
     sizes = input.shape
     raster = plain.Raster(spatial_scale, pooled_height, pooled_width, 0, False, (sizes[0], sizes[1], sizes[2], sizes[3]))
-    best, place = plain.largest(input, *plain.window_sums(regions, windows[0], windows[1], raster, False), raster)
+    down, across = ((window.numpy() if window.device.type == "cpu" else window) for window in windows)
+    best, place = plain.largest(input, *plain.window_sums(bare(regions), down, across, raster, False), raster)
     output.copy_(best)
     argmax.copy_(place)
 

@@ -5,15 +5,8 @@ from collections.abc import Callable
 
 import mstorch as torch
 
-from ..drawing import array, tensor
-from ..torch_cluster.fps import fps as _fps
-from ..torch_cluster.graclus import matched
+from ..torch_cluster import operators
 from ..torch_cluster.grid import grid_cluster
-from ..torch_cluster.knn import knn as _knn
-from ..torch_cluster.nearest import nearest as _nearest
-from ..torch_cluster.points import bounds_of
-from ..torch_cluster.radius import radius as _radius
-from ..torch_cluster.sampler import neighbor_sampler
 from ..torch_scatter import (
     gather_coo,
     gather_csr,
@@ -44,6 +37,7 @@ from ..torch_scatter import scatter_std as _std
 from ..torch_spline_conv import spline_basis, spline_weighting
 
 Tensor = torch.Tensor
+fps, nearest, graclus_cluster, edge_sample = operators.fps, operators.nearest, operators.graclus, operators.neighbor_sampler
 
 
 def grouped_matmul(inputs: list[Tensor], others: list[Tensor], biases: list[Tensor] | None = None) -> list[Tensor]:
@@ -82,6 +76,11 @@ sampled_mul = _sampled("sampled_mul", torch.mul)
 sampled_div = _sampled("sampled_div", torch.div)
 
 
+def sampled_op(left: Tensor, right: Tensor, left_index: Tensor | None, right_index: Tensor | None, fn: str) -> Tensor:
+    """Return ``fn`` ("add", "sub", "mul" or "div") of the rows of two indices: ``torch.ops.pyg.sampled_op``."""
+    return _sampled(f"sampled_{fn}", getattr(torch, fn))(left, right, left_index, right_index)
+
+
 def index_sort(inputs: Tensor, max_value: int | None = None) -> tuple[Tensor, Tensor]:
     """Return an index sorted, and the places of its elements, equal ones in their order."""
     if inputs.dim() != 1:
@@ -111,24 +110,11 @@ def scatter_std(
     return _std(src, index, dim, out, dim_size, unbiased)
 
 
-def _bounds(ptr: Tensor | None) -> list[int] | None:
-    return None if ptr is None else bounds_of(ptr)
-
-
-def _examples(*bounds: Tensor | None) -> int | None:
-    return max((ptr.numel() - 1 for ptr in bounds if ptr is not None), default=None)
-
-
-def fps(src: Tensor, ptr: Tensor, ratio: float = 0.5, random_start: bool = True) -> Tensor:
-    """Return places of a share of each example's points, far from each other."""
-    return _fps(src, None, ratio, random_start, None, ptr)
-
-
 def knn(
     x: Tensor, y: Tensor, k: int = 1, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None, cosine: bool = False, num_workers: int = 1
 ) -> Tensor:
     """Return for each point of ``y`` the ``k`` nearest of ``x`` in its example: (2, pairs) of places in ``y`` and ``x``."""
-    return _knn(x, y, k, _bounds(ptr_x), _bounds(ptr_y), cosine, num_workers, _examples(ptr_x, ptr_y))
+    return operators.knn(x, y, ptr_x, ptr_y, k, cosine, num_workers)
 
 
 def radius(
@@ -136,30 +122,7 @@ def radius(
     num_workers: int = 1, ignore_same_index: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return for each point of ``y`` those of ``x`` in its example within ``r``: (2, pairs) of places in ``y`` and ``x``."""
-    batches, count = (_bounds(ptr_x), _bounds(ptr_y)), _examples(ptr_x, ptr_y)
-    return _radius(x, y, r, *batches, max_num_neighbors, num_workers, count, ignore_same_index)
-
-
-def nearest(x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | None = None) -> Tensor:
-    """Return for each point of ``x`` the place of the nearest of ``y`` in its example."""
-    return _nearest(x, y, _bounds(ptr_x), _bounds(ptr_y))
-
-
-def graclus_cluster(rowptr: Tensor, col: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Return a cluster for each node of a graph in compressed rows, of at most two neighbours: the smaller of them."""
-    weights = None if weight is None else array(weight.double() if weight.is_floating_point() else weight)
-    return tensor(matched(array(rowptr), array(col), weights), rowptr)
-
-
-def edge_sample(start: Tensor, rowptr: Tensor, count: int = 0, factor: float = 1.0) -> Tensor:
-    """Return places of ``count`` edges of each node of ``start``, or of that share of them."""
-    return neighbor_sampler(start, rowptr, count if count >= 1 else factor) if count != 1 else _single(start, rowptr)
-
-
-def _single(start: Tensor, rowptr: Tensor) -> Tensor:
-    # neighbor_sampler takes 1 for the share of all edges
-    rows = [neighbor_sampler(start[place : place + 1], rowptr, 1.0)[:1] for place in range(start.numel())]
-    return torch.cat(rows) if rows else start.new_empty(0)
+    return operators.radius(x, y, ptr_x, ptr_y, r, max_num_neighbors, num_workers, ignore_same_index)
 
 
 __all__ = [

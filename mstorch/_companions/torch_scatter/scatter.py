@@ -31,8 +31,11 @@ scatter_add = scatter_sum
 def scatter_mul(
     src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None
 ) -> Tensor:  # fmt: skip
-    """Return the products of elements of the same index, 1 where there are none; with ``out``, multiply it by them."""
+    """Return the products of elements of the same index, 1 where there are none; with ``out``, multiply it by them. An element that is zero
+    has no gradient: the package divides the product by the element."""
     index = broadcast(index, src, dim)
+    if src.requires_grad:
+        src = torch.where(src == 0, src.detach(), src)
     if out is None:
         return src.new_ones(_size(src, index, dim, dim_size)).scatter_reduce(dim, index, src, "prod")
     return out.scatter_reduce_(dim, index, src, "prod")

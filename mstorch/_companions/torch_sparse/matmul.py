@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import mstorch as torch
 
-from ..torch_scatter import scatter
+from ..torch_scatter import scatter, scatter_max, scatter_min
 from .functions import product
 from .storage import SparseStorage
 
@@ -15,20 +15,27 @@ if TYPE_CHECKING:
 Tensor = torch.Tensor
 
 
-def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum") -> SparseTensor | Tensor:
-    """Return the product; with a dense matrix, terms of a row are reduced by "sum" ("add"), "mean", "min" or "max"."""
+def _terms(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor, int, None, int]:
+    """Return the products that a row's sum consists of, and how they are reduced: arguments of torch_scatter's functions."""
     row, col, value = src.coo()
     rows, columns = src.sparse_sizes()
+    if other.shape[-2 if other.dim() > 1 else 0] != columns:
+        raise RuntimeError(f"a matrix of {columns} columns cannot be multiplied by {list(other.shape)}")
+    dim = max(other.dim() - 2, 0)
+    terms = other.index_select(dim, col)
+    if value is not None:
+        terms = terms * (value.to(terms.dtype) if other.dim() == 1 else value.to(terms.dtype).unsqueeze(-1))
+    return terms, row, dim, None, rows
+
+
+def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum") -> SparseTensor | Tensor:
+    """Return the product; with a dense matrix, terms of a row are reduced by "sum" ("add"), "mean", "min" or "max"."""
     if isinstance(other, Tensor):
-        if other.shape[-2 if other.dim() > 1 else 0] != columns:
-            raise RuntimeError(f"a matrix of {columns} columns cannot be multiplied by {list(other.shape)}")
-        dim = max(other.dim() - 2, 0)
-        terms = other.index_select(dim, col)
-        if value is not None:
-            terms = terms * (value.to(terms.dtype) if other.dim() == 1 else value.to(terms.dtype).unsqueeze(-1))
-        return scatter(terms, row, dim, None, rows, reduce)
+        return scatter(*_terms(src, other), reduce)
     if reduce not in ("sum", "add"):
         raise NotImplementedError(f"mstorch: torch_sparse.matmul of two sparse matrices reduces by sum, not by {reduce}")
+    row, col, value = src.coo()
+    rows, columns = src.sparse_sizes()
     if other.size(0) != columns:
         raise RuntimeError(f"a matrix of {columns} columns cannot be multiplied by one of {other.size(0)} rows")
     found = product((row, col, value), other.coo(), (rows, columns, other.size(1)))
@@ -50,4 +57,33 @@ def spspmm(src: SparseTensor, other: SparseTensor, reduce: str = "sum") -> Spars
     return found
 
 
-__all__ = ["matmul", "spmm", "spspmm"]
+def spmm_sum(src: SparseTensor, other: Tensor) -> Tensor:
+    """Return the product with a dense matrix."""
+    return spmm(src, other)
+
+
+def spmm_mean(src: SparseTensor, other: Tensor) -> Tensor:
+    """Return the means of the terms of the product with a dense matrix."""
+    return spmm(src, other, "mean")
+
+
+def spmm_min(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the smallest terms of the product with a dense matrix, and the places of their elements."""
+    return scatter_min(*_terms(src, other))
+
+
+def spmm_max(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the largest terms of the product with a dense matrix, and the places of their elements."""
+    return scatter_max(*_terms(src, other))
+
+
+def spspmm_sum(src: SparseTensor, other: SparseTensor) -> SparseTensor:
+    """Return the product of two sparse matrices."""
+    return spspmm(src, other)
+
+
+spmm_add, spspmm_add = spmm_sum, spspmm_sum
+
+__all__ = [
+    "matmul", "spmm", "spmm_add", "spmm_max", "spmm_mean", "spmm_min", "spmm_sum", "spspmm", "spspmm_add", "spspmm_sum",
+]  # fmt: skip

@@ -1,6 +1,7 @@
 """torch_sparse.storage: rows, columns and values of a sparse matrix, by row and column."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,15 @@ def by_column(layout: str | None) -> bool:
     if layout is not None and layout.lower() not in ("coo", "csr", "csc"):
         raise ValueError(f"layout must be coo, csr or csc, got {layout!r}")
     return layout is not None and layout.lower() == "csc"
+
+
+def get_layout(layout: str | None = None) -> str:
+    """Return a layout: "coo", "csr" or "csc"; warn and return "coo" for None."""
+    if layout is None:
+        warnings.warn("no `layout` is given: values are taken to be by row, \"coo\"", stacklevel=2)
+        return "coo"
+    by_column(layout)
+    return layout.lower()
 
 
 class SparseStorage:
@@ -254,4 +264,4 @@ class SparseStorage:
         return type(self)(places[0], None, places[1], value, self._sparse_sizes, is_sorted=True)
 
 
-__all__ = ["CACHED", "SparseStorage", "by_column", "elements_of"]
+__all__ = ["CACHED", "SparseStorage", "by_column", "elements_of", "get_layout"]

@@ -335,4 +335,6 @@ class SparseTensor(Elementwise, Selecting, Sampled):
         )
 
 
-__all__ = ["SparseTensor"]
+from_scipy, to_scipy = SparseTensor.from_scipy, SparseTensor.to_scipy
+
+__all__ = ["SparseTensor", "from_scipy", "to_scipy"]

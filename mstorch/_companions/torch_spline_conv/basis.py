@@ -1,8 +1,6 @@
 """torch_spline_conv.basis: values of B-splines of degree 1, 2 and 3, products over the dimensions."""
 from __future__ import annotations
 
-import itertools
-
 import mstorch as torch
 
 Tensor = torch.Tensor
@@ -25,22 +23,14 @@ def spline_basis(pseudo: Tensor, kernel_size: Tensor, is_open_spline: Tensor, de
     scale = kernel_size - degree * is_open_spline.to(kernel_size.dtype)
     v = pseudo * scale.to(pseudo.dtype)
     low = v.detach().floor()
-    inside = v - low
-    values = [_pieces(inside[:, axis], degree) for axis in range(pseudo.shape[1])]
-    sizes = kernel_size.tolist()
-    whole = low.long()
-    basis, places = [], []
-    for numbers in itertools.product(range(degree + 1), repeat=pseudo.shape[1]):
-        product, place, step = None, torch.zeros_like(whole[:, 0]), 1
-        for axis, number in enumerate(reversed(numbers)):
-            own = values[axis][number]
-            product = own if product is None else product * own
-            place = place + (whole[:, axis] + number) % sizes[axis] * step
-            step *= sizes[axis]
-        assert product is not None
-        basis.append(product)
-        places.append(place)
-    return torch.stack(basis, 1), torch.stack(places, 1)
+    values = torch.stack(_pieces(v - low, degree), 2)
+    places = (low.long().unsqueeze(2) + torch.arange(degree + 1, device=v.device)) % kernel_size.view(-1, 1)
+    basis, place, step = values[:, 0], places[:, 0], kernel_size[0]
+    for axis in range(1, pseudo.shape[1]):  # all pairs of what is there and the next dimension's pieces, which vary slower
+        basis = (basis.unsqueeze(1) * values[:, axis].unsqueeze(2)).flatten(1)
+        place = (place.unsqueeze(1) + places[:, axis].unsqueeze(2) * step).flatten(1)
+        step = step * kernel_size[axis]
+    return basis, place
 
 
 __all__ = ["spline_basis"]

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import mstorch as torch
 
-from .regions import wide
+from .regions import without_warnings
+from .values import Values, bare, library, steps, tensor, turned, whole, wide
 from .weighted import Weighted
 
 Tensor = torch.Tensor
@@ -15,10 +16,10 @@ class _Taps(NamedTuple):
     """Corners of each tap's position and what their weights follow from, all with (N * offset groups * taps * places) rows."""
 
     corners: Weighted
-    near: Tensor  # (rows, 4): whether a corner is a pixel
-    counts: Tensor  # (rows,): whether a position is less than a pixel outside
-    down: Tensor  # (rows,): distance to the upper pixel
-    across: Tensor
+    near: Values  # (rows, 4): whether a corner is a pixel
+    counts: Values  # (rows,): whether a position is less than a pixel outside
+    down: Values  # (rows,): distance to the upper pixel
+    across: Values
 
 
 class _Settings(NamedTuple):
@@ -72,69 +73,77 @@ def _check(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, s: _Sett
     return high, broad
 
 
+def _along(moves: Values, axis: int, s: _Settings) -> Values:
+    """Return the positions of taps along rows (0) or columns (1) of the images: moves are (N, offset groups, kernel's height and width,
+    rows, columns)."""
+    kernel, places = (moves.shape[first + axis] for first in (2, 4))
+    tap = steps(kernel, moves) * s.dilation[axis] - s.padding[axis]
+    place = steps(places, moves) * s.stride[axis]
+    still = tap[:, None] + place
+    # Half precision's positions are rounded, as torchvision's are
+    moved = moves + (still[:, None, :, None] if axis == 0 else still[:, None, :])
+    return moved if library(moved) is not torch else bare(moved)
+
+
 def _taps(input: Tensor, kernel: tuple[int, int], offset: Tensor, s: _Settings) -> _Taps:
     """Return the corners of each tap's position; rows are images, offset groups, taps and places of the result."""
     count, _, high, broad = input.shape
-    rows, columns = offset.shape[2:]
-    moved = offset.detach().reshape(count, s.offset_groups, kernel[0] * kernel[1], 2, rows, columns)
-    device = input.device
-    base_y = torch.arange(kernel[0], device=device).mul(s.dilation[0]).repeat_interleave(kernel[1]) - s.padding[0]
-    base_x = torch.arange(kernel[1], device=device).mul(s.dilation[1]).repeat(kernel[0]) - s.padding[1]
-    y = moved[:, :, :, 0] + (base_y[:, None, None] + torch.arange(rows, device=device).mul(s.stride[0])[:, None])
-    x = moved[:, :, :, 1] + (base_x[:, None, None] + torch.arange(columns, device=device).mul(s.stride[1]))
-    y, x = wide(y), wide(x)  # half precision's positions are rounded, as torchvision's are
+    moves = bare(offset) if wide(offset).dtype is offset.dtype else offset.detach()
+    moves = moves.reshape(count, s.offset_groups, *kernel, 2, *offset.shape[2:])
+    y, x = (_along(moves[:, :, :, :, axis], axis, s) for axis in (0, 1))
+    xp = library(y)
     counts = (y > -1) & (y < high) & (x > -1) & (x < broad)
     # A position far outside (or NaN) has no pixel: its place is of no matter
-    y, x = (torch.where((place >= -2) & (place <= length + 1), place, -2) for place, length in ((y, high), (x, broad)))
-    top, left = y.floor(), x.floor()
+    y, x = (xp.where((place >= -2) & (place <= length + 1), place, -2) for place, length in ((y, high), (x, broad)))
+    top, left = xp.floor(y), xp.floor(x)
     down, across = y - top, x - left
-    number = torch.arange(count * s.offset_groups, device=device).view(count, s.offset_groups, 1, 1, 1)
+    number = whole(steps(count * s.offset_groups, y)).reshape(count, s.offset_groups, 1, 1, 1, 1)
     places, weights, near = [], [], []
     for row, by_row in ((top, 1 - down), (top + 1, down)):
         for column, by_column in ((left, 1 - across), (left + 1, across)):
             pixel = (row >= 0) & (row < high) & (column >= 0) & (column < broad)
-            place = (number * high + row.clamp(0, high - 1).long()) * broad + column.clamp(0, broad - 1).long()
+            place = (number * high + whole(xp.clip(row, 0, high - 1))) * broad + whole(xp.clip(column, 0, broad - 1))
             places.append(place.reshape(-1))
             near.append(pixel.reshape(-1))
             weights.append((by_row * by_column * (pixel & counts)).reshape(-1))
-    by_pixel = torch.stack(near, 1)
-    corners = Weighted(torch.stack(places, 1), torch.stack(weights, 1), count * s.offset_groups * high * broad)
-    return _Taps(corners, by_pixel, counts.reshape(-1), down.reshape(-1), across.reshape(-1))
+    corners = Weighted(xp.stack(places, 1), xp.stack(weights, 1), count * s.offset_groups * high * broad)
+    return _Taps(corners, xp.stack(near, 1), counts.reshape(-1), down.reshape(-1), across.reshape(-1))
 
 
-def _pixels(input: Tensor, offset_groups: int) -> Tensor:
+def _pixels(images: Values, offset_groups: int) -> Values:
     """Return images (N, C, H, W), which may be none, as rows (N * offset groups * H * W, C / offset groups)."""
-    count, channels = input.shape[:2]
-    parted = input.reshape(count, offset_groups, channels // offset_groups, input.shape[2] * input.shape[3])
-    return parted.transpose(2, 3).reshape(-1, channels // offset_groups).contiguous()
+    count, channels, high, broad = images.shape
+    parted = images.reshape(count, offset_groups, channels // offset_groups, high * broad)
+    return turned(parted, 0, 1, 3, 2).reshape(count * offset_groups * high * broad, channels // offset_groups)
 
 
-def _columns(sampled: Tensor, input: Tensor, taps: int, places: int, s: _Settings) -> Tensor:
+def _columns(sampled: Values, input: Tensor, taps: int, places: int, s: _Settings) -> Tensor:
     """Return rows of sampled values as the convolution's columns (N, groups, C / groups * taps, places)."""
     count, channels = input.shape[:2]
-    parted = sampled.view(count, s.offset_groups, taps, places, channels // s.offset_groups).permute(0, 1, 4, 2, 3)
-    return parted.reshape(count, s.groups, channels // s.groups * taps, places)
+    parted = turned(sampled.reshape(count, s.offset_groups, taps, places, channels // s.offset_groups), 0, 1, 4, 2, 3)
+    return tensor(parted.reshape(count, s.groups, channels // s.groups * taps, places))
 
 
-def _sampled_columns(images: Tensor, kernel: tuple[int, int], offset: Tensor, factors: Tensor, s: _Settings) -> Tensor:
+def _sampled_columns(input: Tensor, kernel: tuple[int, int], offset: Tensor, mask: Tensor, s: _Settings) -> Tensor:
     """Return what the taps read, times the mask, as the convolution's columns."""
-    sampled = _taps(images, kernel, offset, s).corners.sums(_pixels(images, s.offset_groups))
+    sampled = _taps(input, kernel, offset, s).corners.sums(_pixels(bare(input), s.offset_groups))
     if s.use_mask:
-        sampled = sampled * factors.reshape(-1, 1)
-    return _columns(sampled, images, kernel[0] * kernel[1], offset.shape[2] * offset.shape[3], s)
+        sampled = sampled * bare(mask).reshape(-1, 1)
+    return _columns(sampled, input, kernel[0] * kernel[1], offset.shape[2] * offset.shape[3], s)
 
 
+@without_warnings
 def sampled_images(input: Tensor, kernel: tuple[int, int], offset: Tensor, mask: Tensor, numbers: tuple[int, ...]) -> Tensor:
     """Return what the taps read, times the mask, side by side: (N, C, high * kernel's height, broad * kernel's width). ``numbers`` are
     those of deform_conv2d from the stride on."""
     s = _settings(numbers)
-    images, factors = map(wide, (input, mask))
     count, channels = input.shape[:2]
-    columns = _sampled_columns(images, kernel, offset, factors, s._replace(groups=1))
+    columns = _sampled_columns(input, kernel, offset, mask, s._replace(groups=1))
     apart = columns.view(count, channels, *kernel, *offset.shape[2:]).permute(0, 1, 4, 2, 5, 3)
     return apart.reshape(count, channels, offset.shape[2] * kernel[0], offset.shape[3] * kernel[1]).to(input.dtype)
 
 
+@without_warnings
 def deform_conv2d(
     input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int, pad_w: int,
     dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
@@ -142,13 +151,14 @@ def deform_conv2d(
     """Return a convolution each of whose taps reads at its place plus an offset, between pixels, times a mask."""
     s = _settings((stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
     high, broad = _check(input, weight, offset, mask, s)
-    images, filters, factors, shift = map(wide, (input, weight, mask, bias))
-    columns = _sampled_columns(images, (filters.shape[2], filters.shape[3]), offset, factors, s)
-    found = torch.matmul(filters.reshape(s.groups, filters.shape[0] // s.groups, -1), columns)
-    found = found.reshape(input.shape[0], filters.shape[0], high, broad) + shift.view(-1, 1, 1)
-    return found.to(input.dtype)
+    filters = wide(weight)
+    columns = _sampled_columns(input, (filters.shape[2], filters.shape[3]), offset, mask, s)
+    sums = torch.matmul(filters.reshape(s.groups, filters.shape[0] // s.groups, -1), columns)
+    sums = sums.reshape(input.shape[0], filters.shape[0], high, broad) + wide(bias).view(-1, 1, 1)
+    return sums.to(input.dtype)
 
 
+@without_warnings
 def deform_conv2d_backward(
     grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int,
     pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool, *, edge: bool = True,
@@ -157,36 +167,36 @@ def deform_conv2d_backward(
     outside has a gradient, towards the inside, unless ``edge`` is False."""
     s = _settings((stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask))
     high, broad = _check(input, weight, offset, mask, s)
-    slopes, images, filters, factors = map(wide, (grad, input, weight, mask))
+    slopes, filters, factors = wide(grad), wide(weight), bare(mask)
     kernel = (filters.shape[2], filters.shape[3])
-    count, channels = images.shape[:2]
-    taps = _taps(images, kernel, offset, s)
-    pixels = _pixels(images, s.offset_groups)
+    count, channels, *sizes = input.shape
+    taps = _taps(input, kernel, offset, s)
+    pixels = _pixels(bare(input), s.offset_groups)
     sampled = taps.corners.sums(pixels)
     masked = sampled * factors.reshape(-1, 1) if s.use_mask else sampled
     number = kernel[0] * kernel[1]
-    columns = _columns(masked, images, number, high * broad, s)
+    columns = _columns(masked, input, number, high * broad, s)
     by_group = slopes.reshape(count, s.groups, filters.shape[0] // s.groups, high * broad)
     of_filters = torch.matmul(by_group, columns.transpose(-1, -2)).sum(0).reshape(filters.shape)
     flat = filters.reshape(s.groups, filters.shape[0] // s.groups, -1)
-    of_columns = torch.matmul(flat.transpose(-1, -2), by_group)
+    of_columns = bare(torch.matmul(flat.transpose(-1, -2), by_group))
     parted = of_columns.reshape(count, s.offset_groups, channels // s.offset_groups, number, high * broad)
-    rows = parted.permute(0, 1, 3, 4, 2).reshape(-1, channels // s.offset_groups).contiguous()
-    of_mask = (rows * sampled).sum(1).reshape(factors.shape) if s.use_mask else torch.zeros_like(factors)
+    rows = turned(parted, 0, 1, 3, 4, 2).reshape(sampled.shape)
+    of_mask = (rows * sampled).sum(1).reshape(factors.shape) if s.use_mask else factors * 0
     if s.use_mask:
         rows = rows * factors.reshape(-1, 1)
-    of_pixels = taps.corners.spread(rows).view(count, s.offset_groups, images.shape[2] * images.shape[3], channels // s.offset_groups)
-    of_images = of_pixels.transpose(2, 3).reshape(images.shape)
+    of_pixels = taps.corners.spread(rows).reshape(count, s.offset_groups, sizes[0] * sizes[1], channels // s.offset_groups)
+    of_images = turned(of_pixels, 0, 1, 3, 2).reshape(input.shape)
     by_corner = taps.corners.products(pixels, rows) * (taps.near if edge else taps.near & taps.counts[:, None])
-    upper_left, upper_right, lower_left, lower_right = by_corner.unbind(1)
+    upper_left, upper_right, lower_left, lower_right = (by_corner[:, corner] for corner in range(4))
     of_y = taps.across * (lower_right - upper_right) + (1 - taps.across) * (lower_left - upper_left)
     of_x = taps.down * (lower_right - lower_left) + (1 - taps.down) * (upper_right - upper_left)
     shape = (count, s.offset_groups, number, high, broad)
-    of_moves = torch.stack([of_y.view(shape), of_x.view(shape)], 3).reshape(offset.shape)
-    found = of_images, of_filters, of_moves, of_mask, slopes.sum((0, 2, 3))
-    kinds = input.dtype, weight.dtype, offset.dtype, mask.dtype, bias.dtype
-    of_images, of_filters, of_moves, of_mask, of_bias = (item.to(kind) for item, kind in zip(found, kinds))
-    return of_images, of_filters, of_moves, of_mask, of_bias
+    of_moves = library(of_y).stack([of_y.reshape(shape), of_x.reshape(shape)], 3).reshape(offset.shape)
+    return (
+        tensor(of_images, input), of_filters.to(weight.dtype), tensor(of_moves, offset), tensor(of_mask, mask),
+        slopes.sum((0, 2, 3)).to(bias.dtype),
+    )  # fmt: skip
 
 
 __all__ = ["deform_conv2d", "deform_conv2d_backward", "sampled_images"]

@@ -5,16 +5,24 @@ weights follow from the regions alone; its gradient spreads the sums back.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 import mstorch as torch
 
+from ..._src.backend.arrays import Array
 from ..._src.backend.errors import TYPE_NAMES
+from ..._src.quiet import quiet
+from .values import Values, bare, chosen_from, converted, count_of, filled, library, steps, tensor, turned, whole
 from .weighted import Weighted
 
 Tensor = torch.Tensor
-_LOWEST = {torch.float32: torch.finfo(torch.float32).min, torch.float64: torch.finfo(torch.float64).min}
+_Call = TypeVar("_Call", bound=Callable[..., object])
+_BLOCK = 1 << 15
+"""So many elements of windows are compared at a time: they and their places stay in a core's cache."""
 
 
 class Raster(NamedTuple):
@@ -46,147 +54,161 @@ def checked(name: str, values: Tensor, regions: Tensor) -> None:
         raise RuntimeError(f"\"{name}\" not implemented for '{TYPE_NAMES[str(values.dtype).removeprefix('torch.')]}'")
 
 
-def wide(values: Tensor) -> Tensor:
-    """Return values in the dtype in which sums are computed."""
-    return values.detach() if values.dtype in _LOWEST else values.detach().float()
-
-
-def numbered(regions: Tensor, images: int) -> Tensor:
+def numbered(regions: Values, images: int) -> Values:
     """Return the image of each region; raise IndexError if there is no such image."""
-    numbers = regions[:, 0].long()
-    if regions.device.type == "cpu" and numbers.numel() and not (0 <= int(numbers.min()) and int(numbers.max()) < images):
-        raise IndexError(f"rois name images {int(numbers.min())} to {int(numbers.max())}, and there are {images}")
+    numbers = whole(regions[:, 0])
+    if isinstance(numbers, np.ndarray) and numbers.size and not (0 <= numbers.min() and numbers.max() < images):
+        raise IndexError(f"rois name images {numbers.min()} to {numbers.max()}, and there are {images}")
     return numbers
 
 
-def _sides(start: Tensor, size: Tensor, parts: int, samples: int, length: int) -> tuple[Tensor, Tensor]:
+def without_warnings(function: _Call) -> _Call:
+    """Return a function in which NumPy does not warn of regions that are infinite or NaN."""
+
+    @functools.wraps(function)
+    def call(*given: object, **named: object) -> object:
+        with quiet():
+            return function(*given, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def _sides(start: Values, size: Values, parts: int, samples: int, length: int) -> tuple[Values, Values]:
     """Return the pixels, and their weights, of the samples along one side: (regions, parts, 2 * samples)."""
-    step = size / parts
-    part = torch.arange(parts, device=start.device)[:, None]
-    within = (torch.arange(samples, device=start.device) + 0.5).to(start.dtype)
-    place = start[:, None, None] + part * step[:, None, None] + within * step[:, None, None] / samples
+    xp = library(start)
+    step = (size / parts)[:, None, None]
+    part, within = steps(parts, start)[:, None], steps(samples, start) + 0.5
+    place = start[:, None, None] + part * step + within * step / samples
     inside = (place >= -1) & (place <= length)
-    place = torch.where(inside, place, 0).clamp(0, length - 1)
-    low = place.floor()
+    place = xp.clip(xp.where(inside, place, 0), 0, length - 1)
+    low = xp.floor(place)
     further = place - low
-    pixels = torch.cat([low, (low + 1).clamp(max=length - 1)], -1).long()
-    return pixels, torch.cat([(1 - further) * inside, further * inside], -1)
+    pixels = xp.concatenate([low, xp.clip(low + 1, None, length - 1)], -1)
+    return whole(pixels), xp.concatenate([(1 - further) * inside, further * inside], -1)
 
 
-def _same_samples(regions: Tensor, sizes: list[Tensor], raster: Raster) -> Iterator[tuple[Tensor | None, int, int]]:
+def _same_samples(regions: Values, sizes: list[Values], raster: Raster) -> Iterator[tuple[Values | None, int, int]]:
     """Yield the regions that have as many samples in a bin, and the numbers of samples along its two sides; None for all regions. The
     number is negative for a side from right to left, which has no samples."""
     if raster.samples > 0:
         yield None, raster.samples, raster.samples
         return
-    down, across = ((size / parts).ceil().nan_to_num(0, 0, 0).long() for size, parts in zip(sizes, (raster.height, raster.width)))
-    counts = torch.stack([down, across], 1).tolist()
-    chosen: dict[tuple[int, int], list[int]] = {}
+    xp = library(regions)
+    down, across = (
+        whole(xp.nan_to_num(xp.ceil(size / parts), nan=0, posinf=0, neginf=0)) for size, parts in zip(sizes, (raster.height, raster.width))
+    )
+    counts = xp.stack([down, across], 1).tolist()
+    places_of: dict[tuple[int, int], list[int]] = {}
     for place, pair in enumerate(counts):
-        chosen.setdefault((pair[0], pair[1]), []).append(place)
-    for pair, places in chosen.items():
-        yield torch.tensor(places, device=regions.device), *pair
+        places_of.setdefault((pair[0], pair[1]), []).append(place)
+    for pair, places in places_of.items():
+        alone = len(places_of) == 1
+        yield None if alone else np.array(places) if xp is np else torch.tensor(places, device=regions.device), *pair
 
 
-def _align_sums(regions: Tensor, raster: Raster, by_channel: bool) -> Iterator[tuple[Tensor | None, Weighted, bool]]:
+def _align_sums(regions: Values, raster: Raster, by_channel: bool) -> Iterator[tuple[Values | None, Weighted, bool]]:
     """Yield regions, the weighted sums of their bins (the mean of bilinear samples), and whether there are samples to divide by. With
     ``by_channel``, each bin has a source of its own."""
     images, _, high, broad = raster.images
     numbers = numbered(regions, images)
     shift = 0.5 if raster.aligned else 0.0
-    low, end = (regions[:, first : first + 2].flip(1) * raster.scale - shift for first in (1, 3))
-    size = end - low if raster.aligned or by_channel else (end - low).clamp(min=1.0)
-    for chosen, down, across in _same_samples(regions, [size[:, 0], size[:, 1]], raster):
-        start, extent, number = (item if chosen is None else item[chosen] for item in (low, size, numbers))
-        rows, by_row = _sides(start[:, 0], extent[:, 0], raster.height, max(down, 0), high)
-        columns, by_column = _sides(start[:, 1], extent[:, 1], raster.width, max(across, 0), broad)
+    low, end = ([regions[:, axis] * raster.scale - shift for axis in axes] for axes in ((2, 1), (4, 3)))
+    size = [last - first for first, last in zip(low, end)]
+    if not raster.aligned and not by_channel:
+        size = [library(regions).clip(length, 1, None) for length in size]
+    for chosen, down, across in _same_samples(regions, size, raster):
+        sides = []
+        for axis, (parts, samples, length) in enumerate(((raster.height, down, high), (raster.width, across, broad))):
+            start, extent = chosen_from(low[axis], chosen), chosen_from(size[axis], chosen)
+            sides.append(_sides(start, extent, parts, max(samples, 0), length))
+        (rows, by_row), (columns, by_column) = sides
+        number = chosen_from(numbers, chosen)
         places = (number[:, None, None] * high + rows)[:, :, None, :, None] * broad + columns[:, None, :, None, :]
         weights = by_row[:, :, None, :, None] * by_column[:, None, :, None, :] / max(down * across, 1)
         yield chosen, _of_bins(places, weights, raster, by_channel), down * across != 0
 
 
-def _of_bins(places: Tensor, weights: Tensor, raster: Raster, by_channel: bool) -> Weighted:
-    """Return weighted sums for (regions, height, width, …) places of pixels."""
+def _of_bins(places: Values, weights: Values, raster: Raster, by_channel: bool) -> Weighted:
+    """Return weighted sums for (regions, height, width, down, across) places of pixels."""
     images, _, high, broad = raster.images
-    count = places.shape[0] * raster.bins
     if by_channel:
-        own = torch.arange(raster.bins, device=places.device).view(raster.height, raster.width, *[1] * (places.dim() - 3))
-        places = places * raster.bins + own
-    shape = count, (places[0, 0, 0].numel() if count else 0)
+        places = places * raster.bins + steps(raster.bins, places).reshape(raster.height, raster.width, 1, 1)
+    shape = places.shape[0] * raster.bins, places.shape[3] * places.shape[4]
     return Weighted(places.reshape(shape), weights.reshape(shape), images * high * broad * (raster.bins if by_channel else 1))
 
 
-def _pool_windows(regions: Tensor, raster: Raster, by_channel: bool, whole: bool) -> tuple[Tensor, Tensor]:
+def _pool_windows(regions: Values, raster: Raster, by_channel: bool, whole_images: bool) -> tuple[Values, Values]:
     """Return the first row and column after the last of each bin's window: two tensors (regions, parts, 2), of rows and of columns."""
-    windows = []
-    low, end = (torch.round(_half_away(regions[:, first : first + 2].flip(1) * raster.scale)) for first in (1, 3))
+    xp, windows = library(regions), []
     for axis, (parts, length) in enumerate(zip((raster.height, raster.width), raster.images[2:])):
-        size = (end[:, axis] - low[:, axis] + (0 if by_channel else 1)).clamp(min=1)
-        step = size / parts
-        part = torch.arange(parts, device=regions.device)
-        first = (part * step[:, None]).floor() + low[:, axis : axis + 1]
-        last = ((part + 1) * step[:, None]).ceil() + low[:, axis : axis + 1]
-        most = length if whole else length - 1
-        windows.append(torch.stack([first.clamp(0, most), last.clamp(0, most)], -1).nan_to_num(0).long())
+        low, end = (xp.round(_half_away(regions[:, place - axis] * raster.scale)) for place in (2, 4))
+        size = xp.clip(end - low + (0 if by_channel else 1), 1, None)
+        step, part = (size / parts)[:, None], steps(parts, regions)
+        most = length if whole_images else length - 1
+        ends = (xp.clip(side + low[:, None], 0, most) for side in (xp.floor(part * step), xp.ceil((part + 1) * step)))
+        windows.append(whole(xp.nan_to_num(xp.stack(list(ends), -1))))
     return windows[0], windows[1]
 
 
-def _half_away(values: Tensor) -> Tensor:
+def _half_away(values: Values) -> Values:
     """Return values whose rounding to even is their rounding away from zero, as C rounds."""
-    half = (values - values.trunc()).abs() == 0.5
-    return torch.where(half, values + torch.sign(values) * 0.25, values)
+    xp = library(values)
+    half = xp.abs(values - xp.trunc(values)) == 0.5
+    return xp.where(half, values + xp.sign(values) * 0.25, values)
 
 
-def _pool_sums(regions: Tensor, raster: Raster, by_channel: bool, whole: bool = True) -> tuple[Weighted, Tensor]:
-    """Return weighted sums that are means of the bins' windows, and (rows, terms) which terms are within a window. Unless ``whole``,
-    windows end before an image's last row and column."""
-    rows, columns = _pool_windows(regions, raster, by_channel, whole)
+def _pool_sums(regions: Values, raster: Raster, by_channel: bool, whole_images: bool = True) -> tuple[Weighted, Values]:
+    """Return weighted sums that are means of the bins' windows, and (rows, terms) which terms are within a window. Unless
+    ``whole_images``, windows end before an image's last row and column."""
+    rows, columns = _pool_windows(regions, raster, by_channel, whole_images)
     return window_sums(regions, rows, columns, raster, by_channel)
 
 
-def window_sums(regions: Tensor, rows: Tensor, columns: Tensor, raster: Raster, by_channel: bool) -> tuple[Weighted, Tensor]:
+def window_sums(regions: Values, rows: Values, columns: Values, raster: Raster, by_channel: bool) -> tuple[Weighted, Values]:
     """Return weighted sums that are means of windows, (regions, parts, 2) of rows and of columns, and which terms are within one."""
     images, _, high, broad = raster.images
-    numbers = numbered(regions, images)
+    xp, numbers = library(regions), numbered(regions, images)
     tall, across = rows[..., 1] - rows[..., 0], columns[..., 1] - columns[..., 0]
-    most_tall, most_across = (int(size.max()) if size.numel() else 0 for size in (tall, across))
-    down = torch.arange(max(most_tall, 0), device=regions.device)
-    aside = torch.arange(max(most_across, 0), device=regions.device)
+    most_tall, most_across = (max(int(size.max()), 0) if count_of(size) else 0 for size in (tall, across))
+    down, aside = steps(most_tall, numbers), steps(most_across, numbers)
     inside = (down < tall[..., None])[:, :, None, :, None] & (aside < across[..., None])[:, None, :, None, :]
     row = (rows[..., :1] + down)[:, :, None, :, None]
     column = (columns[..., :1] + aside)[:, None, :, None, :]
-    places = torch.where(inside, (numbers.view(-1, 1, 1, 1, 1) * high + row) * broad + column, 0)
-    areas = (tall[:, :, None] * across[:, None, :]).clamp(min=1)[..., None, None]
-    sums = _of_bins(places, inside.to(regions.dtype) / areas, raster, by_channel)
+    places = xp.where(inside, (numbers.reshape(-1, 1, 1, 1, 1) * high + row) * broad + column, 0)
+    areas = xp.clip(tall[:, :, None] * across[:, None, :], 1, None)[..., None, None]
+    sums = _of_bins(places, converted(inside, regions) / converted(areas, regions), raster, by_channel)
     return sums, inside.reshape(sums.places.shape)
 
 
 # Images as rows, and back
 
 
-def _rows(values: Tensor, raster: Raster, by_channel: bool) -> Tensor:
+def _rows(values: Values, raster: Raster, by_channel: bool) -> Values:
     """Return images (N, C, H, W) as rows of a pixel each, or of a pixel and bin."""
     if not by_channel:
         return _pixel_rows(values)
-    parted = wide(values).reshape(values.shape[0], -1, raster.bins, *values.shape[2:])
-    return parted.permute(0, 3, 4, 2, 1).reshape(-1, parted.shape[1]).contiguous()
+    count, channels, high, broad = values.shape
+    parted = values.reshape(count, channels // raster.bins, raster.bins, high, broad)
+    return turned(parted, 0, 3, 4, 2, 1).reshape(count * high * broad * raster.bins, channels // raster.bins)
 
 
-def _images(rows: Tensor, raster: Raster, by_channel: bool) -> Tensor:
+def _images(rows: Values, raster: Raster, by_channel: bool) -> Values:
     images, channels, high, broad = raster.images
     if not by_channel:
-        return rows.view(images, high, broad, channels).permute(0, 3, 1, 2).contiguous()
-    return rows.view(images, high, broad, raster.bins, -1).permute(0, 4, 3, 1, 2).reshape(images, channels, high, broad)
+        return turned(rows.reshape(images, high, broad, channels), 0, 3, 1, 2)
+    parted = rows.reshape(images, high, broad, raster.bins, channels // raster.bins)
+    return turned(parted, 0, 4, 3, 1, 2).reshape(images, channels, high, broad)
 
 
-def _bins(rows: Tensor, raster: Raster) -> Tensor:
+def _bins(rows: Values, raster: Raster) -> Values:
     """Return rows of a bin each as rasters (regions, channels, height, width)."""
-    return rows.view(-1, raster.height, raster.width, rows.shape[1]).permute(0, 3, 1, 2).contiguous()
+    return turned(rows.reshape(rows.shape[0] // max(raster.bins, 1), raster.height, raster.width, rows.shape[1]), 0, 3, 1, 2)
 
 
-def _pixel_rows(values: Tensor) -> Tensor:
+def _pixel_rows(values: Values) -> Values:
     """Return images or rasters (N, C, H, W) as rows of a pixel or bin each."""
-    return wide(values).permute(0, 2, 3, 1).reshape(-1, values.shape[1]).contiguous()
+    count, channels, high, broad = values.shape
+    return turned(values, 0, 2, 3, 1).reshape(count * high * broad, channels)
 
 
 def _raster(values: Tensor, scale: float, height: int, width: int, samples: int = 0, aligned: bool = True) -> Raster:
@@ -203,6 +225,7 @@ def _channels(values: Tensor, raster: Raster) -> int:
 # The operators
 
 
+@without_warnings
 def roi_align(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int, aligned: bool
 ) -> Tensor:
@@ -213,19 +236,20 @@ def roi_align(
 
 
 def _aligned(input: Tensor, rois: Tensor, raster: Raster, by_channel: bool, channels: int) -> Tensor:
-    source = _rows(input, raster, by_channel)
-    found = source.new_zeros(rois.shape[0], channels, raster.height, raster.width)
-    for chosen, sums, divides in _align_sums(wide(rois), raster, by_channel):
+    source = _rows(bare(input), raster, by_channel)
+    result = filled((rois.shape[0], channels, raster.height, raster.width), source)
+    for chosen, sums, divides in _align_sums(bare(rois), raster, by_channel):
         part = _bins(sums.sums(source), raster)
         if by_channel and not divides:
-            part = torch.full_like(part, float("nan"))  # a mean of no samples; roi_align's is zero
+            part = filled(part.shape, part, float("nan"))  # a mean of no samples; roi_align's is zero
         if chosen is None:
-            found = part
+            result = part
         else:
-            found[chosen] = part
-    return found.to(input.dtype)
+            result[chosen] = part
+    return tensor(result, input)
 
 
+@without_warnings
 def roi_align_backward(
     grad: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int, channels: int, height: int,
     width: int, sampling_ratio: int, aligned: bool,
@@ -238,10 +262,11 @@ def roi_align_backward(
 
 def _aligned_backward(grad: Tensor, rois: Tensor, raster: Raster, by_channel: bool) -> Tensor:
     rows = raster.images[0] * raster.images[2] * raster.images[3] * (raster.bins if by_channel else 1)
-    total = wide(grad).new_zeros(rows, raster.images[1] // (raster.bins if by_channel else 1))
-    for chosen, sums, _ in _align_sums(wide(rois), raster, by_channel):
-        total = total + sums.spread(_pixel_rows(grad if chosen is None else grad[chosen]))
-    return _images(total, raster, by_channel).to(grad.dtype)
+    slopes = bare(grad)
+    total = filled((rows, raster.images[1] // (raster.bins if by_channel else 1)), slopes)
+    for chosen, sums, _ in _align_sums(bare(rois), raster, by_channel):
+        total = total + sums.spread(_pixel_rows(chosen_from(slopes, chosen)))
+    return tensor(_images(total, raster, by_channel), grad)
 
 
 def _mapping(regions: int, channels: int, raster: Raster, device: torch.device) -> Tensor:
@@ -250,6 +275,7 @@ def _mapping(regions: int, channels: int, raster: Raster, device: torch.device) 
     return own.expand(regions, -1, -1, -1).contiguous()
 
 
+@without_warnings
 def ps_roi_align(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
 ) -> tuple[Tensor, Tensor]:
@@ -260,6 +286,7 @@ def ps_roi_align(
     return _aligned(input, rois, raster, True, channels), _mapping(rois.shape[0], channels, raster, input.device)
 
 
+@without_warnings
 def ps_roi_align_backward(
     grad: Tensor, rois: Tensor, channel_mapping: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int,
     batch_size: int, channels: int, height: int, width: int,
@@ -270,65 +297,102 @@ def ps_roi_align_backward(
     return _aligned_backward(grad, rois, raster, True)
 
 
+@without_warnings
 def ps_roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Tensor, Tensor]:
     """Return the means of the pixels of each bin, which reads channels of its own, and the channel that each element reads."""
     checked("ps_roi_pool_forward_kernel", input, rois)
     raster = _raster(input, spatial_scale, pooled_height, pooled_width)
     channels = _channels(input, raster)
     # torchvision's kernel leaves out the last row and column, its gradient does not
-    sums, _ = _pool_sums(wide(rois), raster, True, whole=False)
-    return _bins(sums.sums(_rows(input, raster, True)), raster).to(input.dtype), _mapping(rois.shape[0], channels, raster, input.device)
+    sums, _ = _pool_sums(bare(rois), raster, True, whole_images=False)
+    means = _bins(sums.sums(_rows(bare(input), raster, True)), raster)
+    return tensor(means, input), _mapping(rois.shape[0], channels, raster, input.device)
 
 
+@without_warnings
 def ps_roi_pool_backward(
     grad: Tensor, rois: Tensor, channel_mapping: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int,
     channels: int, height: int, width: int,
 ) -> Tensor:  # fmt: skip
     """Return the gradient of ps_roi_pool's images."""
     raster = Raster(float(spatial_scale), pooled_height, pooled_width, 0, True, (batch_size, channels, height, width))
-    sums, _ = _pool_sums(wide(rois), raster, True)
-    return _images(sums.spread(_pixel_rows(grad)), raster, True).to(grad.dtype)
+    sums, _ = _pool_sums(bare(rois), raster, True)
+    return tensor(_images(sums.spread(_pixel_rows(bare(grad))), raster, True), grad)
 
 
+@without_warnings
 def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Tensor, Tensor]:
     """Return the largest pixel of each bin, and its place in the image, -1 for an empty bin."""
     checked("roi_pool_forward_kernel", input, rois)
     raster = _raster(input, spatial_scale, pooled_height, pooled_width)
-    return largest(input, *_pool_sums(wide(rois), raster, False), raster)
+    return largest(input, *_pool_sums(bare(rois), raster, False), raster)
 
 
-def largest(input: Tensor, sums: Weighted, inside: Tensor, raster: Raster) -> tuple[Tensor, Tensor]:
+def largest(input: Tensor, sums: Weighted, inside: Values, raster: Raster) -> tuple[Tensor, Tensor]:
     """Return the largest pixel of each window, and its place in the image, -1 for an empty window."""
-    source = _rows(input, raster, False)
-    count = sums.places.shape[0]
-    best = source.new_full((count, source.shape[1]), _LOWEST[source.dtype])
-    where = torch.full((count, source.shape[1]), -1, dtype=torch.int64, device=source.device)
-    for term in range(sums.places.shape[1]):
-        place = sums.places[:, term]
+    source = _pixel_rows(bare(input))
+    by_library = _largest_of_arrays if isinstance(source, np.ndarray) else _largest_of_tensors
+    best, where = by_library(source, sums.places, inside)
+    where = library(where).where(where < 0, where, where % (raster.images[2] * raster.images[3]))
+    return tensor(_bins(best, raster), input), tensor(_bins(where, raster)).int()
+
+
+def _largest_of_tensors(source: Tensor, places: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the largest row of the source among those that are inside, in each column, and its place."""
+    best = source.new_full((places.shape[0], source.shape[1]), torch.finfo(source.dtype).min)
+    where = torch.full(best.shape, -1, dtype=torch.int64, device=source.device)
+    for term in range(places.shape[1]):
+        place = places[:, term]
         value = source.index_select(0, place)
         better = (value > best) & inside[:, term : term + 1]
         best, where = torch.where(better, value, best), torch.where(better, place[:, None], where)
-    best = torch.where(inside.any(1, keepdim=True), best, 0)
-    where = torch.where(where < 0, where, where % (raster.images[2] * raster.images[3]))
-    return _bins(best, raster).to(input.dtype), _bins(where, raster).int()
+    return torch.where(inside.any(1, keepdim=True), best, 0), where
 
 
+def _largest_of_arrays(source: Array, places: Array, inside: Array) -> tuple[Array, Array]:
+    """Return the same of arrays: windows in the order of their sizes, so many at a time that they stay in the cache."""
+    counts = inside.sum(1)
+    ends = counts.cumsum()
+    flat, starts = places[inside], ends - counts
+    order = np.argsort(-counts, kind="stable")
+    shape = places.shape[0], source.shape[1]
+    best, where = np.full(shape, np.finfo(source.dtype).min, source.dtype), np.full(shape, -1, np.int64)
+    block = max(_BLOCK // max(source.shape[1], 1), 1)
+    for first in range(0, shape[0], block):
+        rows = order[first : first + block]
+        top, at, sizes = best[rows], where[rows], counts[rows]
+        for term in range(int(sizes[0])):
+            left = np.searchsorted(-sizes, -term)
+            place = flat[starts[rows[:left]] + term]
+            value = source[place]
+            better = value > top[:left]
+            np.copyto(top[:left], value, where=better)
+            np.copyto(at[:left], place[:, None], where=better)
+        top[sizes == 0] = 0
+        best[rows], where[rows] = top, at
+    return best, where
+
+
+@without_warnings
 def roi_pool_backward(
     grad: Tensor, rois: Tensor, argmax: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, batch_size: int, channels: int,
     height: int, width: int,
 ) -> Tensor:  # fmt: skip
     """Return the gradient of roi_pool's images."""
-    numbers = numbered(wide(rois), batch_size)
-    slopes = wide(grad)
-    total = slopes.new_zeros(batch_size * channels * height * width)
-    plane = numbers[:, None] * channels + torch.arange(channels, device=grad.device)
-    chosen = argmax.long()
-    places = plane[:, :, None, None] * (height * width) + chosen.clamp(min=0)
-    total.index_add_(0, places.reshape(-1), torch.where(chosen >= 0, slopes, 0).reshape(-1))
-    return total.view(batch_size, channels, height, width).to(grad.dtype)
+    numbers = numbered(bare(rois), batch_size)
+    slopes, chosen = bare(grad), whole(argmax.numpy() if isinstance(numbers, np.ndarray) else argmax)
+    xp, size = library(slopes), batch_size * channels * height * width
+    plane = numbers[:, None] * channels + steps(channels, numbers)
+    places = (plane[:, :, None, None] * (height * width) + xp.clip(chosen, 0, None)).reshape(-1)
+    terms = xp.where(chosen >= 0, slopes, 0).reshape(-1)
+    if xp is np:
+        total = np.bincount(places, terms, size).astype(slopes.dtype)
+    else:
+        total = slopes.new_zeros(size).index_add_(0, places, terms)
+    return tensor(total.reshape(batch_size, channels, height, width), grad)
 
 
 __all__ = [
     "Raster", "checked", "largest", "numbered", "ps_roi_align", "ps_roi_align_backward", "ps_roi_pool", "ps_roi_pool_backward", "roi_align",
-    "roi_align_backward", "roi_pool", "roi_pool_backward", "wide", "window_sums",
+    "roi_align_backward", "roi_pool", "roi_pool_backward", "window_sums", "without_warnings",
 ]  # fmt: skip

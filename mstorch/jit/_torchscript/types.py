@@ -7,6 +7,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from ..._src.backend.errors import TYPE_NAMES
 from ..._src.core.device import device
 from ..._tensor import Tensor
 from ...futures import Future
@@ -134,6 +135,13 @@ def cast(value: Any, kind: Type) -> Any:
     if isinstance(value, Tensor):
         name = kind.of[0].kind if kind.kind == "Optional" else kind.kind
         if name in _NUMBERS:
+            if value.requires_grad:
+                raise RuntimeError("Cannot input a tensor that requires grad as a scalar argument")
+            if value.dim():
+                raise RuntimeError("Cannot input a tensor of dimension other than 0 as a scalar argument")
+            if name == "int" and value.dtype.category != 1:
+                kind_of = TYPE_NAMES[str(value.dtype).removeprefix("torch.")]
+                raise RuntimeError(f"Cannot input a tensor of type {kind_of} as an integral argument")
             return _NUMBERS[name](value.item())
     return value
 

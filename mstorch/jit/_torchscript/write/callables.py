@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import enum
 import inspect
 import re
@@ -19,9 +20,9 @@ from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, Para
 from ....nn.modules.module import Module
 from ..types import TENSOR, Type, read_type
 from .annotations import BOOL, DEVICE, FLOAT, INT, NONE, STR, fits, of_annotation, of_value
-from .known import has_operator, operator_text, takes_sizes, takes_tensors
+from .known import has_operator, is_packet, operator_text, packet_result, takes_sizes, takes_tensors
 from .library import node_of
-from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, of_library, plain_of
+from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, implied, of_library, plain_of
 from .results import INTS, Misfit, of_method, of_turn
 from .values import Unwritable, quoted
 from .writer import Function
@@ -106,6 +107,7 @@ class Callables(Function):
         value = getattr(value, "__original_fn", value)
         if type(value).__name__ == "ScriptFunction":
             value = value.__wrapped__
+        value = dict if value is collections.OrderedDict else value  # TorchScript's dictionaries keep their order
         if getattr(builtins, getattr(value, "__name__", ""), None) is value:
             return self._builtin(value, args, kwargs, node)
         for piece in (*args, *kwargs.values()):
@@ -131,6 +133,8 @@ class Callables(Function):
             kind = program.library_function(name)
             args, kwargs = self._fitted(name, args, kwargs, node)
             return Piece(f"{text}({self._listed(args, kwargs)})", kind)
+        if text.startswith("ops.") and is_packet(value):
+            return Piece(f"{text}({self._listed(args, kwargs)})", packet_result(value))
         return self._operator(text, args, kwargs, node)
 
     def _fitted(self, name: str, args: Pieces, kwargs: dict[str, Piece], node: ast.Call) -> tuple[Pieces, dict[str, Piece]]:
@@ -144,15 +148,30 @@ class Callables(Function):
             kind = wanted[key].of[0] if wanted[key].kind == "Optional" else wanted[key]
             if key == "return_indices" and piece.static is not False:
                 raise self.unwritable(f"{name} with return_indices: call {name}_with_indices", node)
+            if key in ("return_inverse", "return_counts") and piece.static is not False:
+                raise self.unwritable(f"{name} with {key}: call torch.unique_consecutive or sort", node)
             if kind.kind == "List" and piece.kind is not None and piece.kind.kind in ("int", "float"):
                 text = f"float({piece.text})" if kind.of[0].kind == "float" and piece.kind.kind == "int" else piece.text
                 piece = Piece(f"[{text}]", kind)
+            elif kind.kind == "List" and piece.kind is not None and repr(piece.kind) in ("Optional[int]", "Optional[float]"):
+                piece = self._listed_or_none(piece, kind, wanted[key])
             elif kind.kind == "float" and piece.kind is not None and piece.kind.kind == "int":
                 piece = Piece(f"float({piece.text})", FLOAT)
-            elif not fits(piece.kind, wanted[key]) and not (kind.kind == "List" and piece.kind is not None and piece.kind.kind == "Tuple"):
+            else:
+                piece = implied(piece, kind)
+            if not fits(piece.kind, wanted[key]) and not (kind.kind == "List" and piece.kind is not None and piece.kind.kind == "Tuple"):
                 raise self.unwritable(f"{name} with '{key}' of {piece.kind!r}, where {wanted[key]!r} is declared,", node)
             given[key] = piece
         return [given[key] for key in list(wanted)[: len(args)]], {key: given[key] for key in kwargs}
+
+    def _listed_or_none(self, piece: Piece, kind: Type, wanted: Type) -> Piece:
+        """Return a number that may be None as a list that may be None."""
+        name = piece.text
+        if not name.isidentifier():
+            name = self.fresh()
+            self.line(f"{name} = {piece.text}")
+        item = f"float({name})" if kind.of[0].kind == "float" and piece.kind is not None and piece.kind.of[0].kind == "int" else name
+        return Piece(f"annotate({wanted!r}, [{item}] if {name} is not None else None)", wanted)
 
     def _operator(self, text: str, args: Pieces, kwargs: dict[str, Piece], node: ast.Call) -> Piece:
         name = text.rpartition(".")[2]
@@ -304,7 +323,7 @@ class Callables(Function):
         jit = above.torch.jit
         if value is is_scripting or value is above.torch.jit.is_scripting:
             return Piece("True", BOOL, True)
-        if value is jit.is_tracing or getattr(value, "__name__", "") in ("_is_tracing", "is_tracing"):
+        if value is jit.is_tracing or getattr(value, "__name__", "") in ("_is_tracing", "is_tracing", "_get_tracing_state"):
             return Piece("False", BOOL, False)
         if value is jit.annotate:
             kind = of_annotation(self.evaluated(node.args[0]), self.program.named)
@@ -423,10 +442,11 @@ class Callables(Function):
             return args[0]
         if name == "dict" and not args and not kwargs:
             return Piece("{}", Type("Dict", (STR, TENSOR)))
-        if name in ("dict", "sorted") and not kwargs:
-            return Piece(
-                text, kinds[0] if kinds and kinds[0] is not None and kinds[0].kind == ("Dict" if name == "dict" else "List") else None
-            )
+        if name == "sorted" and not kwargs:
+            return Piece(text, kinds[0] if kinds and kinds[0] is not None and kinds[0].kind == "List" else None)
+        if name == "dict" and not kwargs:
+            pairs = kinds[0].of[0] if kinds[0] is not None and kinds[0].kind == "List" else None
+            return Piece(text, Type("Dict", pairs.of) if pairs is not None and pairs.kind == "Tuple" and len(pairs.of) == 2 else kinds[0])
         if name not in _TEXTS or name == "sorted" and kwargs:
             raise self.unwritable(f"a call of Python's {name}", node)
         if (
@@ -489,8 +509,6 @@ class Callables(Function):
             return Piece(f"torch.device({self._listed(args, kwargs)})", DEVICE)
         if kind is Size:
             return Piece(f"list({args[0].text})", INTS)
-        if kind.__module__ == "collections" and kind.__name__ == "OrderedDict" and not args:
-            return Piece("{}", Type("Dict", (STR, TENSOR)))
         if getattr(kind, "__name__", "") in ("no_grad", "enable_grad") and of_library(kind):
             return Piece(f"{self.program.library_class(kind.__name__)}()", None)
         if issubclass(kind, (Module, Tensor)) or not issubclass(kind, (object,)):

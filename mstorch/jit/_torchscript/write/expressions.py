@@ -198,8 +198,10 @@ class Expressions(Callables):
         return Piece(f"({sign}{piece.text})", piece.kind if piece.kind is None or piece.kind.kind != "bool" else INT)
 
     def _of_BinOp(self, node: ast.BinOp) -> Piece:
-        left, right = self.value(node.left), self.value(node.right)
         name, sign = BINARY[type(node.op)]
+        # a tuple times a number is a list, as torch's compiler makes one of it
+        first = ast.List(node.left.elts, ast.Load()) if name == "mul" and isinstance(node.left, ast.Tuple) else node.left
+        left, right = self.value(ast.copy_location(first, node.left)), self.value(node.right)
         if name == "remainder" and left.kind is not None and left.kind.kind == "str":
             return Piece(f"({left.text} % {right.text})", STR)
         own = self.magic(left, name if name.startswith("__") else f"__{_MAGIC.get(name, name)}__", [right], node)
@@ -495,6 +497,7 @@ class Expressions(Callables):
                 return self.static(value[node.attr], node)
             if not isinstance(value, (type, types.ModuleType)) and type(value).__name__ not in (
                 "OpOverloadPacket",
+                "_Namespace",
                 "_OpNamespace",
                 "_Ops",
                 "Operators",

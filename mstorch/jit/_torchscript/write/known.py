@@ -9,6 +9,7 @@ from typing import Any
 from ...._src.aten.overloads import all_overloads
 from ...._src.core.above import above
 from ..scalars import OF_ALL, PLAIN
+from ..types import Type
 from .library import FUNCTIONS
 
 LIBRARY = "__torch__.torch.nn.functional"
@@ -80,10 +81,25 @@ def _tables() -> tuple[dict[int, str], list[Any]]:
     return table, held
 
 
+def is_packet(function: Any) -> bool:
+    """Return whether a function is an operator of ``torch.ops``, torch's own or a program's."""
+    return any(kind.__name__ == "OpOverloadPacket" for kind in type(function).__mro__)
+
+
+def packet_result(packet: Any) -> Type | None:
+    """Return the type of what a program's operator with one overload returns; None if it is unknown."""
+    overloads = packet.overloads()
+    returns = getattr(packet, overloads[0])._schema.returns if len(overloads) == 1 else ()
+    kinds = tuple(Type(str(one.type)) for one in returns if str(one.type) in ("Tensor", "int", "float", "bool"))
+    if not kinds or len(kinds) != len(returns):
+        return None
+    return kinds[0] if len(kinds) == 1 else Type("Tuple", kinds)
+
+
 def operator_text(function: Any) -> str | None:
     """Return the text by which a program calls a function of torch or of ``math``; None for others."""
     text = _tables()[0].get(id(function))
-    if text is None and type(function).__name__ == "OpOverloadPacket":
+    if text is None and is_packet(function):
         space, _, name = str(function).rpartition(".")
         space = space.removeprefix("torch.ops.").removeprefix("ops.")
         return f"torch.{name}" if space == "aten" else f"ops.{space}.{name}"

@@ -347,6 +347,13 @@ def affine_grid(theta: Tensor, size: List[int], align_corners: Optional[bool]=No
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Optional[Tensor]=None) -> Tensor:
   return torch.bilinear(input1, input2, weight, bias)
 
+def unique(input: Tensor, sorted: bool=True, return_inverse: bool=False, return_counts: bool=False, dim: Optional[int]=None) -> Tensor:
+  if dim is None:
+    whole, _0, _1 = torch._unique2(input, sorted, False, False)
+    return whole
+  parts, _2, _3 = torch.unique_dim(input, dim, sorted, False, False)
+  return parts
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int=1, eps: float=1e-08) -> Tensor:
   return torch.cosine_similarity(x1, x2, dim, eps)
 

@@ -37,6 +37,16 @@ class Piece:
         return self.static is not NOTHING
 
 
+def implied(value: Piece, wanted: Type | None) -> Piece:
+    """Return a value as TorchScript converts it unasked where a float, an int or a complex number is wanted: numbers of any type, and
+    tensors of one element."""
+    inner = wanted.of[0] if wanted is not None and wanted.kind == "Optional" else wanted
+    if inner is None or value.kind is None or inner.kind not in ("float", "int", "complex") or value.kind.kind not in ("number", "Tensor"):
+        return value
+    number = value.kind.kind == "number"
+    return Piece(f"{inner.kind}({value.text})" if number else f"annotate({inner!r}, {value.text})", inner)
+
+
 class Method:
     """A method of a module or object, as a value."""
 

@@ -10,7 +10,7 @@ from ....nn.modules.module import Module
 from ..types import Type
 from .annotations import fits, joined, of_annotation
 from .expressions import BINARY, Expressions
-from .pieces import Items, Piece, Poison
+from .pieces import Items, Piece, Poison, implied
 from .results import Misfit, of_turn
 
 _Narrowed = list[tuple[str, Type]]
@@ -60,6 +60,7 @@ class Statements(Expressions):
         piece = self.expression(node.value, self.returns) if node.value is not None else Piece("None", Type("NoneType"))
         self._runtime(piece, node)
         if self.returns is not None:
+            piece = implied(piece, self.returns)
             if not fits(piece.kind, self.returns):
                 raise self.unwritable(f"the return of {piece.kind!r}, where {self.returns!r} is declared,", node)
         else:
@@ -127,12 +128,18 @@ class Statements(Expressions):
         before = self.env.get(name)
         kind: Type | None
         if name in self.declared:
+            value = implied(value, self.declared[name])
+            if name not in self.outer and not fits(value.kind, self.declared[name]):
+                del self.declared[name]  # outside blocks a name may become a value of another type
+                return self._bind(name, value, node)
             if not fits(value.kind, self.declared[name]):
                 raise self.unwritable(f"'{name}', declared {self.declared[name]!r}, that becomes {value.kind!r}", node)
             kind = value.kind if value.kind is not None and value.kind.kind not in ("NoneType", "Optional") else self.declared[name]
         else:
+            follows = isinstance(before, Piece) and name in self.outer and not before.is_static
+            value = implied(value, self.outer[name]) if follows else value
             kind = value.kind
-            if isinstance(before, Piece) and name in self.outer and not before.is_static and not fits(value.kind, self.outer[name]):
+            if follows and not fits(kind, self.outer[name]):
                 raise self.unwritable(f"'{name}', which is {self.outer[name]!r} outside, that becomes {value.kind!r}", node)
         text = f"annotate({value.kind!r}, {value.text})" if value.kind is not None and value.text in ("[]", "{}") else value.text
         self.line(f"{name} = {text}")
@@ -177,7 +184,7 @@ class Statements(Expressions):
             self.declared[node.target.id] = kind
         if node.value is None:
             return
-        value = self.expression(node.value, kind)
+        value = self._declared_list(node.value, kind) or self.expression(node.value, kind)
         self._runtime(value, node)
         if not fits(value.kind, kind):
             raise self.unwritable(f"a value of {value.kind!r} that is declared {kind!r}", node)
@@ -187,6 +194,13 @@ class Statements(Expressions):
             self.env[node.target.id] = Piece(node.target.id, kind)
         else:
             self._assign(node.target, typed, node)
+
+    def _declared_list(self, node: ast.expr, kind: Type) -> Piece | None:
+        """Return a call of a tensor's ``tolist``, whose type only a declaration tells; None for another expression."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "tolist":
+            return None
+        holder = self.expression(node.func.value)
+        return Piece(f"{holder.text}.tolist()", kind) if holder.kind is not None and holder.kind.kind == "Tensor" else None
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         value = self.expression(node.value)
@@ -200,6 +214,10 @@ class Statements(Expressions):
             kind = self.binary_kind(name, before, value, node)
             if isinstance(before.kind, Type) and before.kind.kind == "Tensor":
                 kind = before.kind
+            elif target.id in self.outer and sign in ("+", "-", "*", "/") and implied(Piece("", kind), before.kind).kind is not kind:
+                # as of an assignment, which converts what the sum is
+                self._bind(target.id, Piece(f"({target.id} {sign} {value.text})", kind), node)
+                return
             elif before.kind is not None and not fits(kind, before.kind) and target.id in self.outer:
                 raise self.unwritable(f"'{target.id}', which is {before.kind!r} outside, that becomes {kind!r}", node)
             self.env[target.id] = Piece(target.id, kind)
