@@ -108,6 +108,7 @@ def main() -> int:
     """Run packages, and print how many jobs became what."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--path")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="for the jobs of one package")
     parser.add_argument("--one", action="store_true", help="in this process")
     parser.add_argument("packages", nargs="*")
     options = parser.parse_args()
@@ -129,9 +130,9 @@ def main() -> int:
             command = [sys.executable, "-W", "ignore", "-m", "mstorch", "-m", "tests.packages.on_plugin", "--one", package]
             with tempfile.TemporaryFile("w+") as said:
                 try:
-                    code: Any = subprocess.run(command, env=variables, stdout=said, stderr=subprocess.STDOUT, timeout=SECONDS, check=False).returncode
+                    code: Any = subprocess.run(command, env=variables, stdout=said, stderr=subprocess.STDOUT, timeout=options.seconds, check=False).returncode
                 except subprocess.TimeoutExpired:
-                    code = f"{SECONDS} s"
+                    code = f"{options.seconds} s"
                 said.seek(0)
                 lines = said.read().splitlines()
         for line in lines:
