@@ -45,3 +45,13 @@ def test_as_on_the_cpu(of_three: list[list[dict]], name: str) -> None:
         assert not isinstance(want[name], tuple) or want[name][0] != "error", want[name]
         together.same(want[name], got[name], f"rank {rank}", *((0, 0) if name in BITS else (1e-4, 1e-5)))
         together.same(got[name], again[name], f"rank {rank}, delayed", 0, 0)
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_dropout_in_stages_with_the_numbers_of_the_host(size: int) -> None:
+    """A device draws a dropout itself; with the host's numbers it is the CPU's."""
+    module, cases = pipelining_cases.__name__, ["case_dropout"]
+    late = {"MSTORCH_DEVICE_RANDOM": "host", "EMULATED_HCCL_DELAY_MS": 20}
+    wanted = together.run("mstorch", module, size, "cpu", True, cases)
+    for rank, (want, got) in enumerate(zip(wanted, together.run("mstorch", module, size, together.ON_PLUGIN, True, cases, **late))):
+        together.same(want["case_dropout"], got["case_dropout"], f"rank {rank}", 1e-4, 1e-5)

@@ -17,8 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = pathlib.Path(__file__).with_name("hccl_script.py")
 
 
-def _lines(size: int, folder: pathlib.Path, *command: str, backend: str = "hccl") -> list[str]:
-    """Run a script in some processes; return the lines of all that begin with "rank"."""
+def _lines(size: int, folder: pathlib.Path, *command: str, backend: str = "hccl", status: int = 0) -> list[str]:
+    """Run a script in some processes, which end with ``status``; return the lines of all that begin with "rank"."""
     variables: dict[str, object] = {
         "WORLD_SIZE": size, "OMP_NUM_THREADS": 1, "PYTHONWARNINGS": "ignore", "EMULATED_CANN_DEVICES": size, "EMULATED_CANN_MEMORY_MB": 1024,
     }  # fmt: skip
@@ -40,7 +40,7 @@ def _lines(size: int, folder: pathlib.Path, *command: str, backend: str = "hccl"
         for process in started:
             process.kill()
     said = [(folder / f"{backend} {rank} out").read_text() for rank in range(size)]
-    assert not any(codes), [(code, out, (folder / f"{backend} {rank} error").read_text()[-3000:]) for rank, (code, out) in enumerate(zip(codes, said))]
+    assert codes == [status] * size, [(code, out, (folder / f"{backend} {rank} error").read_text()[-3000:]) for rank, (code, out) in enumerate(zip(codes, said))]
     return sorted(line for text in said for line in text.splitlines() if line.startswith("rank"))
 
 
@@ -208,19 +208,24 @@ def test_groups_of_devices_come_late_and_again(tmp_path: pathlib.Path) -> None:
 
 
 ONE_DEVICE = """
-import os
+import atexit, os, sys
 import torch, torch.distributed as dist
 torch.npu.set_device(0)
+atexit.register(lambda: print("rank", os.environ["RANK"], "ended"))
 try:
     dist.init_process_group("hccl")
 except RuntimeError as error:
     said = "the processes 0, 1 have one device, npu:0 of" in str(error) and "set_device(local_rank)" in str(error)
-    print("rank", os.environ["RANK"], said, flush=True)
-    os._exit(0)  # MindSpore's threads abort an interpreter that ends
+    print("rank", os.environ["RANK"], said)
+    if sys.argv[1] == "1":
+        raise
+    sys.exit(int(sys.argv[1]))
 """
 
 
-def test_processes_on_one_device_are_told_so(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("status", [0, 1, 3])
+def test_processes_on_one_device_are_told_so_and_end_with_their_own_status(tmp_path: pathlib.Path, status: int) -> None:
     script = tmp_path / "script.py"
     script.write_text(ONE_DEVICE)
-    assert _lines(2, tmp_path, str(script)) == ["rank 0 True", "rank 1 True"]
+    said = _lines(2, tmp_path, str(script), str(status), status=status)
+    assert said == ["rank 0 True", "rank 0 ended", "rank 1 True", "rank 1 ended"]

@@ -1,6 +1,8 @@
 """In-place operations on a device write over the tensor's memory where MindSpore has such a kernel, and compute what the CPU computes."""
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import mstorch as torch
@@ -68,6 +70,47 @@ def test_values_and_gradients_are_those_of_the_cpu():
                     if not same or version != version2 or base.dtype is not base2.dtype:
                         wrong.append((name, kind, layout, recorded, version, version2))
     assert not wrong, wrong
+
+
+# In-place operations whose operands have other shapes than the target, and none that broadcasts to it.
+OF_OTHER_SHAPES = {
+    "addmm": lambda x, r: x.addmm_(r(4, 3), r(3, 5)), "addmm scaled": lambda x, r: x.addmm_(r(4, 3), r(3, 5), beta=0.5, alpha=2),
+    "addmm of a square": lambda x, r: x[:, :4].addmm_(r(4, 3), r(3, 4)), "addmm transposed": lambda x, r: x.t().addmm_(r(5, 3), r(3, 4)),
+    "addmv": lambda x, r: x[0].addmv_(r(5, 3), r(3)), "addr": lambda x, r: x.addr_(r(4), r(5)),
+    "addbmm": lambda x, r: x.addbmm_(r(2, 4, 3), r(2, 3, 5)), "baddbmm": lambda x, r: x.view(2, 2, 5).baddbmm_(r(2, 2, 3), r(2, 3, 5)),
+    "scatter of less": lambda x, r: x.scatter_(0, torch.tensor([[0, 1, 2]], device=x.device), r(2, 3)),
+    "scatter of more": lambda x, r: x.scatter_(1, torch.tensor([[0, 1, 2]], device=x.device), r(3, 7)),
+    "scatter_add of more": lambda x, r: x.scatter_add_(0, torch.tensor([[0, 1, 2]] * 6, device=x.device), r(6, 3)),
+    "index_add": lambda x, r: x.index_add_(0, torch.tensor([0, 1, 1, 3, 2, 2], device=x.device), r(6, 5)),
+    "index_copy": lambda x, r: x.index_copy_(0, torch.tensor([0, 3], device=x.device), r(2, 5)),
+    "masked_scatter": lambda x, r: x.masked_scatter_(x > 0.5, r(30)),
+    "put": lambda x, r: x.put_(torch.tensor([1, 7], device=x.device), r(2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@on_plugin
+def test_operands_of_other_shapes(recorded):
+    wrong = []
+    for name, call in OF_OTHER_SHAPES.items():
+        told = []
+        for device in ("cpu", D):
+            numbers = iter(torch.linspace(0, 1, 200).split(1))
+            leaves = []
+
+            def operand(*shape, device=device, numbers=numbers, leaves=leaves):
+                values = torch.cat([next(numbers) for _ in range(math.prod(shape))])
+                leaves.append(values.reshape(shape).to(device).requires_grad_(recorded))
+                return leaves[-1]
+
+            base = operand(4, 5) * 1
+            call(base, operand)
+            if recorded:
+                base.pow(2).sum().backward()
+            told.append([base.detach().cpu(), *(leaf.grad.cpu() for leaf in leaves if leaf.grad is not None)])
+        same = len(told[0]) == len(told[1]) and all(torch.allclose(want, got, 1e-4, 1e-5) for want, got in zip(*told))
+        wrong += [] if same else [name]
+    assert not wrong
 
 
 @on_plugin

@@ -63,6 +63,10 @@ DRAWS: dict[str, tuple[Callable[[], Any], float, float]] = {  # the mean and the
     "dropout": (lambda: torch.dropout(_full(1), 0.5, True), 1, 1), "dropout of attention": (lambda: _kept_weights(0.2), 1, 0.5),
     "Normal": (lambda: D.Normal(_full(1), 2.0).rsample(), 1, 2), "Bernoulli": (lambda: D.Bernoulli(_full(0.25)).sample(), 0.25, 0.433),
     "Categorical": (lambda: D.Categorical(torch.ones(4000, 3, device="npu")).sample().float(), 1, 0.816),
+    "out of rand": (lambda: torch.rand(4000, out=_full(0)), 0.5, 0.289), "out of randn": (lambda: torch.randn(4000, out=_full(0)), 0, 1),
+    "out of randint": (lambda: torch.randint(2, 6, (4000,), out=_full(0)), 3.5, 1.118),
+    "out of randperm": (lambda: torch.randperm(4000, out=_full(0)), 1999.5, 1154.8),
+    "out of normal": (lambda: torch.normal(2.0, 3.0, (4000,), out=_full(0)), 2, 3),
     "a layer": (lambda: torch.nn.Linear(400, 100, device="npu").weight.detach(), 0, 0.0289),
 }  # fmt: skip
 READ = ("Normal", "Bernoulli", "Categorical", "multinomial")

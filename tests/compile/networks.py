@@ -51,6 +51,11 @@ def transformer(torch: Any) -> Any:
     return Encoder()
 
 
+def tensors(torch: Any, *arrays: Any) -> list[Any]:
+    """Return arrays as tensors of the library's default device."""
+    return [torch.from_numpy(array).to(torch.get_default_device()) for array in arrays]
+
+
 NETWORKS: dict[str, Callable[[Any], Any]] = {"cnn": cnn, "transformer": transformer}
 
 
@@ -65,7 +70,8 @@ def losses(torch: Any, network: str, compiled: bool, steps: int = 20, optimizer:
     for step in range(steps):
         rows = slice(32 * step, 32 * step + 32)
         optim.zero_grad()
-        loss = torch.nn.functional.cross_entropy(run(torch.from_numpy(images[rows])), torch.from_numpy(labels[rows]))
+        shown, named = tensors(torch, images[rows], labels[rows])
+        loss = torch.nn.functional.cross_entropy(run(shown), named)
         loss.backward()
         optim.step()
         found.append(loss.item())

@@ -10,7 +10,7 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from tests.compile.networks import NETWORKS, digits, losses
+from tests.compile.networks import NETWORKS, digits, losses, tensors
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def test_one_graph_serves_all_steps(network: str) -> None:
     torch = mstorch
     model = torch.compile(NETWORKS[network](torch), fullgraph=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    images, labels = (torch.from_numpy(array) for array in digits())
+    images, labels = tensors(torch, *digits())
     for step in range(3):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(images[step : step + 8]), labels[step : step + 8]).backward()
@@ -49,8 +49,8 @@ def test_gradients_flow_to_inputs_and_parameters(network: str) -> None:
     def gradients(torch: Any, compiled: bool) -> list[Any]:
         model = NETWORKS[network](torch)
         run = torch.compile(model, fullgraph=True) if compiled else model
-        x = torch.from_numpy(images[:8].copy()).requires_grad_()
-        torch.nn.functional.cross_entropy(run(x), torch.from_numpy(labels[:8])).backward()
+        x, named = tensors(torch, images[:8].copy(), labels[:8])
+        torch.nn.functional.cross_entropy(run(x.requires_grad_()), named).backward()
         return [x.grad.numpy(), *(p.grad.numpy() for p in model.parameters())]
 
     for want, got in zip(gradients(real_torch, False), gradients(mstorch, True)):
@@ -192,7 +192,7 @@ def test_the_default_on_a_cpu_is_eager() -> None:
 def test_a_step_runs_its_modules_as_graphs() -> None:
     torch = mstorch
     model, other = (NETWORKS["cnn"](torch) for _ in range(2))
-    images, labels = (torch.from_numpy(array[:16]) for array in digits())
+    images, labels = tensors(torch, *(array[:16] for array in digits()))
 
     def step_of(net: Any) -> Any:
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -1,6 +1,7 @@
 """Functions that read values, under each transformation: equal to torch where torch computes, torch's error where it raises."""
 from __future__ import annotations
 
+import os
 import warnings
 
 import numpy as np
@@ -28,6 +29,9 @@ _ONLY_HERE = {
 }
 # torch's second derivative is not symmetric, or zero, here; that of two backward passes is right, and is mstorch's.
 _WRONG_IN_TORCH = {"jacfwd_jacfwd": {"solve", "custom"}, "jacrev_jacfwd": {"solve"}}
+
+# MindSpore's plugin draws the bits of a dropout itself: its values are not compared there, that they are computed is.
+_DRAWN = {"dropout"} if os.environ.get("MSTORCH_FAKE_DEVICE") == "plugin" else set()
 
 
 def _outcome(torch, transform, function, x):
@@ -70,6 +74,9 @@ def test_equal(name):
             elif key in _WRONG_IN_TORCH.get(name, ()):
                 right = _outcome(mstorch, transformations(mstorch)["jacrev_jacrev"], ours[key], mstorch.tensor(given))
                 np.testing.assert_allclose(values(got), values(right), 1e-4, 1e-5)
+            elif key in _DRAWN and not isinstance(want, Exception):
+                if isinstance(got, Exception):
+                    faults.append(f"{key}: {got!r}")
             else:
                 # torch runs a Function's forward below the levels, and has other words for a read there.
                 fault = _differences(want, got, 24 if key == "custom" else 60)

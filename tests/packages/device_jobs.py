@@ -91,8 +91,10 @@ def transformers_generate(place: str) -> Any:
 
 def accelerate_training(place: str) -> Any:
     from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
     from accelerate.utils import broadcast_object_list, set_seed
 
+    AcceleratorState._reset_state(reset_partial_state=True)  # an earlier job of this process may have chosen another place
     set_seed(5)
     accelerator = Accelerator(cpu=place == "cpu", gradient_accumulation_steps=2)
     assert accelerator.device.type == place

@@ -7,11 +7,13 @@ plugin, with HCCL emulated between processes (tests/cann), and part of it by Min
 """
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,18 @@ def empty(size: int, like: Raw) -> Raw:
     return zeros((max(size, 1),), NAME_OF[like.dtype])
 
 
+@lru_cache(maxsize=1)
+def _end_without_mindspore() -> None:
+    """Let this process end, after Python has ended, with its own exit status.
+
+    A start of HCCL that failed leaves threads that nothing in MindSpore joins, not even ``destroy_process_group``: its destructors would
+    end the process with SIGABRT or SIGSEGV instead.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "on_exit"):  # glibc's; what is registered last is called first, with the status
+        library.on_exit(library._exit, None)
+
+
 class Communication:
     """Collectives of process groups, given by MindSpore's names (None: the default group), on flat tensors."""
 
@@ -88,7 +102,11 @@ class Communication:
 
     def start(self, address: str, rank: int, size: int, timeout: timedelta) -> None:
         """Initialize the default group; ``address`` (host:port) is where rank 0 listens."""
-        self._native.init_process_group("hccl", init_method=f"tcp://{address}", timeout=timeout, world_size=size, rank=rank)
+        try:
+            self._native.init_process_group("hccl", init_method=f"tcp://{address}", timeout=timeout, world_size=size, rank=rank)
+        except RuntimeError:
+            _end_without_mindspore()
+            raise
 
     def end(self, group: str | None) -> None:
         """End a process group, or all groups if none is given."""

@@ -77,11 +77,13 @@ def changed(kernel: Kernel, kind: str, inputs: Sequence[Any], args: tuple[Any, .
     target, op = inputs[0], kernel.op
     if op not in current.ops or target._ms_dtype.name != kind or not all_simple(args) or not all(map(_is_near, inputs[1:])):
         return None
+    result = bare_twin(target)
+    if not can_change(result, op, *args):
+        return None
     shapes = [item.shape if isinstance(item, np.ndarray) else item._ms_shape for item in inputs[1:] if item is not None]
     if shapes and np.broadcast_shapes(target._ms_shape, *shapes) != target._ms_shape:
         return None  # the operation raises torch's error
-    result = bare_twin(target)
-    if current.recorded and keeps_first and can_change(result, op, *args):
+    if current.recorded and keeps_first:
         detach_snapshot(target)  # as in torch, the gradient reads a copy of the old value
     if not change_raw(result, op, *map(as_raw, inputs[1:]), *args):
         return None

@@ -134,7 +134,7 @@ size_t aclDataTypeSize(int t) { static const char w[] = {4, 2, 1, 4, 1, 0, 2, 2,
 // ---- operands: cells of one region, so that a word is known as an operand by its address
 enum { TENSOR = 1, SCALAR, INTS, FLOATS, BOOLS, TENSORS, SCALARS, EXECUTOR };
 struct Thing { int kind, dtype, n, format; I dims[12], strides[12], offset; P data; char value[16]; P list; U count; };
-#define CELLS 65536
+#define CELLS (1 << 20)  // MindSpore keeps 10,000 executors, each with its operands
 static struct Thing *cells; static int *spare, spares; static pthread_mutex_t things = PTHREAD_MUTEX_INITIALIZER;
 static struct Thing *make(int kind) {
     pthread_mutex_lock(&things);

@@ -527,7 +527,8 @@ def _put_indexed(
         return kernel_of(raw, index, new)
 
     source = beside(contiguous_copy(source), current)
-    write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
+    old = contiguous_copy(current) if LEVELS else current  # the node keeps it and its tangents, which are written to next
+    write(current, through("IndexPutBackward0", put, (old, source), (positions,), linear=True))
 
 
 def _unchanged_on_meta(old: Array, new: Array) -> Array:

@@ -242,10 +242,13 @@ def _is_direct_on_host(input: TensorBase, plain: bool) -> bool:
     return (plain or _any_rank(input)) and input._ms_dtype.name in _ON_HOST
 
 
-@ways(
-    host=_is_direct_on_host, captured=lambda input, plain: False,
-    device=lambda input, plain: (plain or fused("conv_grad", input._ms_dtype, input)) and input._ms_dtype.name in _DIRECT,
-)  # fmt: skip
+def _is_direct_on_device(input: TensorBase, plain: bool) -> bool:
+    if input._ms_dtype is float64:  # the host computes it for a device without such a kernel
+        return not fused("conv", input._ms_dtype, input)
+    return (plain or fused("conv_grad", input._ms_dtype, input)) and input._ms_dtype.name in _DIRECT
+
+
+@ways(host=_is_direct_on_host, captured=lambda input, plain: False, device=_is_direct_on_device)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
     """Return whether the kernel with a gradient rule of its own can be used: the dtype is supported and the call is ``plain``."""
     return plain and input._ms_dtype.name in _DIRECT

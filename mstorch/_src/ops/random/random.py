@@ -104,8 +104,10 @@ def _stream(generator: Generator | None, like: TensorBase, name: str) -> Engine:
     return stream if isinstance(stream, _mt19937.Engine) or hasattr(random_device, name) else engine_of(None)
 
 
-def _named_stream(generator: Generator | None, device: device | str | int | None) -> Engine:
-    """Return a factory's stream: the given generator's, else that of ``device`` (None: the default)."""
+def _named_stream(generator: Generator | None, device: device | str | int | None, out: TensorBase | None) -> Engine:
+    """Return a factory's stream: the given generator's, else that of ``device``, of ``out``, or of the default device."""
+    if device is None and out is not None:
+        device = out.device
     return engine_of(generator, devices.resolve(device) if generator is None else device)
 
 
@@ -164,7 +166,7 @@ def _standard(
     found = without_values(device, kind, shape, None, requires_grad)
     if found is not None:
         return found
-    array = draw(distribution, _named_stream(generator, device), shape, 0.0, 1.0, kind.name)
+    array = draw(distribution, _named_stream(generator, device, out), shape, 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out, name)
 
 
@@ -240,7 +242,7 @@ def randint(
     found = without_values(device, kind, _checked_size(tuple(size)), None, requires_grad)
     if found is not None:
         return found
-    engine = _named_stream(generator, device)
+    engine = _named_stream(generator, device, out)
     array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
     return _tensor(array, kind, requires_grad, out, "randint")
 
@@ -253,7 +255,7 @@ def randperm(
 ) -> TensorBase:  # fmt: skip
     """Return a random permutation of 0 … n-1."""
     devices.refuse_pinning(pin_memory, device)
-    engine = _named_stream(generator, device)
+    engine = _named_stream(generator, device, out)
     n = whole(n)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -403,7 +405,7 @@ def normal(
 ) -> TensorBase:  # fmt: skip
     """Return normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
     devices.refuse_pinning(pin_memory, device)
-    engine = _named_stream(generator, device)
+    engine = _named_stream(generator, device, out)
     if size is not None:
         refuse_tracked(mean, std)
         mean, std = (item.item() if isinstance(item, TensorBase) else item for item in (mean, std))

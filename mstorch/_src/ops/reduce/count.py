@@ -542,8 +542,10 @@ def histogramdd(
         if isinstance(item, TensorBase):
             _check_edges(item, input, d)
         edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
-    counts = _binned(points, edges, weight, density)
     by_edges = any(isinstance(item, TensorBase) for item in bins)
+    if by_edges and input._ms_dtype.is_floating_point and input._ms_dtype.itemsize == 1:
+        raise not_for("histogram_cpu", input._ms_dtype.name)
+    counts = _binned(points, edges, weight, density)
     all_underivable(f"aten::_histogramdd_from_bin_{'tensors' if by_edges else 'cts'}", (input, *bins, weight), (counts,))
     if not by_edges:
         all_underivable("aten::_histogramdd_bin_edges", (input, weight), edges)

@@ -33,6 +33,7 @@ def abs(call: Call) -> Any:
 @forward_rule(
     "clone", "sum", "mean", "index", "take", "index_select", "gather", "embedding", "conj", "cat", "stack", "triangle", "fft", "avg_pool",
     "adaptive_avg_pool", "pick_along", "along", "im2col", "col2im", "tile", "flip", "roll", "cumsum", "complex", "running_sum", "pad_like",
+    "embedding_grad",
 )
 def linear(call: Call) -> Operand:
     given = [call.zeros(place) if item is None else item for place, item in enumerate(call.tangents)]
