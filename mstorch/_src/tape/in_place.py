@@ -64,11 +64,6 @@ def change(target: TensorBase, op: str, *args: Any) -> bool:
     return target is current.tensor and not current.recorded and change_raw(target, op, *map(as_raw, args))
 
 
-def is_target(tensor: Any) -> bool:
-    """Return whether the tensor is what this thread's in-place operation modifies."""
-    return tensor is current.tensor
-
-
 def changed(kernel: Kernel, kind: str, inputs: Sequence[Any], args: tuple[Any, ...], keeps_first: bool) -> TensorBase | None:
     """Run a kernel over the memory of its first input, the target of the current operation, and return its result; None if it can't.
 
