@@ -145,3 +145,24 @@ def test_wrap_numpy():
     wrapped = mstorch.compiler.wrap_numpy(lambda a, b: {"sum": a + b, "name": "x"})
     found = wrapped(mstorch.ones(2), mstorch.arange(2.0))
     assert found["sum"].tolist() == [1, 2] and found["name"] == "x"
+
+
+def test_logit_with_bounds_the_wrong_way_round():
+    """2.14's samples have eps above one half: what is below eps gets it, all else 1 - eps."""
+    for dtype in (mstorch.float32, mstorch.float64, mstorch.bfloat16):
+        x = mstorch.tensor([0.1, 0.45, 0.7, 0.9], dtype=dtype)
+        assert (mstorch.logit(x, eps=0.6) > 0).tolist() == [True, True, False, False]
+        assert mstorch.logit(x, 0.2).argmax() == 3
+
+
+def test_muon_without_a_clamp():
+    """The rate is multiplied by the root of rows by columns, which "original" does not let fall below one."""
+    def steps(shape, adjust):
+        param = mstorch.nn.Parameter(mstorch.zeros(shape))
+        optimizer = mstorch.optim.Muon([param], lr=0.1, weight_decay=0.0, adjust_lr_fn=adjust)
+        param.grad = mstorch.arange(float(param.numel())).reshape(shape)
+        optimizer.step()
+        return values(param)
+
+    np.testing.assert_allclose(steps((4, 16), "spectral_unclamped"), steps((4, 16), "original") / 2, rtol=1e-6)
+    np.testing.assert_array_equal(steps((16, 4), "spectral_unclamped"), steps((16, 4), "original"))
