@@ -20,7 +20,7 @@ import pkgutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -101,9 +101,10 @@ def _ours(name: str) -> Any:
     return None if unbuilt.is_unbuilt(module) else module
 
 
-def _word(module: str, name: str, kind: str, home: str) -> str | None:
+def _word(told: Facts, module: str, name: str) -> str | None:
     from mstorch._src import unbuilt
 
+    kind, home = told[module][name]
     if kind not in ("class", "function") or not home.startswith("torch") or name.startswith("__"):
         return None
     if module in _REFERENCES:
@@ -118,20 +119,21 @@ def _word(module: str, name: str, kind: str, home: str) -> str | None:
         found = getattr(there, name, None) if there is not None else None
         if found is not None and not unbuilt.is_unbuilt(found):
             return f"{name}={home}"
-        return None  # another module's, which is not built
+        listed = home in told and tuple(told[home].get(name, ())) == (kind, home) and there is None and not left_out(home)
+        return f"{name}={home}" if listed and (is_private(home) or not name.startswith("_")) else None
     if name.startswith("_") and not is_private(module):
         return None
     return name if kind == "class" else f"{name}()"
 
 
-def _line(name: str, names: dict[str, tuple[str, str]]) -> str:
-    words = (_word(name, key, *names[key]) for key in sorted(names))
+def _line(told: Facts, name: str, names: Iterable[str]) -> str:
+    words = (_word(told, name, key) for key in sorted(names))
     return f"{name}: {' '.join(word for word in words if word)}".rstrip()
 
 
 def text(told: Facts) -> str:
     """Return the file's text."""
-    return HEAD + "".join(_line(name, told[name]) + "\n" for name in sorted(told) if _ours(name) is None)
+    return HEAD + "".join(_line(told, name, told[name]) + "\n" for name in sorted(told) if _ours(name) is None)
 
 
 def text_of_newer(told: Facts, known: Facts) -> str:
@@ -140,12 +142,11 @@ def text_of_newer(told: Facts, known: Facts) -> str:
     for name in sorted(told):
         ours = _ours(name)
         if ours is None:
-            names = {key: told[name][key] for key in told[name] if key not in known.get(name, ())}
+            names = [key for key in told[name] if key not in known.get(name, ())]
             if name not in known or names:
-                lines.append(_line(name, names))
+                lines.append(_line(told, name, names))
         elif not is_private(name) and "__getattr__" in vars(ours):
-            new = {key: fact for key, fact in told[name].items() if key not in known.get(name, ()) and _lacks(ours, key)}
-            line = _line(name, new)
+            line = _line(told, name, [key for key in told[name] if key not in known.get(name, ()) and _lacks(ours, key)])
             lines += [line] if not line.endswith(":") else []
     return HEAD_OF_NEWER + "".join(line + "\n" for line in lines if not line.endswith(":") or line[:-1] not in known)
 

@@ -80,8 +80,8 @@ class Muon(Optimizer):
     """For matrices only: steps along the orthogonalized momentum, by Newton-Schulz iterations in bfloat16.
 
     Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; ``adjust_lr_fn`` "match_rms_adamw": Liu et al.,
-    arXiv:2502.16982; "spectral_unclamped" (torch 2.14): Bernstein, "Deriving Muon", 2025. Raises ValueError for options out of range and for
-    parameters that are not 2-d.
+    arXiv:2502.16982; "spectral_unclamped" (torch 2.14): Bernstein, "Deriving Muon", 2025. Raises ValueError for options out of range and
+    for parameters that are not 2-d.
     """
 
     def __init__(

@@ -104,6 +104,19 @@ def unseen() -> values_set_to:
     return values_set_to(state, dispatchers=[])
 
 
+RULES: dict[tuple[str, type], Callable[..., Any]] = {}
+"""What ``torch.library.register_torch_dispatch`` has registered, by an operator's name and the class of a mode or of tensors."""
+
+
+def _handle(handler: Any, operator: OpOverload, kinds: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a mode, or of a class of tensors: by a rule for the operator or by its ``__torch_dispatch__``."""
+    is_mode = not isinstance(handler, type)
+    rule = RULES.get((operator.name(), type(handler) if is_mode else handler)) if RULES else None
+    if rule is not None:
+        return rule(handler, operator, kinds, args, kwargs)
+    return (plain_method(handler, "__torch_dispatch__") if is_mode else handler.__torch_dispatch__)(operator, kinds, args, kwargs)
+
+
 def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of the innermost mode, or of the first tensor that handles the call."""
     found = takers(kwargs.values(), takers(args, []))
@@ -111,11 +124,11 @@ def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[st
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
         if state.dispatchers:
             with without_innermost() as mode:
-                result = plain_method(mode, "__torch_dispatch__")(operator, kinds, args, kwargs)
+                result = _handle(mode, operator, kinds, args, kwargs)
             if result is not NotImplemented:
                 return _written_argument(operator, args, result)
         for value in found:
-            result = type(value).__torch_dispatch__(operator, kinds, args, kwargs)
+            result = _handle(type(value), operator, kinds, args, kwargs)
             if result is not NotImplemented:
                 return _written_argument(operator, args, result)
     listed = "".join(f"\n  - tensor subclass {kind}" for kind in kinds)
