@@ -436,3 +436,23 @@ def test_excluded_keys(both):
         return *inside, has()
 
     both(body)
+
+
+def test_numbers_beside_tensors_below_a_mode(both, ns):
+    """Selective checkpoints dispatch each operator, also one that returns a number."""
+
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::with_number", mutates_args=())
+        def with_number(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+            return x.sin(), 2
+
+        with_number.register_autograd(
+            lambda ctx, gradient, _: gradient * ctx.saved_tensors[0].cos(), setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs)
+        )
+        module = torch.utils.checkpoint
+        context = lambda: module.create_selective_checkpoint_contexts(lambda ctx, op, *args, **kwargs: module.CheckpointPolicy.PREFER_RECOMPUTE)
+        x = torch.ones(2, requires_grad=True)
+        y = module.checkpoint(lambda x: with_number(x)[0] * x.sin().exp(), x, use_reentrant=False, context_fn=context)
+        return y, torch.autograd.grad(y.sum(), x)
+
+    both(body)

@@ -450,7 +450,8 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     """Make backward run ``node`` instead of the result's own node while a mode is active, and return the result. If several nodes made the
     results, ``node`` replaces them permanently."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    nodes = [item._ms_node for item in results if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
+    tensors = [item for item in results if isinstance(item, TensorBase)]  # an operator of the user's may return numbers, too
+    nodes = [item._ms_node for item in tensors if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
     real = nodes[0] if nodes else None
     if real is None:
         return result
@@ -458,7 +459,7 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
         node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-        node.places = [item._ms_number for item in results]  # output numbers at the operation's node, which may have further outputs
+        node.places = [item._ms_number if isinstance(item, TensorBase) else 0 for item in results]  # output numbers at the operation's node, which may have further outputs
         real.__dict__["seen"] = node
         return result
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)
