@@ -35,7 +35,7 @@ def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[An
     if isinstance(output, graph.GradientEdge):
         if is_grads_batched:
             raise RuntimeError("Batched grads are not supported with GradientEdge")
-        shape, _ = output.node.likes_of[output.output_nr]
+        shape, _ = (output.node.likes_of or {})[output.output_nr]
         return _Size(shape), grad.shape
     if output.is_nested and output.layout is _strided:
         if is_grads_batched:

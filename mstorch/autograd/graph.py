@@ -135,7 +135,7 @@ class GradientEdge(NamedTuple):
     ``backward`` and ``grad``.
     """
 
-    node: Node
+    node: _Node
     output_nr: int
     ownership_token: Any = None
 
@@ -150,7 +150,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 
-def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> _Node:
     """Return the node where the gradient of a tensor, or of an edge, arrives."""
     if isinstance(t, GradientEdge):
         return t.node

@@ -40,7 +40,7 @@ class ReadOnlyTensorWrapper(Tensor):
             array = array_of(self).view()
         array.flags.writeable = False
         try:
-            return array.__dlpack__(max_version=max_version or (1, 0), **kwargs)
+            return array.__dlpack__(max_version=max_version or (1, 0), **kwargs)  # type: ignore[call-arg] # NumPy 1's types
         except TypeError:  # NumPy 1 exports nothing that is read-only
             raise NotImplementedError("mstorch: ReadOnlyTensorWrapper needs NumPy 2, whose capsules can be read-only") from None
 

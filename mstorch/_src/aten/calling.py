@@ -459,7 +459,8 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
         node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-        node.places = [item._ms_number if isinstance(item, TensorBase) else 0 for item in results]  # output numbers at the operation's node, which may have further outputs
+        # Output numbers at the operation's node, which may have further outputs.
+        node.places = [item._ms_number if isinstance(item, TensorBase) else 0 for item in results]
         real.__dict__["seen"] = node
         return result
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)

@@ -103,7 +103,8 @@ class _Storages:
             if LOCAL.progress is not None:
                 LOCAL.progress.done += self.storages[key][0].nbytes()
         for view in self.views.values():
-            adapter.refresh(view.in_file.storage if isinstance(view, TypedStorage) else view.storage)
+            ref: Any = getattr(view, "in_file", view)
+            adapter.refresh(ref.storage)
 
 
 def _whole(load: Callable[[], Any]) -> Any:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._src.hook import missing as _missing
@@ -17,8 +17,10 @@ from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
 
-_PAIRS = {(Conv1d, BatchNorm1d): fuse_conv_bn_eval, (Conv2d, BatchNorm2d): fuse_conv_bn_eval, (Conv3d, BatchNorm3d): fuse_conv_bn_eval,
-          (Linear, BatchNorm1d): fuse_linear_bn_eval}  # fmt: skip
+_PAIRS: dict[tuple[type, type], Callable[..., Module]] = {
+    (Conv1d, BatchNorm1d): fuse_conv_bn_eval, (Conv2d, BatchNorm2d): fuse_conv_bn_eval, (Conv3d, BatchNorm3d): fuse_conv_bn_eval,
+    (Linear, BatchNorm1d): fuse_linear_bn_eval,
+}  # fmt: skip
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: Mapping[str, Module]) -> bool:

@@ -82,7 +82,7 @@ def _rows_gradient(
 
 def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool, sparse: bool = False) -> TensorBase:
     # A Function of the user's gets the sparse gradient, too; the rules of operations have no sparse gradients.
-    if sparse and followed((weight,)) and (is_leaf(weight) or node_of(weight).in_the_open):
+    if sparse and followed((weight,)) and (is_leaf(weight) or getattr(node_of(weight), "in_the_open", False)):
         return _lookup_sparse(weight, input, padding, by_frequency)
     found = call(_embedding, (weight,), input, padding, by_frequency)
     return found if padding < 0 else _beside_padding(found, input, padding)

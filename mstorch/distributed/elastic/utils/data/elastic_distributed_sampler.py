@@ -10,7 +10,7 @@ import mstorch as torch
 from .....utils.data.distributed import DistributedSampler
 
 
-class ElasticDistributedSampler(DistributedSampler):
+class ElasticDistributedSampler(DistributedSampler[Any]):
     """Indices of one of several processes, in a random order of each epoch, from ``start_index`` on."""
 
     def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, start_index: int = 0) -> None:
@@ -24,7 +24,7 @@ class ElasticDistributedSampler(DistributedSampler):
         self.total_size = self.num_samples * self.num_replicas
 
     def __iter__(self) -> Iterator[int]:
-        order = torch.randperm(self._left, generator=torch.Generator().manual_seed(self.epoch)).add(self.start_index).tolist()
+        order = torch.randperm(self._left, generator=torch.Generator().manual_seed(self.epoch), device="cpu").add(self.start_index).tolist()
         order += order[: self.total_size - len(order)]  # so that each process gets the same number
         return iter(order[self.rank : self.total_size : self.num_replicas])
 
