@@ -305,7 +305,7 @@ class Function:
             args, kwargs = bound.args, bound.kwargs
         if kwargs:
             args = _in_places(cls, args, kwargs, apart)
-        if state.levels and not apart:
+        if (state.levels or state.functional) and not apart:
             raise RuntimeError(
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                 "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
