@@ -162,6 +162,8 @@ class _FunctionNode(Node):
                 raise RuntimeError(
                     f"expected Variable or None (got {type(gradient).__name__})"
                 )
+            if gradient.layout is not strided and any(gradient is other for other in given[:position]):
+                gradient = gradient.clone()  # leaves keep a sparse gradient's parts, and each has its own
             found.append(bare_of(self._fitted(len(found), gradient, like), recorded))
         return found
 
