@@ -15,10 +15,12 @@ from typing_extensions import deprecated
 
 from . import ops as _ops
 from ._library import registry
+from ._library.dispatch_keys import DispatchKey
 from ._library.dynamic_sizes import get_ctx
 from ._library.opcheck import USUAL, checked
 from ._library.schema import infer_schema
 from ._library.triton import wrap_triton
+from ._src.aten.calling import RULES
 from ._src.core.dtype import dtype
 from ._src.core.schemas import Schema, parse
 from ._src.core.warned import warn
@@ -228,6 +230,55 @@ def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: 
     registry.find(_qualname(op) if isinstance(op, (str, CustomOpDef)) else op).autocast.setdefault(device_type, cast_inputs)
 
 
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: type, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """Register what a class with ``__torch_dispatch__``, of modes or of tensors, does for an operator; also a decorator.
+
+    ``func(mode or class, op, types, args, kwargs)`` returns the result.
+    """
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_schema"):
+        raise ValueError(f"register_torch_dispatch({op}): got unexpected type for op: {type(op)}")
+    if func is None:
+        return lambda function: (register_torch_dispatch(op, torch_dispatch_class, function, lib=lib), function)[1]
+    name = _qualname(op) if isinstance(op, (str, CustomOpDef)) else op.name()
+    RULES[name, torch_dispatch_class] = func
+    return None
+
+
+class _SafeKernelFunction:
+    """The kernel that an operator had for a dispatch key when ``get_kernel`` was called."""
+
+    def __init__(self, overload: Any, kernel: Callable[..., Any]) -> None:
+        self.op_handle, self._kernel = overload, kernel
+
+    def call_boxed(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel; the set of keys is not needed to find it."""
+        return self._kernel(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"SafeKernelFunction(debug='{self.op_handle}')"
+
+
+def get_kernel(op: Any, dispatch_key: str | DispatchKey) -> _SafeKernelFunction:
+    """Return the kernel of an operator for a dispatch key, to be called by a kernel that replaces it: the registered one, else the
+    operator's own. Raise RuntimeError for an operator that does not exist, ValueError for a key that does not.
+    """
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_schema"):
+        raise ValueError(f"get_kernel({op}): got unexpected type for op: {type(op)}")
+    key = dispatch_key if isinstance(dispatch_key, str) else dispatch_key.name
+    if not hasattr(DispatchKey, key):
+        raise ValueError(f"Invalid dispatch key: {key}")
+    name = _qualname(op) if isinstance(op, (str, CustomOpDef)) else op.name()
+    namespace, own, overload = registry.names(name) if "::" in name else ("", "", "")
+    packet = getattr(getattr(_ops, namespace), own, None) if own else None
+    if packet is None or (overload or "default") not in packet.overloads():
+        raise RuntimeError(f"operator {name} does not exist")
+    found = getattr(packet, overload or "default")
+    operator = registry.operators.get((namespace, own, overload))
+    return _SafeKernelFunction(found, found if operator is None else operator.kernels.get(key, found))
+
+
 def opcheck(
     op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] = USUAL,
     raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
@@ -324,7 +375,8 @@ def triton_op(
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck",
-    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap", "triton_op", "wrap_triton",
+    "get_kernel", "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch", "register_vmap",
+    "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -27,7 +27,7 @@ WINGS = ("_src", "_commands", "_companions")
 
 # Each room may import from itself and from the rooms before it.
 ROOMS = [
-    "_src.version", "_src.frames", "_src.leaving", "_src.quiet", "_src.progress", "_src.mt19937", "_src.backend", "_src.core", "_src.tape", "return_types",
+    "_src.version", "_src.hook", "_src.frames", "_src.leaving", "_src.quiet", "_src.progress", "_src.mt19937", "_src.backend", "_src.core", "_src.tape", "return_types",
     "_src.ops", "_tensor_str", "_src.methods", "_tensor", "autograd",
 ]  # fmt: skip
 

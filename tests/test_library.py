@@ -383,3 +383,76 @@ def test_results_that_share_memory_with_arguments(both, ns, kernel):
         return torch.library.custom_op(f"{ns}::f", mutates_args=())(f)(torch.ones(2))
 
     both(body, message="The output of this custom operator (1) must not also be an input")
+
+
+def test_rules_of_a_mode_for_an_operator(both, ns):
+    def body(torch):
+        class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {})) * 10
+
+        @torch.library.custom_op(f"{ns}::once", mutates_args=())
+        def once(x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @torch.library.register_torch_dispatch(f"{ns}::once", Mode)
+        def _(mode, func, types, args, kwargs):
+            assert type(mode) is Mode and str(func) == f"{ns}.once.default" and kwargs == {}
+            return args[0] + 1
+
+        x = torch.ones(2)
+        with Mode():
+            inside = once(x), x.sin()
+        return once(x), *inside
+
+    both(body)
+
+
+def test_kernels_that_are_asked_for(both, ns):
+    def body(torch):
+        library = torch.library.Library(ns, "DEF")
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: x * 2, "CPU")
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        return [
+            torch.library.get_kernel(op, key).call_boxed(keys, torch.ones(2))
+            for op, key in ((f"{ns}::twice", "CPU"), (torch.ops.aten.sin.default, torch._C.DispatchKey.CPU), ("aten::sin", "CPU"))
+        ]
+
+    both(body)
+
+
+@pytest.mark.parametrize("call", ["'aten::nope', 'CPU'", "'aten::sin', 'Nope'", "'sin', 'CPU'", "3, 'CPU'"])
+def test_kernels_that_are_not_there(both, call):
+    both(lambda torch: eval(f"torch.library.get_kernel({call})", {"torch": torch}))
+
+
+def test_excluded_keys(both):
+    def body(torch):
+        key = torch._C.DispatchKey.FuncTorchBatched
+        has = lambda: torch._C._dispatch_tls_local_exclude_set().has(key)
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
+            inside = has(), torch.vmap(lambda x: x.sum(0))(torch.ones(3))
+        return *inside, has()
+
+    both(body)
+
+
+def test_numbers_beside_tensors_below_a_mode(both, ns):
+    """Selective checkpoints dispatch each operator, also one that returns a number."""
+
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::with_number", mutates_args=())
+        def with_number(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+            return x.sin(), 2
+
+        with_number.register_autograd(
+            lambda ctx, gradient, _: gradient * ctx.saved_tensors[0].cos(), setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs)
+        )
+        module = torch.utils.checkpoint
+        context = lambda: module.create_selective_checkpoint_contexts(lambda ctx, op, *args, **kwargs: module.CheckpointPolicy.PREFER_RECOMPUTE)
+        x = torch.ones(2, requires_grad=True)
+        y = module.checkpoint(lambda x: with_number(x)[0] * x.sin().exp(), x, use_reentrant=False, context_fn=context)
+        return y, torch.autograd.grad(y.sum(), x)
+
+    both(body)

@@ -145,3 +145,118 @@ def test_wrap_numpy():
     wrapped = mstorch.compiler.wrap_numpy(lambda a, b: {"sum": a + b, "name": "x"})
     found = wrapped(mstorch.ones(2), mstorch.arange(2.0))
     assert found["sum"].tolist() == [1, 2] and found["name"] == "x"
+
+
+def test_logit_with_bounds_the_wrong_way_round():
+    """2.14's samples have eps above one half: what is below eps gets it, all else 1 - eps."""
+    for dtype in (mstorch.float32, mstorch.float64, mstorch.bfloat16):
+        x = mstorch.tensor([0.1, 0.45, 0.7, 0.9], dtype=dtype)
+        assert (mstorch.logit(x, eps=0.6) > 0).tolist() == [True, True, False, False]
+        assert mstorch.logit(x, 0.2).argmax() == 3
+
+
+def test_muon_without_a_clamp():
+    """The rate is multiplied by the root of rows by columns, which "original" does not let fall below one."""
+    def steps(shape, adjust):
+        param = mstorch.nn.Parameter(mstorch.zeros(shape))
+        optimizer = mstorch.optim.Muon([param], lr=0.1, weight_decay=0.0, adjust_lr_fn=adjust)
+        param.grad = mstorch.arange(float(param.numel())).reshape(shape)
+        optimizer.step()
+        return values(param)
+
+    np.testing.assert_allclose(steps((4, 16), "spectral_unclamped"), steps((4, 16), "original") / 2, rtol=1e-6)
+    np.testing.assert_array_equal(steps((16, 4), "spectral_unclamped"), steps((16, 4), "original"))
+
+
+def _declaring(kinds, results):
+    class Declaring(mstorch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            for kind in kinds:
+                ctx.set_output_grad_dtype(*kind)
+            return results(ctx, x)
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            seen.append([None if gradient is None else gradient.dtype for gradient in gradients])
+            return gradients[0]
+
+    seen = []
+    return Declaring, seen
+
+
+def test_gradients_come_in_the_declared_dtype():
+    function, seen = _declaring([(mstorch.float64, mstorch.float16, None)], lambda ctx, x: (x * 2, x * 3, "text"))
+    x = mstorch.ones(2, requires_grad=True)
+    first, second, _ = function.apply(x)
+    (first.sum() + second.sum()).backward()
+    assert seen == [[mstorch.float64, mstorch.float16, None]] and x.grad.dtype is mstorch.float32
+
+
+def _without_gradient(ctx, x):
+    second = x * 3
+    ctx.mark_non_differentiable(second)
+    return x * 2, second
+
+
+@pytest.mark.parametrize(("kinds", "results", "text"), [
+    ([("float64", "float64")], lambda ctx, x: x * 2, "the Function returned 1 values but 2 declarations were provided"),
+    ([("float64", "float64")], lambda ctx, x: (x * 2, "text"), "output 1, but that output is not a differentiable tensor"),
+    ([("float64", "float64")], _without_gradient, "output 1, but that output is not a differentiable tensor"),
+    ([(3,)], lambda ctx, x: x * 2, "expects each declaration to be a torch.dtype or None, but got int"),
+    ([("float64",), ("float64",)], lambda ctx, x: x * 2, "set_output_grad_dtype can only be called once"),
+])  # fmt: skip
+def test_declared_dtypes_that_do_not_fit(kinds, results, text):
+    function, _ = _declaring([[getattr(mstorch, kind) if isinstance(kind, str) else kind for kind in one] for one in kinds], results)
+    with pytest.raises(RuntimeError) as caught:
+        function.apply(mstorch.ones(2, requires_grad=True))
+    assert text in str(caught.value)
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="NumPy 1 exports nothing that is read-only")
+def test_read_only_exports():
+    x = mstorch.ones(3)
+    wrapper = mstorch.utils.dlpack.ReadOnlyTensorWrapper(x)
+    array = np.from_dlpack(wrapper)
+    x[0] = 5
+    assert not array.flags.writeable and array.tolist() == [5, 1, 1]
+    for call in (lambda: wrapper + 1, lambda: wrapper.shape, lambda: repr(wrapper)):
+        with pytest.raises(RuntimeError, match="only supports DLPack export"):
+            call()
+
+
+def test_default_backend():
+    compiler = mstorch.compiler
+    assert compiler.get_default_backend() == "inductor"
+    compiler.set_default_backend("mindspore")
+    try:
+        assert mstorch.compile(lambda x: x + 1)(mstorch.ones(2)).tolist() == [2, 2]
+        compiler.set_default_backend("nothing")
+        with pytest.raises(RuntimeError, match="Invalid backend: 'nothing'"):
+            mstorch.compile(len)
+    finally:
+        compiler.set_default_backend(None)
+    assert compiler.get_default_backend() == "inductor" and issubclass(compiler.PrecompileError, RuntimeError)
+
+
+def test_options_of_compilers():
+    config = mstorch.compiler.config
+    with config.patch(verbose=True):
+        assert config.verbose
+    assert not config.verbose and config.compile_on_one_rank is False
+    for call in (lambda: config.no_option, lambda: setattr(config, "no_option", 1)):
+        with pytest.raises(AttributeError, match=r"torch.compiler.config.no_option does not exist"):
+            call()
+
+
+def test_settings_of_tuned_products(tmp_path):
+    from mstorch.cuda import tunable
+
+    before = tunable.get_max_tuning_iterations()
+    tunable.set_max_tuning_iterations(-1)
+    assert tunable.get_max_tuning_iterations() == 0 and before == 100 and tunable.tuning_is_enabled() and not tunable.is_enabled()
+    tunable.set_max_tuning_iterations(before)
+    assert tunable.read_file(str(tmp_path / "none")) is False
+    for call in (tunable.get_results, tunable.get_validators, lambda: tunable.set_filename("x", True)):
+        with pytest.raises(NotImplementedError, match=r"torch.cuda.tunable"):
+            call()

@@ -1,7 +1,6 @@
 """torch._C: those names of torch's compiled module that packages use and that apply to mstorch."""
 from __future__ import annotations
 
-import enum
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +8,10 @@ from typing import Any
 from .._jit_internal import running as _jit
 from .._jit_internal import states
 from .._library import schema_types as _schema_types
+from .._library.dispatch_keys import DispatchKey as DispatchKey
+from .._library.dispatch_keys import DispatchKeySet as DispatchKeySet
+from .._library.dispatch_keys import _dispatch_tls_local_exclude_set as _dispatch_tls_local_exclude_set
+from .._library.dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
 from .._library.tags import Tag as Tag
 from .._src.core import determinism, overriding
@@ -121,49 +124,6 @@ def _len_torch_function_stack() -> int:
 _TensorMeta = type(Tensor)
 TensorBase = Tensor
 _set_grad_enabled = set_grad_enabled
-
-DispatchKey = enum.Enum(
-    "DispatchKey",
-    "Undefined CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA Functionalize Python PythonDispatcher "
-    "AutocastCPU AutocastCUDA AutocastXPU AutocastMPS PrivateUse1 CompositeImplicitAutograd CompositeExplicitAutograd "
-    "ADInplaceOrView BackendSelect",
-)
-
-
-class DispatchKeySet:
-    """Set of dispatch keys."""
-
-    def __init__(self, key: Any = None) -> None:
-        self._keys = frozenset() if key is None else frozenset([key])
-
-    def has(self, key: Any) -> bool:
-        """Return whether the set contains a key."""
-        return key in self._keys
-
-    def add(self, key: Any) -> DispatchKeySet:
-        """Return the set with one more key."""
-        made = DispatchKeySet()
-        made._keys = self._keys | {key}
-        return made
-
-    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        made = DispatchKeySet()
-        made._keys = self._keys | other._keys
-        return made
-
-
-class _ExcludeDispatchKeyGuard:
-    """Context manager without effect: a kernel for autocast runs with autocast disabled (`_library/registry.py`)."""
-
-    def __init__(self, keys: DispatchKeySet) -> None:
-        self._keys = keys
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
 
 def _get_tracing_state() -> State | None:
     """Return the state of the trace that ``torch.jit._get_trace_graph`` is recording, with its scopes; None outside of a trace."""

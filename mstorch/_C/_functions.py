@@ -8,6 +8,7 @@ from .._src.tape.node import Accumulate as AccumulateGrad
 from .._tensor import Tensor
 from ..autograd.function import Function, FunctionCtx
 from ..autograd.gradcheck import Undefined
+from ..autograd.graph import Node as _PublicNode
 
 
 class UndefinedGrad:
@@ -38,6 +39,8 @@ class DelayedError:
         found = _Delayed.apply(self._message, *tensors)
         return found[0] if len(tensors) == 1 else found
 
+
+_PublicNode.register(DelayedError)
 
 __all__ = ["AccumulateGrad", "DelayedError", "UndefinedGrad"]
 __getattr__ = missing("mstorch._C._functions")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -29,6 +30,13 @@ def _present_name(name: str) -> str | None:
     return None
 
 
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 class _Forwarding(ModuleType):
     """A module whose names are those of another."""
 
@@ -46,7 +54,7 @@ class _Loader(Loader):
         self._present = present
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        importlib.import_module(self._present)  # a name that there is no more raises here
+        importlib.import_module(self._present)
         return _Forwarding(spec.name, self._present)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -60,7 +68,7 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         present = _present_name(fullname)
-        if present is None:
+        if present is None or not _is_there(present):  # what there is no more has torch's error for a name that is unknown
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(present), is_package=True)
 

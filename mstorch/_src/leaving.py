@@ -141,7 +141,7 @@ def item_again(items: Any, key: Any) -> Callable[[], Any]:
 class item_set_to(Block, ContextDecorator):
     """Context manager that sets an item of a list or a dictionary."""
 
-    def __init__(self, items: Any, key: Any, value: int | Callable[..., Any]) -> None:
+    def __init__(self, items: Any, key: Any, value: int | Callable[..., Any] | None) -> None:
         self._items, self._key, self._value = items, key, value
 
     def __enter__(self) -> None:

@@ -6,6 +6,8 @@ import sys as _sys
 from typing import Any
 
 from .._src.core.above import above as _above
+from .._src.core.formats import strided as _strided
+from .._src.core.size import Size as _Size
 from .._src.tape.saved import SavedTensor as SavedTensor
 from . import anomaly_mode, forward_ad, functional, graph, profiler
 from . import profiler_util as profiler_util
@@ -26,6 +28,20 @@ from .grad_mode import (
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .profiler import kineto_available
 from .variable import Variable
+
+
+def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+    """Return the shape that the gradient of an output must have, and the shape that it has; tensors of shapes for nested tensors."""
+    if isinstance(output, graph.GradientEdge):
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with GradientEdge")
+        shape, _ = (output.node.likes_of or {})[output.output_nr]
+        return _Size(shape), grad.shape
+    if output.is_nested and output.layout is _strided:
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
+        return output._nested_tensor_size(), grad._nested_tensor_size()
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:

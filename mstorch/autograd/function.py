@@ -18,8 +18,9 @@ from .._src.core.tangents import LEVELS, levels_of_all
 from .._src.core.tensor_base import TensorBase, is_tracked
 from .._src.core.warned import warn
 from .._src.core.writable import check_history
+from .._src.hook import missing as _missing
 from .._src.ops.memory.creation import zeros
-from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of
+from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._src.tape.saved import SavedTensor, saved_tensor
 from .._src.tape.writes import settle
 from .._tensor import Tensor
@@ -47,6 +48,7 @@ class FunctionCtx:
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._ms_node: weakref.ref[Any] | None = None
+        self._output_grad_dtypes: tuple[dtype | None, ...] | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors (inputs, outputs, or None) for backward."""
@@ -91,6 +93,15 @@ class FunctionCtx:
         """Set whether backward receives zeros (the default) or None for unused outputs."""
         self.materialize_grads = value
 
+    def set_output_grad_dtype(self, *dtypes: dtype | None) -> None:
+        """Declare the dtype in which backward gets the gradient of each output (torch 2.14). Raise RuntimeError if it is called twice.
+
+        Differs from torch: with None a gradient comes in the output's dtype, as without the declaration, also where another was given.
+        """
+        if self._output_grad_dtypes is not None:
+            raise RuntimeError("set_output_grad_dtype can only be called once")
+        self._output_grad_dtypes = dtypes
+
     def name(self) -> str:
         """Return the name of the node."""
         node = None if self._ms_node is None else self._ms_node()
@@ -120,10 +131,13 @@ class _FunctionNode(Node):
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Return the result of the function's ``backward``: one gradient for each argument of ``forward``."""
         full: list[Any] = []
+        declared = self.ctx._output_grad_dtypes
         for position, like in enumerate(self.outputs):
             gradient = dressed(gradients[position]) if position < len(gradients) else None
             if gradient is None and like is not None and self.ctx.materialize_grads:
                 gradient = zeros(like[0], dtype=like[1])
+            elif declared is not None and gradient is not None and declared[position] not in (None, gradient._ms_dtype):
+                gradient = gradient.to(declared[position])
             full.append(gradient)
         given = self.cls._mstorch_backward(self.ctx, *full)
         given = given if isinstance(given, tuple) else (given,)
@@ -148,6 +162,8 @@ class _FunctionNode(Node):
                 raise RuntimeError(
                     f"expected Variable or None (got {type(gradient).__name__})"
                 )
+            if gradient.layout is not strided and any(gradient is other for other in given[:position]):
+                gradient = gradient.clone()  # leaves keep a sparse gradient's parts, and each has its own
             found.append(bare_of(self._fitted(len(found), gradient, like), recorded))
         return found
 
@@ -291,7 +307,7 @@ class Function:
             args, kwargs = bound.args, bound.kwargs
         if kwargs:
             args = _in_places(cls, args, kwargs, apart)
-        if state.levels and not apart:
+        if (state.levels or state.functional) and not apart:
             raise RuntimeError(
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                 "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -315,6 +331,8 @@ class Function:
                     output = cls.forward(ctx, *args)
         finally:
             modes.forward = forward
+        if ctx._output_grad_dtypes is not None:
+            _check_declared(ctx, output)
         if not record:
             dirty = {id(tensor) for tensor in ctx._dirty}
             output = _plain_output([tensor for tensor in tensors if id(tensor) not in dirty], output)
@@ -384,7 +402,10 @@ _VIEW_OF_SEVERAL = (
 def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Tensor) -> Any:
     single = not isinstance(output, tuple)
     outputs = [output] if single else list(output)
-    node: Any = cls._backward_cls(edges)
+    kind = cls._backward_cls
+    if state.levels:  # inside a transform torch records a Function of its own making in the place of this one
+        kind = named(kind, f"{cls.__name__}GeneratedBackward")
+    node: Any = kind(edges)
     node.ctx, node.cls = ctx, cls
     node.likes = [None if tensor is None else _like(tensor) for tensor in tensors]
     ctx._ms_node = weakref.ref(node)
@@ -398,6 +419,28 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     ctx._to_save = ()
     node.saved = (True,)  # cleared by ``release``
     return outputs[0] if single else tuple(outputs)
+
+
+def _check_declared(ctx: FunctionCtx, output: Any) -> None:
+    """Raise RuntimeError for dtypes of gradients (``set_output_grad_dtype``) that do not fit the outputs."""
+    outputs = output if isinstance(output, tuple) else (output,)
+    declared = ctx._output_grad_dtypes or ()
+    if len(declared) != len(outputs):
+        raise RuntimeError(
+            "set_output_grad_dtype expected the number of declarations to match the number of outputs: the Function returned "
+            f"{len(outputs)} values but {len(declared)} declarations were provided"
+        )
+    plain = {id(tensor) for tensor in ctx._non_differentiable}
+    for number, (kind, item) in enumerate(zip(declared, outputs)):
+        if kind is None:
+            continue
+        if not isinstance(kind, dtype):
+            raise RuntimeError(f"set_output_grad_dtype expects each declaration to be a torch.dtype or None, but got {type(kind).__name__}")
+        if not isinstance(item, TensorBase) or id(item) in plain or item._ms_dtype.is_integral:
+            raise RuntimeError(
+                f"set_output_grad_dtype: got a concrete dtype for output {number}, but that output is not a differentiable tensor (it is a "
+                f"non-tensor, was marked non-differentiable, or has a non-differentiable dtype). Pass None for output {number} instead."
+            )
 
 
 def _kept(tensor: Tensor, outputs: list[Any], number: int | None) -> Saved | None:
@@ -545,3 +588,6 @@ def _refuse_twice(tensor: Any) -> Any:
     made = bare_twin(tensor)
     made._ms_node = _Once((None,))
     return made
+
+
+__getattr__ = _missing(__name__)

@@ -1,6 +1,7 @@
 """torch.autograd.graph: hooks on tensors and nodes, saved tensors, gradient edges."""
 from __future__ import annotations
 
+import abc
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +13,47 @@ from .._src.core.hooks import RemovableHandle
 from .._src.core.modes import modes
 from .._src.core.overriding import refuse_in_transform, state
 from .._src.core.tensor_base import TensorBase, auto_of, is_tracked
+from .._src.hook import missing as _missing
 from .._src.leaving import END, Block, LastAway, each, values_set_to
 from .._src.tape.engine import running
 from .._src.tape.native import refuse_trained
-from .._src.tape.node import Node, dressed, edge_of, node_of
+from .._src.tape.node import Node as _Node
+from .._src.tape.node import dressed, edge_of, node_of
 from .._tensor import Tensor
 from ._mutation import allow_mutation_on_saved_tensors
+from .function import FunctionCtx
 
 _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
+
+
+class Node(abc.ABC):
+    """What all nodes of the graph are instances of, without being made of it: their own classes stand in ``type(node).mro()``."""
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        # The context of a Function is its node in torch.
+        return (cls is Node and issubclass(kind, (_Node, FunctionCtx))) or NotImplemented
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Return the name of the node, for example ``AddBackward0``."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The pairs (node, output number) to which the gradients flow."""
+
+    @abc.abstractmethod
+    def metadata(self) -> dict[Any, Any]:
+        """Dictionary for the user's data."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Register ``fn(grad_inputs, grad_outputs)`` to run after the node; a returned value replaces ``grad_inputs``."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Register ``fn(grad_outputs)`` to run before the node; a returned value replaces ``grad_outputs``."""
 
 
 def _hooks_at(tensor: Tensor) -> OrderedDict[int, Any]:
@@ -101,7 +135,7 @@ class GradientEdge(NamedTuple):
     ``backward`` and ``grad``.
     """
 
-    node: Node
+    node: _Node
     output_nr: int
     ownership_token: Any = None
 
@@ -116,7 +150,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 
-def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> _Node:
     """Return the node where the gradient of a tensor, or of an edge, arrives."""
     if isinstance(t, GradientEdge):
         return t.node
@@ -224,3 +258,5 @@ __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "dressed", "get_gradient_edge",
     "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -8,8 +8,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._src.hook import missing as _missing
 from .._src.leaving import Block, each
 from ._profile_events import EventList, FunctionEvent, FunctionEventAvg
+from ._profile_parts import EnforceUnique, KinetoStepTracker
 from ._recorder import Recorder, running, watching_again
 
 
@@ -141,4 +143,9 @@ def kineto_available() -> bool:
     return False
 
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "kineto_available", "profile", "record_function"]
+__all__ = [
+    "EnforceUnique", "EventList", "FunctionEvent", "FunctionEventAvg", "KinetoStepTracker", "emit_itt", "emit_nvtx",
+    "kineto_available", "profile", "record_function",
+]  # fmt: skip
+
+__getattr__ = _missing(__name__)

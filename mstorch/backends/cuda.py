@@ -10,6 +10,7 @@ from typing_extensions import deprecated
 
 from .._src.core import cuda_names
 from .._src.core.device import device
+from .._src.hook import missing as _missing
 from .._src.leaving import END, Undo, undoing
 
 _sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
@@ -166,3 +167,5 @@ __all__ = [
     "enable_cudnn_sdp", "flash_sdp_enabled", "math_sdp_enabled", "mem_efficient_sdp_enabled", "cudnn_sdp_enabled", "sdp_kernel",
     "is_flash_attention_available", "can_use_flash_attention", "can_use_efficient_attention", "can_use_cudnn_attention",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -16,10 +16,11 @@ from .._src.devices import no_cuda as _no_cuda
 from .._src.devices.as_npu import AsNpu as _AsNpu
 from .._src.devices.faces import NoSwitch as _NoSwitch
 from .._src.devices.faces import StreamContext as _StreamContext
-from .._src.hook import missing_attribute as _missing_attribute
+from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from . import amp as amp
 from . import sparse as sparse
+from . import tunable as tunable
 
 
 def is_available() -> bool:
@@ -146,12 +147,15 @@ def max_memory_allocated(device: int | str | _device | None = None) -> int:
 globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
 
 
+_unknown = _missing("mstorch.cuda")
+
+
 def __getattr__(name: str) -> Any:  # for type checkers also the names in the table
     if name == "_initialized":  # torch.utils.checkpoint and copies of it read it instead of ``is_initialized``
         return is_initialized()
     if name == "default_generators":
         return (device_generator(),) * device_count() if _is_there() else ()
-    raise _missing_attribute("mstorch.cuda", name)
+    return _unknown(name)
 
 
 has_half, has_magma = True, False

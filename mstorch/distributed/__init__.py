@@ -7,6 +7,7 @@ import sys as _sys
 
 from .._src.core.above import above as _above
 from .._src.hook import missing as _missing
+from . import config as config
 from . import constants, distributed_c10d
 from . import rendezvous as _meeting
 from ._file_store import FileStore

@@ -20,6 +20,7 @@ from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..serialization import write_whole
+from ..utils._pytree import register_dataclass as _register_dataclass
 from ..utils._pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from ..utils._trees.spec import TreeSpec
 from ._decomposing import decomposed
@@ -385,6 +386,11 @@ def _owner(module: Module, name: str) -> tuple[Module, str]:
     return module, last
 
 
-__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "save"]
+def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
+    """Let exported programs take and return objects of a dataclass."""
+    _register_dataclass(cls, serialized_type_name=serialized_type_name)
+
+
+__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "register_dataclass", "save"]
 
 __getattr__ = _missing(__name__)

@@ -1,6 +1,7 @@
 """The sizes of an exported program's inputs, as ``dynamic_shapes`` declares them: dimensions, checks at the export and of each call."""
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from .._dynamo.exc import UserError
 from .._src.hook import missing as _missing
 from .._tensor import Tensor
 from ..fx.experimental.symbolic_shapes import ConstraintViolationError
-from ..utils._pytree import tree_flatten
+from ..utils._pytree import SUPPORTED_NODES, tree_flatten
 from ._varying import Varying
 
 _LINEAR = "(Only increasing linear operations with integer coefficients are supported.)"
@@ -206,6 +207,12 @@ def _unmet(where: str, size: int, declared: Any, known: dict[str, tuple[str, int
 
 def _leaves(path: str, place: str, value: Any, spec: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield each leaf of an input with its path and its declaration."""
+    if dataclasses.is_dataclass(value) and type(value) in SUPPORTED_NODES:  # torch.export.register_dataclass
+        parts = SUPPORTED_NODES[type(value)].flatten_fn(value)[0]
+        for number, item in enumerate(parts):
+            part = UNDECLARED if spec is UNDECLARED or spec is None else spec[number]
+            yield from _leaves(f"{path}.{number}", f"{place}[{number}]", item, part)
+        return
     if not isinstance(value, (dict, list, tuple)):
         if isinstance(value, Tensor):
             _refuse_spec(place, value, spec)

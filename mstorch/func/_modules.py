@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._src.core.overriding import state
 from .._src.core.tensor_base import TensorBase
+from .._src.leaving import values_set_to
 from .._src.ops.shape.join import stack
 from .._tensor import Tensor
 from ..nn.modules.batchnorm import _BatchNorm
@@ -101,7 +103,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        with values_set_to(state, functional=True):
+            return func(*args, **kwargs)
 
     return wrapped
 

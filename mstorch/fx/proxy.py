@@ -12,6 +12,7 @@ from .._src.core.device import device
 from .._src.core.dtype import dtype
 from .._src.core.formats import layout, memory_format
 from .._src.core.generator import Generator
+from .._src.hook import missing as _missing
 from ..overrides import is_tensor_method_or_property
 from .graph import Graph
 from .node import Node, map_arg
@@ -232,3 +233,5 @@ class Attribute(Proxy):
 
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "Scope", "TraceError", "TracerBase", "map_arg"]
+
+__getattr__ = _missing(__name__)

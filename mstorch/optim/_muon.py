@@ -64,6 +64,8 @@ def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps:
 def _rate_factor(adjust_lr_fn: str | None, rows: int, columns: int) -> float:
     if adjust_lr_fn == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
+    if adjust_lr_fn == "spectral_unclamped":
+        return math.sqrt(rows / columns)
     return math.sqrt(max(1, rows / columns))
 
 
@@ -78,7 +80,8 @@ class Muon(Optimizer):
     """For matrices only: steps along the orthogonalized momentum, by Newton-Schulz iterations in bfloat16.
 
     Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; ``adjust_lr_fn`` "match_rms_adamw": Liu et al.,
-    arXiv:2502.16982. Raises ValueError for options out of range and for parameters that are not 2-d.
+    arXiv:2502.16982; "spectral_unclamped" (torch 2.14): Bernstein, "Deriving Muon", 2025. Raises ValueError for options out of range and
+    for parameters that are not 2-d.
     """
 
     def __init__(
@@ -97,7 +100,7 @@ class Muon(Optimizer):
         require(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
         require(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
         require(
-            adjust_lr_fn in (None, "original", "match_rms_adamw"),
+            adjust_lr_fn in (None, "original", "match_rms_adamw", "spectral_unclamped"),
             f"Adjust learning rate function {adjust_lr_fn} is not supported",
         )
         defaults = {

@@ -12,7 +12,7 @@ from .._src.core import generator
 from .._src.core.tensor_base import TensorBase
 from .._src.core.trees import tree_flatten
 from .._src.core.warned import warn
-from .._src.leaving import item_set_to
+from .._src.leaving import Block, item_set_to
 from .._src.tape import engine
 from .._tensor import Tensor
 from ..amp import _settings
@@ -22,6 +22,7 @@ from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..nn.modules.container import Sequential
+from ._checkpoint_log import logs
 from ._selective import (
     CheckpointPolicy,
     SelectiveCheckpointContext,
@@ -165,6 +166,42 @@ def set_checkpoint_early_stop(enable: bool) -> item_set_to:
     return item_set_to(_early_stop, 0, enable)
 
 
+_debug: list[bool | None] = [None]
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> item_set_to:
+    """Context manager that sets ``debug`` of all calls of ``checkpoint``; with None each call's own value counts."""
+    return item_set_to(_debug, 0, enabled)
+
+
+class GraphExecGroup(Block):
+    """Context manager in which a checkpointed call is recomputed once, for all backward passes together. They must not use a saved tensor
+    twice. Raise RuntimeError if it is entered inside another one."""
+
+    def __init__(self) -> None:
+        self.endings: list[Callable[[], None]] = []
+
+    def __enter__(self) -> GraphExecGroup:
+        if _GROUPS:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {_GROUPS[0]}")
+        self.at_end(self._leave)
+        _GROUPS.append(self)
+        return self
+
+    def _leave(self) -> None:
+        _GROUPS.clear()
+        endings, self.endings = self.endings, []
+        for ending in endings:
+            ending()
+
+    @classmethod
+    def _get_current_group(cls) -> GraphExecGroup | None:
+        return _GROUPS[0] if _GROUPS else None
+
+
+_GROUPS: list[GraphExecGroup] = []
+
+
 def _metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
@@ -199,8 +236,10 @@ def _forget(tickets: list[weakref.ref[_Ticket]], passes: set[Any]) -> None:
 class _Frame:
     """One checkpointed call: the tensors saved for backward are numbered, and all recomputed at once."""
 
-    def __init__(self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool) -> None:
-        self.again, self.check, self.early_stop = again, check, early_stop
+    def __init__(
+        self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool, explain: Callable[[], str] | None = None
+    ) -> None:
+        self.again, self.check, self.early_stop, self.explain = again, check, early_stop, explain
         self.expected: list[Any] = []
         self.tickets: list[weakref.ref[_Ticket]] = []
         self.passes: set[Any] = set()  # the backward passes that have recomputed
@@ -217,7 +256,8 @@ class _Frame:
         """Return the tensor, recomputing if this backward pass has not done so yet."""
         if not engine.running.passes:  # requested outside of backward: the result is not kept
             return self._recomputed()[ticket.number]
-        key = engine.running.passes[-1]
+        group = _GROUPS[0] if _GROUPS else None
+        key = engine.running.passes[-1] if group is None else group
         if key not in self.passes:
             recomputed = self._recomputed()
             for waiting in self.tickets:
@@ -226,7 +266,11 @@ class _Frame:
                     held.recomputed[key] = tensor
             self.passes.add(key)
             # Not a method: it would keep the function's arguments until the pass ends.
-            engine.next_callback(functools.partial(_forget, self.tickets, self.passes))
+            forget = functools.partial(_forget, self.tickets, self.passes)
+            if group is None:
+                engine.next_callback(forget)
+            else:
+                group.endings.append(forget)
         # Each is handed out once, so that its memory is free as soon as its node is done.
         tensor = ticket.recomputed.pop(key, None)
         if tensor is None:
@@ -237,6 +281,14 @@ class _Frame:
         return tensor
 
     def _recomputed(self) -> list[Any]:
+        try:
+            return self._recompute()
+        except CheckpointError as error:
+            if self.explain is None:
+                raise
+            raise CheckpointError(self.explain()) from error
+
+    def _recompute(self) -> list[Any]:
         kept: list[Any] = []
 
         def pack(tensor: Tensor) -> Tensor:
@@ -273,8 +325,13 @@ class _Frame:
 
 def _not_reentrant(
     function: Callable[..., Any], preserve: bool, context_fn: Callable[[], tuple[Any, Any]], determinism_check: str,
-    early_stop: bool, args: tuple[Any, ...], kwargs: dict[str, Any],
+    early_stop: bool, debug: bool, args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> Any:  # fmt: skip
+    explain = None
+    if debug:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        context_fn, explain = logs()
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
@@ -286,7 +343,7 @@ def _not_reentrant(
         with second:
             return function(*args, **kwargs)
 
-    frame = _Frame(functools.partial(surroundings.again, again), _CHECKS[determinism_check], early_stop)
+    frame = _Frame(functools.partial(surroundings.again, again), _CHECKS[determinism_check], early_stop, explain)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
     frame.complete = True
@@ -300,7 +357,8 @@ def checkpoint(
 ) -> Any:  # fmt: skip
     """Call ``function(*args, **kwargs)`` without keeping its activations, which backward recomputes with the same RNG state.
 
-    Without a function it is a decorator (torch 2.14). Differs from torch: there is no ``debug=True``.
+    With ``debug`` the error of a recomputation that differs names the operators of both runs. Without a function it is a decorator
+    (torch 2.14).
     """
     if function is None:
         if args:
@@ -327,11 +385,10 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
-    if debug:
-        raise NotImplementedError("mstorch: torch.utils.checkpoint has no debug=True")
     return _not_reentrant(
-        function, preserve, context_fn, determinism_check, early_stop if _early_stop[0] is None else _early_stop[0], args, kwargs
-    )
+        function, preserve, context_fn, determinism_check, early_stop if _early_stop[0] is None else _early_stop[0],
+        debug if _debug[0] is None else _debug[0], args, kwargs,
+    )  # fmt: skip
 
 
 def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -379,7 +436,8 @@ def checkpoint_sequential(
 
 __all__ = [
     "checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity", "detach_variable",
-    "get_device_states", "set_device_states", "noop_context_fn", "set_checkpoint_early_stop", "DefaultDeviceType",
+    "get_device_states", "set_device_states", "noop_context_fn", "set_checkpoint_early_stop",
+    "set_checkpoint_debug_enabled", "GraphExecGroup", "DefaultDeviceType",
     "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts", "SAC_IGNORED_OPS",  # noqa: F822
     "_CachedTorchDispatchMode", "_CachingTorchDispatchMode",
 ]  # fmt: skip

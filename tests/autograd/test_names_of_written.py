@@ -78,3 +78,58 @@ def test_a_view_keeps_the_node_of_copied_slices():
         view = y[1:]
         view.asinh_()
         assert type(y.grad_fn).__name__ == "CopySlices"
+
+
+class _Names:
+    """A Function in either library, and the names of the nodes that its calls made."""
+
+    def __init__(self, torch):
+        self.found = found = []
+
+        class Copy(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.clone()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient
+
+        def call(x):
+            y = Copy.apply(x)
+            found.append((type(y.grad_fn).__name__, y.grad_fn.name()))
+            return y
+
+        self.call = call
+
+
+def test_names_of_functions_inside_transforms(both):
+    def body(torch):
+        names = _Names(torch)
+        x = torch.tensor(1.0)
+        torch.func.grad(names.call)(x)
+        torch.func.grad(lambda x: torch.func.grad(names.call)(x) * x)(x)
+        names.call(x.requires_grad_())
+        return names.found
+
+    both(body)
+
+
+def test_a_function_without_setup_context_is_refused_by_functionalize(both):
+    def body(torch):
+        class Sine(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient
+
+        return torch.func.functionalize(Sine.apply)(torch.ones(2))
+
+    both(body)

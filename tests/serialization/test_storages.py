@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import io
+from typing import Any
 
 import pytest
 import torch as real_torch
@@ -66,3 +67,38 @@ def test_a_gradient_under_its_private_name(both):
         return x.grad, x._grad is x.grad, torch.ones(2)._grad
 
     both(body)
+
+
+def test_storages_of_the_same_bytes_in_another_dtype_come_back_as_storages() -> None:
+    for name in ("bfloat16", "float16", "complex32", "uint16", "float8_e5m2"):
+        kind = getattr(mstorch, name)
+        storage = mstorch.storage.TypedStorage(wrap_storage=mstorch.ones(4).untyped_storage(), dtype=kind, _internal=True)
+        for weights_only in (True, False):
+            file = io.BytesIO()
+            mstorch.save([storage], file)
+            file.seek(0)
+            (found,) = mstorch.load(file, weights_only=weights_only)
+            assert isinstance(found, mstorch.storage.TypedStorage), name
+            assert found.untyped().tolist() == storage.untyped().tolist()
+
+
+class _Watched(io.BytesIO):
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.filled = 0
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill at most 64 bytes, as sockets and pipes do."""
+        count = super().readinto(memoryview(buffer)[:64])
+        self.filled += count
+        return count
+
+
+def test_a_file_of_the_old_format_is_read_into_the_storage() -> None:
+    x = mstorch.arange(100.0)
+    file = io.BytesIO()
+    mstorch.save(x, file, _use_new_zipfile_serialization=False)
+    watched = _Watched(file.getvalue())
+    assert mstorch.equal(mstorch.load(watched), x) and watched.filled >= 400
+    with pytest.raises(RuntimeError, match="unexpected EOF"):
+        mstorch.load(_Watched(file.getvalue()[:-8]))

@@ -346,3 +346,49 @@ def test_selective_checkpoints_refuse_policies_for_non_overloads():
         result = t.utils.checkpoint.checkpoint(lambda x: x.sin().mul_(2).cos().exp(), x, use_reentrant=False, context_fn=keep)
         with pytest.raises(RuntimeError, match="has been mutated"):
             result.sum().backward()
+
+
+def test_one_recomputation_for_several_backward_passes(both):
+    def body(t):
+        runs = []
+
+        def function(x):
+            runs.append(1)
+            return x.sin().exp()
+
+        x = t.ones(2, requires_grad=True)
+        for group in (contextlib.nullcontext(), t.utils.checkpoint.GraphExecGroup()):
+            with group:
+                first, second = t.utils.checkpoint.checkpoint(lambda x: (function(x), function(x * 2)), x, use_reentrant=False)
+                first.sum().backward()
+                second.sum().backward()
+        return len(runs), x.grad
+
+    both(body)
+    with pytest.raises(RuntimeError, match="cannot be nested"), mstorch.utils.checkpoint.GraphExecGroup(), mstorch.utils.checkpoint.GraphExecGroup():
+        pass
+    assert mstorch.utils.checkpoint.GraphExecGroup._get_current_group() is None
+
+
+@pytest.mark.parametrize("how", ["argument", "context"])
+def test_debug_names_the_operators_of_both_runs(both, how):
+    def body(t):
+        runs = []
+
+        def function(x):
+            runs.append(1)
+            return x.sin().exp() if len(runs) == 1 else x.exp()
+
+        with t.utils.checkpoint.set_checkpoint_debug_enabled(True if how == "context" else None):
+            y = t.utils.checkpoint.checkpoint(function, t.ones(2, requires_grad=True), use_reentrant=False, debug=how == "argument")
+        with pytest.raises(t.utils.checkpoint.CheckpointError) as caught:
+            y.sum().backward()
+        text = str(caught.value)
+        assert all(word in text for word in ("aten.sin.default", "aten.exp.default", "test_checkpoint.py", "the original forward"))
+        return None
+
+    both(body)
+
+
+def test_debug_has_contexts_of_its_own(both):
+    both(lambda t: t.utils.checkpoint.checkpoint(t.sin, t.ones(2), use_reentrant=False, debug=True, context_fn=lambda: (None, None)))

@@ -104,6 +104,19 @@ def unseen() -> values_set_to:
     return values_set_to(state, dispatchers=[])
 
 
+RULES: dict[tuple[str, type], Callable[..., Any]] = {}
+"""What ``torch.library.register_torch_dispatch`` has registered, by an operator's name and the class of a mode or of tensors."""
+
+
+def _handle(handler: Any, operator: OpOverload, kinds: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a mode, or of a class of tensors: by a rule for the operator or by its ``__torch_dispatch__``."""
+    is_mode = not isinstance(handler, type)
+    rule = RULES.get((operator.name(), type(handler) if is_mode else handler)) if RULES else None
+    if rule is not None:
+        return rule(handler, operator, kinds, args, kwargs)
+    return (plain_method(handler, "__torch_dispatch__") if is_mode else handler.__torch_dispatch__)(operator, kinds, args, kwargs)
+
+
 def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of the innermost mode, or of the first tensor that handles the call."""
     found = takers(kwargs.values(), takers(args, []))
@@ -111,11 +124,11 @@ def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[st
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else nullcontext():
         if state.dispatchers:
             with without_innermost() as mode:
-                result = plain_method(mode, "__torch_dispatch__")(operator, kinds, args, kwargs)
+                result = _handle(mode, operator, kinds, args, kwargs)
             if result is not NotImplemented:
                 return _written_argument(operator, args, result)
         for value in found:
-            result = type(value).__torch_dispatch__(operator, kinds, args, kwargs)
+            result = _handle(type(value), operator, kinds, args, kwargs)
             if result is not NotImplemented:
                 return _written_argument(operator, args, result)
     listed = "".join(f"\n  - tensor subclass {kind}" for kind in kinds)
@@ -437,7 +450,8 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     """Make backward run ``node`` instead of the result's own node while a mode is active, and return the result. If several nodes made the
     results, ``node`` replaces them permanently."""
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    nodes = [item._ms_node for item in results if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
+    tensors = [item for item in results if isinstance(item, TensorBase)]  # an operator of the user's may return numbers, too
+    nodes = [item._ms_node for item in tensors if item._ms_node is not None] if len(results) > 1 else [node_of(results[0])]
     real = nodes[0] if nodes else None
     if real is None:
         return result
@@ -445,7 +459,8 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
         node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
-        node.places = [item._ms_number for item in results]  # output numbers at the operation's node, which may have further outputs
+        # Output numbers at the operation's node, which may have further outputs.
+        node.places = [item._ms_number if isinstance(item, TensorBase) else 0 for item in results]
         real.__dict__["seen"] = node
         return result
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)

@@ -15,6 +15,12 @@ _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "m
 _GRAPH_BACKENDS = ("inductor", "aot_eager", "mindspore", "cudagraphs")
 
 
+class DEFAULT:
+    """The backend of calls that name none (``torch.compiler.set_default_backend``)."""
+
+    backend: str | Callable[..., Any] = "inductor"
+
+
 def compile(
     model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
     backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: Mapping[str, Any] | None = None,
@@ -35,9 +41,10 @@ def compile(
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is not None and mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
-    if backend is not None and not isinstance(backend, str):
+    backend = DEFAULT.backend if backend is None else backend
+    if not isinstance(backend, str):
         raise NotImplementedError("mstorch: torch.compile has no FX graphs to give to a backend of your own")
-    if isinstance(backend, str) and backend not in (*_GRAPH_BACKENDS, "eager"):
+    if backend not in (*_GRAPH_BACKENDS, "eager"):
         raise RuntimeError(f"Invalid backend: {backend!r}, see `torch.compiler.list_backends()` for available backends.")
     if shapes_spec is not None:
         raise NotImplementedError("mstorch: torch.compile has static shapes only: shapes_spec has no meaning")
@@ -57,7 +64,7 @@ def compile(
     if backend == "eager":
         return OptimizedModule(model, graphs=False) if isinstance(model, Module) else model
     # On a CPU MindSpore's graphs take 2.5 to 10 times as long as eager kernels, and seconds to compile.
-    graphs = fullgraph or backend not in (None, "inductor") or DEVICE_TARGET != "CPU"
+    graphs = fullgraph or backend != "inductor" or DEVICE_TARGET != "CPU"
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph, recompile_limit, graphs)
     title = name or str(getattr(model, "__qualname__", type(model).__qualname__))

@@ -73,12 +73,14 @@ class _State(threading.local):
 
     ``levels``: torch.func levels of differentiation that the thread has entered. ``dispatchers``: stack of ``TorchDispatchMode``s, which
     see ATen calls below autograd. ``skips``: the next call bypasses all handlers. ``unseen``: tensors' ``__torch_dispatch__`` is off.
+    ``functional``: whether ``torch.func.functionalize`` runs.
     """
 
     level = ON
     levels = 0
     skips = False
     unseen = False
+    functional = False
 
     def __init__(self) -> None:
         self.modes: list[Any] = []

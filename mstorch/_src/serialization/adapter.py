@@ -30,11 +30,7 @@ from mstorch.storage import TypedStorage, UntypedStorage, typed_storage
 
 from ..backend.arrays import Array
 
-NUMPY_DTYPES = {
-    name: np.dtype(name)
-    for name in ("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
-                 "float64", "complex64", "complex128")
-}  # fmt: skip
+_QUANTIZED = frozenset(("qint8", "qint32", "quint8", "quint4x2", "quint2x4"))
 
 
 def dtype_classes() -> set[type]:
@@ -53,6 +49,11 @@ def dtype_of(name: str) -> dtypes.dtype:
         return dtypes.by_name(name)
     except KeyError:
         raise NotImplementedError(f"mstorch: there is no torch.{name}") from None
+
+
+def is_readable(name: str) -> bool:
+    """Return whether there are storages of a dtype: of all but the quantized ones."""
+    return name not in _QUANTIZED
 
 
 def dtype_name(dtype: Any) -> str:
@@ -324,6 +325,8 @@ def refresh(storage: LoadedStorage) -> None:
     if storage.device_text == "meta":
         return
     for dtype, base in storage.bases.items():
+        if storage.device_text == "cpu" and np.may_share_memory(base._ms_storage.memory, storage.data):
+            continue  # the tensors are over these bytes
         base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
 
 

@@ -60,7 +60,7 @@ class StorageType:
 def handed_out(ref: TypedRef) -> TypedRef | TypedStorage:
     """Return the object that stands for a storage in the loaded objects: a storage of mstorch over the file's bytes if they belong on the
     CPU, else ``ref``."""
-    if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
+    if ref.storage.device_text != "cpu" or not adapter.is_readable(ref.dtype_name or "uint8"):
         return ref
     made = adapter.public_storage(ref.storage, ref.dtype_name)
     made.in_file = ref

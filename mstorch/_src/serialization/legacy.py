@@ -22,6 +22,7 @@ from mstorch._src.serialization.unpickler import Unpickler, full_unpickler
 from mstorch._src.serialization.zipfile_format import write_all
 
 from ...storage import TypedStorage
+from ..backend.arrays import Array
 from ..core.warned import warn
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -55,7 +56,7 @@ class _Storages:
     def __init__(self, file: Any, map_location: Any) -> None:
         self.file, self.restore = file, restorer(map_location)
         self.storages: dict[Any, tuple[LoadedStorage, str | None]] = {}
-        self.views: dict[Any, TypedRef] = {}
+        self.views: dict[Any, TypedRef | TypedStorage] = {}
         self.given: dict[Any, Any] = {}
 
     def persistent_load(self, pid: tuple[str, StorageType, str, str, int, Any]) -> Any:
@@ -88,7 +89,7 @@ class _Storages:
             return self.given[key, dtype]
         view_key, offset, size = view
         if view_key not in self.views:
-            self.views[view_key] = TypedRef(loaded[offset * itemsize : (offset + size) * itemsize], dtype)
+            self.views[view_key] = handed_out(TypedRef(loaded[offset * itemsize : (offset + size) * itemsize], dtype))
         return self.views[view_key]
 
     def read(self, keys: Sequence[str]) -> None:
@@ -101,7 +102,8 @@ class _Storages:
             _read_storage(self.file, *self.storages[key])
             if LOCAL.progress is not None:
                 LOCAL.progress.done += self.storages[key][0].nbytes()
-        for ref in self.views.values():
+        for view in self.views.values():
+            ref: Any = getattr(view, "in_file", view)
             adapter.refresh(ref.storage)
 
 
@@ -153,10 +155,23 @@ def _read_storage(file: Any, storage: LoadedStorage, dtype: str | None) -> None:
     (count,) = struct.unpack("<q", _exactly(file, 8))
     if count * itemsize != storage.nbytes():
         raise RuntimeError(f"storage has wrong byte size: expected {storage.nbytes()} got {count * itemsize}")
-    storage.data[:] = np.frombuffer(_exactly(file, storage.nbytes()), np.uint8)
+    _read_into(file, storage.data)
     if sys.byteorder == "big":
         swap_bytes(storage.data, dtype)
     adapter.refresh(storage)
+
+
+def _read_into(file: Any, data: Array) -> None:
+    """Fill an array of bytes from a file, without a copy where the file has ``readinto``."""
+    if not hasattr(file, "readinto"):
+        data[:] = np.frombuffer(_exactly(file, data.size), np.uint8)
+        return
+    view, done = memoryview(data), 0  # type: ignore[arg-type]
+    while done < data.size:
+        count = file.readinto(view[done:])
+        if not count:
+            raise RuntimeError(f"unexpected EOF, expected {data.size - done} more bytes. The file might be corrupted.")
+        done += count
 
 
 def _exactly(file: Any, count: int) -> bytes:

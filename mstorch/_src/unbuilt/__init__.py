@@ -1,8 +1,9 @@
 """Names that packages import from torch and that mstorch does not implement: they can be imported, and raise when used.
 
-``names.txt`` lists them, one torch module per line; ``modules.txt``, which a tool writes, has all other public modules of torch, and
-``absent.txt`` the names that can't be imported, by which an error tells what is lacking from what is misspelt. A module that mstorch
-lacks is created from its line alone; an existing module resolves the names of its line through the ``__getattr__`` of ``hook.missing``.
+``names.txt`` lists them, one torch module per line; ``modules.txt``, which a tool writes, has all other modules of torch, ``newer.txt``
+what a newer torch adds, and ``absent.txt`` the names that can't be imported, by which an error tells what is lacking from what is misspelt.
+A module that mstorch lacks is created from its line alone; an existing module resolves the names of its line through the ``__getattr__`` of
+``hook.missing``.
 Objects that torch has in another module than mstorch (``_src/core/homes.txt``) are found in torch's module in the same way, and work.
 """
 from __future__ import annotations
@@ -62,7 +63,7 @@ def names() -> dict[str, dict[str, str]]:
     """Return the placeholder names of each mstorch module, each name with "class", "function", "module", or the module that has it here
     behind an equals sign."""
     found: dict[str, dict[str, str]] = {}
-    for file in ("modules.txt", "names.txt"):
+    for file in ("modules.txt", "newer.txt", "names.txt"):
         for line in Path(__file__).with_name(file).read_text("utf-8").splitlines():
             if not line or line.startswith("#"):
                 continue
@@ -70,6 +71,8 @@ def names() -> dict[str, dict[str, str]]:
             home = found.setdefault(ours(name), {})
             for word in rest.split():
                 own, there, place = word.partition("=")
+                if not there and home.get(own.removesuffix("()"), " ")[0] == "=":
+                    continue  # a tool knows where torch defines it
                 home[own.removesuffix("()")] = there + place or ("function" if own.endswith("()") else "class")
     for module in [*found, *elsewhere()]:
         found.setdefault(module, {})
@@ -107,6 +110,13 @@ def operator(namespace: str, name: str, known: bool = False) -> Any:
     return _function(home, name) if known or name in names().get(home, {}) else None
 
 
+class _ModuleAndFunction(ModuleType):
+    """A module that torch hides behind a function of the same name: its import puts it in the function's place, so it refuses calls."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(theirs(self.__name__))
+
+
 class _Loader(importlib.abc.Loader):
     """Loader that creates a module from its lines in ``names.txt`` and ``homes.txt``."""
 
@@ -115,11 +125,15 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         own = module.__name__
-        kind = "names that are in other modules here"
+        what = "names that are in other modules here"
         if own not in elsewhere():
-            kind = "names that can be imported, and raise NotImplementedError when used"
-        module.__doc__ = f"{theirs(own)}: {kind}."
+            what = "names that can be imported, and raise NotImplementedError when used"
+        module.__doc__ = f"{theirs(own)}: {what}."
         vars(module)["__getattr__"] = lambda name: attribute(own, name)
+        package, _, last = own.rpartition(".")
+        kind = names().get(package, {}).get(last, "module")
+        if kind == "function" or kind[0] == "=":
+            module.__class__ = _ModuleAndFunction
         vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names().get(own, ())]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import mstorch as torch
 
@@ -187,7 +187,15 @@ def set_state_dict(
     return found
 
 
+FQNS_T: TypeAlias = set[str]
+PrimitiveType: TypeAlias = DTensor | torch.Tensor | int | float | str
+ValueType: TypeAlias = PrimitiveType | list[PrimitiveType] | tuple[PrimitiveType] | dict[str, "ValueType"]
+DictValueType: TypeAlias = dict[str, ValueType]
+ListDictValueType: TypeAlias = list[DictValueType]
+OptimizerStateType: TypeAlias = dict[str, DictValueType | ListDictValueType]
+
 __all__ = [
+    "DictValueType", "FQNS_T", "ListDictValueType", "OptimizerStateType", "PrimitiveType", "ValueType",
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
     "set_optimizer_state_dict", "set_state_dict",
 ]  # fmt: skip

@@ -17,6 +17,8 @@ from ..tensor._dtensor import DTensor
 from ._places import move_states, moved_inputs
 from ._shards import Owner, Shards, forgetting
 
+__path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
+
 
 @dataclasses.dataclass(frozen=True)
 class MixedPrecisionPolicy:

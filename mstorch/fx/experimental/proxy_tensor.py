@@ -19,6 +19,7 @@ from ..._src.core.tensor_base import to_meta
 from ..._src.hook import missing as _missing
 from ..._src.hook import not_yet
 from ..._src.leaving import END, Undo, undoing, values_again
+from ..._src.namespace.symbolic import SymBool, SymFloat, SymInt
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
@@ -181,6 +182,8 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], decompositions:
     return GraphModule(mode.constants, graph, name)
 
 
-__all__ = ["ProxyTorchDispatchMode", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]
+py_sym_types = (SymInt, SymFloat, SymBool)
+
+__all__ = ["ProxyTorchDispatchMode", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx", "py_sym_types"]
 
 __getattr__ = _missing(__name__)

@@ -45,7 +45,11 @@ def is_nested_int(s: Any) -> bool:
     return getattr(type(s), "is_symbolic_number", False) and s.node.is_nested_int()
 
 
+SHAPEENV_EVENT_KEY = "shapeenv_event"
+CURRENT_NODE_KEY = "current_node"
+
 __all__ = [
+    "CURRENT_NODE_KEY", "SHAPEENV_EVENT_KEY",
     "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true", "guard_size_oblivious",
     "is_concrete_int", "statically_known_true",
 ]  # fmt: skip

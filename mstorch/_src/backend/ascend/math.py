@@ -16,7 +16,12 @@ from .elementwise import clamp_to_numbers, is_infinite
 
 def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None and high is not None:
-        x = clamp_to_numbers("ClampScalar", x, low, high)
+        # Where eps is above one half the bounds are the wrong way round: a clamp gives the upper one, torch the lower one to what is below.
+        if low > high:
+            bottom, top = (clamp_to_numbers("ClampScalar", x, bound, bound) for bound in (low, high))
+            x = run("Select", run("Less", x, bottom), bottom, top)
+        else:
+            x = clamp_to_numbers("ClampScalar", x, low, high)
     return run("Log", run("Div", x, run("SubExt", constant(1, x), x, 1)))
 
 

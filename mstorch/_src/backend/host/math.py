@@ -94,10 +94,10 @@ def _xlog(function: np.ufunc) -> Callable[..., Any]:
 
 
 def numpy_logit(x: Array, low: float | None = None, high: float | None = None) -> Array:
-    """Return ``log(x / (1 - x))`` for x clamped to ``low`` and ``high``."""
+    """Return ``log(x / (1 - x))`` for x clamped to ``low`` and ``high``; where ``low`` is above ``high``, it goes first."""
     with quiet():
         if low is not None:
-            x = np.clip(x, number(low, x), number(high, x)).astype(x.dtype)
+            x = np.where(x < number(low, x), number(low, x), np.where(x > number(high, x), number(high, x), x)).astype(x.dtype)
         odds = (x / (number(1, x) - x)).astype(x.dtype)
         if x.dtype.itemsize > 2:
             return np.asarray(np.log(odds))

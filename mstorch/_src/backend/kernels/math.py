@@ -46,7 +46,6 @@ from ._nodes import (
 from .compare import numpy_signbit
 from .elementwise import (
     composed_div,
-    numpy_clamp,
     numpy_maximum,
     ops_reciprocal,
     ops_rsqrt,
@@ -186,9 +185,15 @@ sinc = chained("SincBackward0", _sinc, _sinc_slope)
 # log(x / (1 - x))
 
 
+def _clamped(raw: Raw, low: float, high: float) -> Raw:
+    """Return values not below ``low`` and else not above ``high``: a clamp would give ``high`` everywhere where ``low`` is above it."""
+    bottom, top = constant(low, raw), constant(high, raw)
+    return prim_select(prim_less(raw, bottom), bottom, prim_select(prim_less(top, raw), top, raw))
+
+
 def _logit(raw: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None and high is not None:
-        raw = numpy_clamp(raw, constant(low, raw), constant(high, raw))
+        raw = _clamped(raw, low, high)
     return log(composed_div(raw, _one_minus(raw)))
 
 

@@ -16,7 +16,7 @@ from ...core.storage import home
 from ...core.tensor_base import TensorBase, array_of, tensor_of
 from ...tape.composite import record
 from ...tape.moving import beside
-from ...tape.node import is_leaf
+from ...tape.node import is_leaf, node_of
 from ...tape.ways import followed, in_arrays, ways
 from ...tape.windows import linear
 from .._dispatch import call, readable, type_word, without_grad
@@ -81,7 +81,8 @@ def _rows_gradient(
 
 
 def _lookup(weight: TensorBase, input: TensorBase, padding: int, by_frequency: bool, sparse: bool = False) -> TensorBase:
-    if sparse and followed((weight,)) and is_leaf(weight):
+    # A Function of the user's gets the sparse gradient, too; the rules of operations have no sparse gradients.
+    if sparse and followed((weight,)) and (is_leaf(weight) or getattr(node_of(weight), "in_the_open", False)):
         return _lookup_sparse(weight, input, padding, by_frequency)
     found = call(_embedding, (weight,), input, padding, by_frequency)
     return found if padding < 0 else _beside_padding(found, input, padding)

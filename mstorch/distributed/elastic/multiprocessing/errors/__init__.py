@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ....._src.hook import missing as _missing
+
 _MOST_TEXT = 1 << 24  # maximum number of characters of an error file
 _HINT = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
 
@@ -113,5 +115,7 @@ def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., A
 
     return wrapper
 
+
+__getattr__ = _missing(__name__)
 
 __all__ = ["ChildFailedError", "ProcessFailure", "record"]

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ._src.backend import tape, trace
-from ._src.compile import compile as _compile
-from ._src.compile import reset_all as _reset_all
-from ._src.compile.compiled import stance as _stance
-from ._src.compile.exporting import state as _export
-from ._src.core.trees import tree_map
-from ._src.hook import missing as _missing
-from ._src.leaving import Block
-from ._src.ops.memory.from_data import from_numpy
-from ._tensor import Tensor
-
-__path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
+from .._src.backend import tape, trace
+from .._src.compile import DEFAULT as _DEFAULT
+from .._src.compile import compile as _compile
+from .._src.compile import reset_all as _reset_all
+from .._src.compile.compiled import stance as _stance
+from .._src.compile.exporting import state as _export
+from .._src.core.trees import tree_map
+from .._src.hook import missing as _missing
+from .._src.hook import not_yet as _not_yet
+from .._src.leaving import Block
+from .._src.ops.memory.from_data import from_numpy
+from .._tensor import Tensor
+from . import config as config
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile")
 
@@ -27,6 +28,29 @@ _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile",
 def compile(*args: Any, **kwargs: Any) -> Any:
     """Compile as ``torch.compile`` does."""
     return _compile(*args, **kwargs)
+
+
+def set_default_backend(backend: str | Callable[..., Any] | None) -> None:
+    """Set the backend of ``torch.compile`` where none is given; None sets "inductor" again."""
+    _DEFAULT.backend = "inductor" if backend is None else backend
+
+
+def get_default_backend() -> str | Callable[..., Any]:
+    """Return the backend of ``torch.compile`` where none is given."""
+    return _DEFAULT.backend
+
+
+def save_cache_artifacts() -> None:
+    """Return None, as torch where nothing has been cached: MindSpore's graphs are kept in no cache that could be passed on."""
+
+
+def precompile(*args: Any, **kwargs: Any) -> Any:
+    """Raise NotImplementedError: a MindSpore graph is compiled where it runs (torch 2.14)."""
+    raise NotImplementedError(f"torch.compiler.precompile: a MindSpore graph is compiled where it runs {_not_yet()}")
+
+
+class PrecompileError(RuntimeError):
+    """An error of ``precompile`` (torch 2.14)."""
 
 
 def reset() -> None:
