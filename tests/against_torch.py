@@ -35,12 +35,14 @@ if not real_torch.accelerator.is_available():
 
 
 def values(tensor: Any) -> np.ndarray:
-    """Return a copy of a tensor's values as an array; bfloat16 as float32."""
+    """Return a copy of a tensor's values as an array; bfloat16 as float32, complex32 as complex64."""
     tensor = tensor.detach()
     if str(tensor.layout) != "torch.strided":
         tensor = tensor.to_dense()
     if str(tensor.dtype) == "torch.bfloat16":
         tensor = tensor.float()
+    if str(tensor.dtype) == "torch.complex32":
+        tensor = tensor.cfloat()
     if hasattr(tensor, "resolve_conj"):
         tensor = tensor.resolve_conj().resolve_neg()
     return np.array(tensor.numpy(force=True))  # torch's gradients may be tensors of zeros without memory

@@ -108,3 +108,21 @@ def test_the_math_kernel_has_no_node_of_its_own() -> None:
     with mstorch.nn.attention.sdpa_kernel(mstorch.nn.attention.SDPBackend.MATH):
         out = mstorch.nn.functional.scaled_dot_product_attention(x, x, x)
     assert "Attention" not in type(out.grad_fn).__name__
+
+
+@pytest.mark.parametrize("lead", ((), (2,), (2, 3), (1, 2, 3)), ids=str)
+@pytest.mark.parametrize("sizes", ((3, 3, 3), (3, 5, 4)), ids=str)
+def test_masks_beside_queries_of_any_rank(both: Any, lead: tuple[int, ...], sizes: tuple[int, int, int]) -> None:
+    queries, keys, width = sizes
+    numbers = np.random.RandomState(0)
+    q, k, v = (numbers.randn(*lead, rows, width).astype("f") for rows in (queries, keys, keys))
+    masks = [numbers.rand(queries, keys) > 0.4, numbers.rand(1, keys) > 0.4, numbers.randn(queries, keys).astype("f")]
+    for mask in (*masks, numbers.rand(*lead, queries, keys) > 0.4):
+
+        def attend(library: Any, mask: Any = mask) -> Any:
+            tensors = [library.tensor(array, requires_grad=True) for array in (q, k, v)]
+            result = library.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=library.tensor(mask))
+            result.square().sum().backward()
+            return result, [tensor.grad for tensor in tensors]
+
+        both(attend, rtol=1e-4, atol=1e-5)

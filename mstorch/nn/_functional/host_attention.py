@@ -30,7 +30,7 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
         return False
     if not in_one_piece((query, key, value) if mask is None else (query, key, value, mask)):
         return False
-    if mask is not None and not broadcasts(mask._ms_shape, (*query._ms_shape[:3], key._ms_shape[2])):
+    if mask is not None and not broadcasts(mask._ms_shape, (*query._ms_shape[:-1], key._ms_shape[-2])):
         return False
     return goes_in_one_piece(query, key, value, mask, dropout_p)
 
