@@ -547,16 +547,10 @@ def _text(tensor: Tensor) -> str:
     if array is not None and (tensor._ms_dtype.name == "bfloat16" or tensor._ms_dtype.ms is None):
         array = array.astype(np.float32) if tensor._ms_dtype.ms is not None else shown(array)
     return _tensor_str.format_tensor(
-        array,
-        shape=tensor._ms_shape,
-        dtype_name=tensor._ms_dtype.name,
-        requires_grad=tensor.requires_grad,
-        grad_fn_name=shown_name(tensor),
-        device=None if here.type == "cpu" else str(here),
-        class_name=type(tensor).__name__,
-        default_dtype_name=get_default_dtype().name,
-        tangent=_tangent_text(tensor) if LEVELS else None,
-    )
+        array, shape=tensor._ms_shape, dtype_name=tensor._ms_dtype.name, requires_grad=tensor.requires_grad,
+        grad_fn_name=shown_name(tensor), device=None if here.type == "cpu" else str(here), class_name=type(tensor).__name__,
+        default_dtype_name=get_default_dtype().name, tangent=_tangent_text(tensor) if LEVELS else None,
+    )  # fmt: skip
 
 
 def _tangent_text(tensor: Tensor) -> str | None:

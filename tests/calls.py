@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -99,3 +100,26 @@ def step_of_llama(device: str = "cpu") -> Callable[[], object]:
         return loss
 
     return step
+
+
+def _cases() -> dict[str, Callable[[], object]]:
+    x, y, row = torch.rand(3, 4), torch.rand(3, 4), torch.randn(4, 5)
+    layer, images = nn.BatchNorm2d(8), torch.randn(2, 8, 6, 6)
+    cases: dict[str, Callable[[], object]] = {
+        "a step of a Llama": step_of_llama(), "x[0].add_(1)": lambda: row[0].add_(1), "BatchNorm2d": lambda: layer(images),
+    }  # fmt: skip
+    compiled, a, b = torch.compile(lambda a, b: (a + b).relu().sum(), backend="mindspore"), torch.ones(4, 4), torch.ones(4, 4)
+    cases["a warm call of a graph"] = lambda: compiled(a, b)
+    for name in ("add_", "sub_", "mul_", "div_"):
+        cases[f"{name} of a number"] = lambda name=name: getattr(x, name)(1.5)
+        cases[f"{name} of a tensor"] = lambda name=name: getattr(x, name)(y)
+    return cases
+
+
+if __name__ == "__main__":  # in a process of its own, where no mode is on and no lazy conjugate is alive, for which calls look otherwise
+    torch.set_num_threads(1)
+    counted = {}
+    for name, case in _cases().items():
+        calls = calls_of(case)
+        counted[name] = calls.total(), calls.most_common(20)
+    print(json.dumps(counted))

@@ -10,7 +10,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice, repeat
+from itertools import repeat
 from operator import is_
 from typing import Any
 
@@ -23,11 +23,25 @@ from ..backend.trace import GraphBreak
 from ..core.overriding import is_entry
 from ..core.tensor_base import TensorBase, is_tracked
 from ..tape.node import is_leaf
-from .kinds import CACHED, Held, hides_state, is_plain, kept_by, parts, picture, pictured, same_plain, slots
+from .kinds import CACHED, hides_state, is_plain, kept_by, parts, pictured, same_plain, slots
 from .origins import HEAP, OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
+from .unchanged import (
+    MISSING,
+    OF_CLASSES,
+    SHOWN,
+    attributes_of_function,
+    contents,
+    gradient_of,
+    in_order,
+    is_unchanged,
+    members_of,
+    same_hooks,
+    same_members,
+    same_picture,
+    slot_of,
+)
 
 _LIMIT = 200_000
-MISSING = object()
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -99,7 +113,7 @@ class Guards:
         """Add the guards on ``.grad`` if the function used that name; called when the function has run."""
         if "grad" in self.names:
             for tensor, *_, path, _ in self.tensors:
-                self._probe(functools.partial(_gradient_of, tensor), f"{path}.grad")
+                self._probe(functools.partial(gradient_of, tensor), f"{path}.grad")
         self._seen.clear()
         self._by_dict.clear()
 
@@ -113,7 +127,7 @@ class Guards:
         if len(self._seen) > _LIMIT:
             raise GraphBreak(f"the function can reach more than {_LIMIT} objects", place=path)
         if isinstance(value, TensorBase):
-            shown = tuple(getattr(value, name) for name in _SHOWN)
+            shown = tuple(getattr(value, name) for name in SHOWN)
             self.tensors.append((value, value._ms_storage, is_tracked(value), is_leaf(value), path, shown))
             if getattr(value, "__dict__", None):
                 self._members(value.__dict__, path)
@@ -217,7 +231,7 @@ class Guards:
         if isinstance(members, dict):
             self._members(members, path)
         for name, descriptor in slots(value):
-            fetch = functools.partial(_slot, descriptor, value)
+            fetch = functools.partial(slot_of, descriptor, value)
             now = fetch()
             self.probes.append((fetch, now, functools.partial(descriptor.__set__, value), f"{path}.{name}"))
             self.look(now, f"{path}.{name}")
@@ -265,12 +279,12 @@ class Guards:
             origin = origin_of_class(base)
             if origin is PYTHON or (origin is OWN and not base.__flags__ & HEAP):
                 continue
-            self.classes.append((base, _members_of(base)))
+            self.classes.append((base, members_of(base)))
             if origin is OWN:
                 self._patches(vars(base), base.__qualname__)
                 continue
             for name, member in list(vars(base).items()):
-                if name in _OF_CLASSES:
+                if name in OF_CLASSES:
                     continue
                 path = f"{base.__qualname__}.{name}"
                 of_property = isinstance(member, property)
@@ -309,7 +323,7 @@ class Guards:
         if not users:
             self._guard_bindings(function, path)
             return
-        self._probe(functools.partial(_of_function, function), path)
+        self._probe(functools.partial(attributes_of_function, function), path)
         self._members(function.__dict__, path)
         if id(code) in self._entered or not self.strict:
             self._entered[id(code)] = code
@@ -438,13 +452,13 @@ class Guards:
             if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 return False
         for container, before, _ in self.sizes:
-            if len(container) != len(before) or (isinstance(container, dict) and not _in_order(container, before)):
+            if len(container) != len(before) or (isinstance(container, dict) and not in_order(container, before)):
                 return False
         for members, known, _ in self.keys:
             if len(members) != len(known) and not members.keys() - known <= _LATER:
                 return False
         for base, before in self.classes:
-            if not _same_members(base, before):
+            if not same_members(base, before):
                 return False
         for fetch, value, *_ in self.probes:
             now = fetch()
@@ -452,10 +466,10 @@ class Guards:
                 continue
             if now.__class__ is value.__class__ is tuple and len(now) == len(value) and all(map(is_, now, value)):  # of C alone
                 continue
-            if not _same_picture(now, value):
+            if not same_picture(now, value):
                 return False
-        for space, name, hooks, before in self.hooks:  # `_same_hooks` written out
-            if space.get(name) is not hooks or len(hooks) != len(before) or (before and not _same_hooks(space, name, hooks, before)):
+        for space, name, hooks, before in self.hooks:  # `same_hooks` written out
+            if space.get(name) is not hooks or len(hooks) != len(before) or (before and not same_hooks(space, name, hooks, before)):
                 return False
         for space, copy in self.public:
             if not all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())):  # of C alone: a module has hundreds of names
@@ -465,7 +479,7 @@ class Guards:
             if now is not value and not (plain and same_plain(now, value)):
                 return False
         for cell, value, plain, _ in self.cells:
-            now = _contents(cell)
+            now = contents(cell)
             if now is not value and not (plain and same_plain(now, value)):
                 return False
         return True
@@ -490,7 +504,7 @@ class Guards:
                     else:
                         members[key] = value
         for container, before, path in self.sizes:
-            if not _unchanged(container, before):
+            if not is_unchanged(container, before):
                 found = found or path
                 if isinstance(container, dict):
                     container.clear()
@@ -498,20 +512,20 @@ class Guards:
                 else:
                     container[:] = before
         for fetch, value, undo, path in self.probes:
-            if not _same_picture(fetch(), value):
+            if not same_picture(fetch(), value):
                 found = found or path
                 if undo is not None:
                     undo(value)
         for space, name, hooks, before in self.hooks:
-            if not _same_hooks(space, name, hooks, before):
+            if not same_hooks(space, name, hooks, before):
                 found = found or name
         for tensor, storage, tracked, leaf, path, shown in self.tensors:
             if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 found = found or path
-                for name, value in zip(_SHOWN, shown):
+                for name, value in zip(SHOWN, shown):
                     setattr(tensor, name, value)
         for cell, value, plain, path in self.cells:
-            now = _contents(cell)
+            now = contents(cell)
             if now is not value and not (plain and same_plain(now, value)):
                 found = found or path
                 cell.cell_contents = value
@@ -520,93 +534,9 @@ class Guards:
 
 _ROOM = __name__.rpartition(".")[0]
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
-# Attributes that Python keeps in a class, and counters of instances.
-_OF_CLASSES = frozenset((
-    "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__parameters__",
-    "__orig_bases__", "__annotations__", "__protocol_attrs__", "__subclasshook__", "total_instance_count", "next_id",
-))  # fmt: skip
 # Attributes that are added to a module when it runs.
 _LATER = frozenset((*STATE_OF_CELLS, "_compiled_call_impl", "_graphs", "_compiled", "_native_members"))
 
 
 def _tensor_class() -> type:
     return next(cls for cls in TensorBase.__subclasses__() if cls.__name__ == "Tensor")
-
-
-def _members_of(base: type) -> dict[str, Any]:
-    """Return a class's members, name and bases."""
-    members = {name: value for name, value in vars(base).items() if name not in _OF_CLASSES}
-    members[""] = (base.__name__, base.__qualname__, base.__mro__)
-    return members
-
-
-def _same_members(base: type, before: dict[str, Any]) -> bool:
-    space = vars(base)
-    # First by identity, in functions of C alone: a class has dozens of members, and they hardly ever change.
-    same = map(is_, map(space.get, before, repeat(MISSING)), before.values())  # the last item is the name and the bases
-    if len(space.keys() - _OF_CLASSES) == len(before) - 1 and all(islice(same, len(before) - 1)):
-        return bool(before[""] == (base.__name__, base.__qualname__, base.__mro__))
-    now = _members_of(base)
-    return len(now) == len(before) and all(_same_picture(now.get(name, MISSING), value) for name, value in before.items())
-
-
-def _same_picture(now: Any, value: Any) -> bool:
-    """Return whether a value is unchanged: the same object, an equal plain value, or a tuple of these."""
-    if now is value:
-        return True
-    if type(now) is not type(value):
-        return False
-    if type(value) is tuple:
-        return len(now) == len(value) and all(map(_same_picture, now, value))
-    return bool(picture(now) == picture(value)) or (isinstance(value, Held) and bool(now == value))
-
-
-def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Return whether the keys are the same as before, in the same order."""
-    return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
-
-
-def _same_hooks(space: dict[str, Any], name: str, hooks: dict[Any, Any], before: tuple[Any, ...]) -> bool:
-    """Return whether a module's dict of hooks is the same, and holds the same hooks."""
-    return space.get(name) is hooks and len(hooks) == len(before) and all(map(is_, hooks.values(), before))
-
-
-def _slot(descriptor: Any, value: Any) -> Any:
-    try:
-        return descriptor.__get__(value)
-    except AttributeError:
-        return MISSING
-
-
-def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
-    """Return the replaceable attributes of a function."""
-    return (
-        function.__code__, function.__defaults__, function.__kwdefaults__, function.__name__, function.__qualname__, function.__doc__,
-        function.__module__,
-    )  # fmt: skip
-
-
-def _gradient_of(tensor: Any) -> Any:
-    auto = tensor._ms_auto
-    return None if auto is None else auto.grad
-
-
-_SHOWN = (
-    "_ms_storage", "_ms_dtype", "_ms_shape", "_ms_stride", "_ms_offset", "_ms_array", "_ms_counter", "_ms_node", "_ms_number", "_ms_auto",
-)  # fmt: skip
-
-
-def _unchanged(container: Any, before: Any) -> bool:
-    """Return whether a list, tuple or dictionary has the same items as before."""
-    if len(container) != len(before):
-        return False
-    if isinstance(container, dict):
-        return _in_order(container, before)  # the values have guards of their own
-    return all(now is value or (is_plain(value) and same_plain(now, value)) for now, value in zip(container, before))
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import copyreg
-import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from ..backend.host.narrow import assign, row_major
 from ..backend.raw import ON_CPU, Array, Raw, face, from_numpy, number_in, raw_dtype, raw_shape
 from ..backend.table import kernel
 from ..backend.tape import bump_versions, refuse_in_trace
-from . import determinism
 from .above import copied
 from .auto import Auto
 from .device import META
@@ -24,8 +22,7 @@ from .dtype import OF_MS, OF_NP, dtype
 from .marks import mark
 from .mirrors import Mirror
 from .modes import modes
-from .no_memory import counted
-from .storage import Absent, Counter, DeviceMemory, Storage, Value, refuse_growth
+from .storage import Absent, Counter, DeviceMemory, Storage, Value
 from .strides import Strides, dense_layout, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
@@ -555,39 +552,6 @@ def _kept_counter(tensor: TensorBase) -> Any:
     # A storage counts its own writes. If there are no other references (two of the tensor, two of this function), a separate counter
     # lets the memory be freed.
     return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
-
-
-on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with a tracked tensor whose shape has changed, and its old shape
-
-
-def resize_within(tensor: TensorBase, shape: tuple[int, ...]) -> bool:
-    """Set a tensor's shape within its storage; return False, without effect, if the storage is too small and cannot grow."""
-    storage = tensor._ms_storage
-    fits = storage.__class__ is Value and (tensor._ms_offset + math.prod(shape)) * tensor._ms_dtype.itemsize <= storage.nbytes
-    if modes.native is not None or not (storage.grows or fits):
-        return False
-    resize(tensor, shape)
-    return True
-
-
-def resize(tensor: TensorBase, shape: tuple[int, ...]) -> None:
-    """Give a tensor a row-major shape within its storage, which grows on the host if necessary."""
-    storage, size = tensor._ms_storage, tensor._ms_dtype.itemsize
-    count = counted(shape, size)
-    need = (tensor._ms_offset + count) * size
-    if count and storage.nbytes < need:
-        refuse_growth(storage)
-        whole = storage.nbytes // size * size
-        storage.resize(need)
-        if storage.__class__ is Storage:
-            determinism.fill(storage.memory[whole : need // size * size].view(tensor._ms_dtype.np), tensor._ms_dtype)
-        elif storage.__class__ is DeviceMemory and determinism.fills():
-            storage.fill(tensor._ms_dtype.held, determinism.filler(tensor._ms_dtype), ((need - whole) // size,), None, whole // size)
-    before = tensor._ms_shape
-    tensor._ms_shape, tensor._ms_stride, tensor._ms_array, tensor._ms_raw, tensor._ms_at = shape, None, None, None, None
-    if tensor._ms_node is not None and (tensor._ms_auto is None or tensor._ms_auto.base is None):
-        for told in on_resize:
-            told(tensor, before)
 
 
 def in_order(tensor: TensorBase, strides: Strides | None) -> Any:

@@ -10,8 +10,9 @@ from ..backend.arrays import Array
 from ..core.dtype import dtype
 from ..core.mirrors import Mirror
 from ..core.overriding import FORMED, MAPPERS, Property, public_name
+from ..core.resized import resize
 from ..core.storage import Counter
-from ..core.tensor_base import TensorBase, as_it_lies, resize
+from ..core.tensor_base import TensorBase, as_it_lies
 from ..ops.elementwise import complex_views
 from ..ops.memory import copying
 from ..tape.mirrored import (

@@ -18,6 +18,7 @@ from ..core.dtype import complex32, dtype, float32, get_default_dtype
 from ..core.modes import grad_set_to, modes
 from ..core.one_device import check_one_device
 from ..core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
+from ..core.resized import resize_within
 from ..core.storage import home
 from ..core.strides import (
     broadcast_shape,
@@ -37,7 +38,6 @@ from ..core.tensor_base import (
     on_device,
     put_constant,
     recording,
-    resize_within,
     tensor_of,
     turn_into,
     value_of,

@@ -5,7 +5,6 @@ import heapq
 import itertools
 import operator
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,19 +14,17 @@ import numpy as np
 from ..backend.arrays import Array
 from ..backend.geometry import contiguous_strides
 from ..backend.halves import BFLOAT16
-from ..backend.raw import NAME_OF, NAME_OF_NP, Raw, raw_dtype, raw_shape
+from ..backend.raw import NAME_OF, NAME_OF_NP, Raw, raw_dtype
 from ..backend.table import kernel
 from ..core.modes import modes
 from ..core.overriding import MODES, PLAIN, dispatches, state
 from ..core.sparse_parts import is_sparse
 from ..core.storage import NATIVE, Absent, Storage
-from ..core.strides import broadcast_shape, dense_order
 from ..core.tangents import LEVELS, on
 from ..core.tensor_base import (
     TensorBase,
     array_of,
     fresh,
-    in_order,
     is_meta,
     is_tracked,
     put_raw,
@@ -36,14 +33,14 @@ from ..core.tensor_base import (
     to_meta,
     touch,
     value_of,
-    wrap,
 )
 from ..quiet import silent
+from .leaf_gradients import copied_like, in_order_of_leaf, may_be_adopted, own_on_device, tensor_in_order_of
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .places import without_values
 from .replaced import all_replaced, replaced
 
-_clone, _add = kernel("clone"), kernel("add")
+_add = kernel("add")
 
 
 class _Running(threading.local):
@@ -424,7 +421,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             if auto.grad is None and any(length != 1 and step != own for length, step, own in steps):
                 gradient = np.array(np.broadcast_to(gradient, tensor._ms_shape))  # torch copies it to the leaf's memory order and size
         elif gradient.shape != tensor._ms_shape and auto.grad is None:
-            gradient = _in_leafs_order(gradient, tensor)
+            gradient = in_order_of_leaf(gradient, tensor)
     elif isinstance(gradient, TensorBase):
         if type(gradient) not in PLAIN and dispatches(type(gradient)):
             auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
@@ -439,21 +436,6 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
         _check_nothing(hook(tensor), tensor)
     for hook in list(node.hooks.values()) if node.marks is not None and node.hooks else ():
         hook((), (seen,))
-
-
-def _in_leafs_order(gradient: Array, leaf: TensorBase) -> Array:
-    """Return the gradient with the leaf's strides. Raise RuntimeError if it does not broadcast to the leaf's (changed) shape."""
-    given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
-    own = strides_of(leaf)
-    if dense_order(leaf._ms_shape, own) is None:  # if the leaf has gaps or overlaps, use row-major strides
-        own = contiguous_strides(gradient.shape)
-    steps = zip(gradient.shape, given, own)
-    if all(length == 1 or step == wanted for length, step, wanted in steps):
-        return gradient
-    wide = broadcast_shape(leaf._ms_shape, gradient.shape)
-    if wide != leaf._ms_shape:
-        raise RuntimeError(f"output with shape {list(leaf._ms_shape)} doesn't match the broadcast shape {list(wide)}")
-    return np.array(np.broadcast_to(gradient, wide))
 
 
 def _fit(node: Node, gradients: list[Any]) -> None:
@@ -506,16 +488,16 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
         return
     if held is None:
         if gradient.__class__ is np.ndarray:  # the leaf's gradient must not be shared: an array with other references is copied
-            whole = gradient if _may_be_adopted(gradient, tensor) else _like_leaf(gradient, tensor)
+            whole = gradient if may_be_adopted(gradient, tensor) else copied_like(gradient, tensor)
             auto.grad = fresh(whole) if modes.native is None and whole.flags.c_contiguous else tensor_of(whole)
         elif isinstance(gradient, TensorBase):
             # A sparse gradient is replaced, not modified, when more is added, so that another object over the same parts suffices.
             kept = gradient.clone() if recorded or not gradient._ms_sparse else gradient.detach()
-            auto.grad = _in_order_of(kept, tensor) if recorded and not gradient._ms_sparse else kept
+            auto.grad = tensor_in_order_of(kept, tensor) if recorded and not gradient._ms_sparse else kept
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, an untracked gradient has no tangents
         else:
-            auto.grad = _own_on_device(gradient, tensor)
+            auto.grad = own_on_device(gradient, tensor)
     elif not recorded and is_sparse(gradient):
         held.add_(gradient)  # the same tensor is kept, sparse or not
     elif not recorded and gradient.__class__ is Raw and not held._ms_sparse and (
@@ -549,58 +531,6 @@ def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if result is not None:
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-
-
-def _like_leaf(gradient: Array, tensor: TensorBase) -> Array:
-    """Return a copy in the memory order of the leaf."""
-    if tensor._ms_stride is None or gradient.shape != tensor._ms_shape or not _is_dense(tensor):
-        return np.array(gradient, order="C")
-    order = np.argsort([-step for step in tensor._ms_stride], kind="stable")
-    return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
-
-
-def _in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
-    """Return a new gradient in the leaf's memory order; row-major if the leaf is not dense."""
-    strides = leaf._ms_stride
-    if gradient._ms_stride == strides or gradient._ms_shape != leaf._ms_shape:
-        return gradient
-    if strides is None or dense_order(leaf._ms_shape, strides) is None:
-        strides = contiguous_strides(leaf._ms_shape)
-    return in_order(gradient, strides)
-
-
-def _own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
-    """Return a MindSpore gradient as a tensor with its own memory, except in a MindSpore block, and the strides of ``tensor`` if dense."""
-    if modes.native is not None:
-        return dressed(gradient)
-    if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # references by the callers and by this argument
-        gradient = _clone[NAME_OF[raw_dtype(gradient)]](gradient)
-    if tensor._ms_stride is None or not _is_dense(tensor) or raw_shape(gradient) != tensor._ms_shape:
-        return wrap(gradient)
-    return wrap(gradient, tensor._ms_stride)
-
-
-def _is_dense(leaf: TensorBase) -> bool:
-    return leaf._ms_stride is not None and dense_order(leaf._ms_shape, leaf._ms_stride) is not None
-
-
-# References that a call adds to an argument, besides the parameter: Python 3.10 keeps one in the caller.
-_PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
-
-
-def _may_be_adopted(gradient: Array, tensor: TensorBase) -> bool:
-    """Return whether a leaf may keep this array as its gradient: it has the leaf's strides, and nothing but the callers refers to it or its
-    memory."""
-    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
-        return False
-    base = gradient.base
-    if base is not None and (
-        base.__class__ is not np.ndarray or base.base is not None or base.nbytes != gradient.nbytes or sys.getrefcount(base) > 3
-    ):
-        return False
-    if tensor._ms_stride is None:
-        return gradient.flags.c_contiguous
-    return tuple(step // gradient.itemsize for step in gradient.strides) == tensor._ms_stride
 
 
 def next_callback(function: Callable[[], None]) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..backend.arrays import Array
 from ..core.dtype import dtype
-from ..core.tensor_base import TensorBase, on_resize
+from ..core.resized import on_resize
+from ..core.tensor_base import TensorBase
 from . import vocabulary as v
 from .engine import check_fit
 from .node import Node, named

@@ -1,6 +1,7 @@
 """torch.nn.attention: kernel selection (mstorch has one kernel), causal biases, attention with score functions."""
 from __future__ import annotations
 
+import operator
 import threading
 from contextlib import AbstractContextManager
 from enum import Enum
@@ -60,7 +61,9 @@ class _Chosen(threading.local):
 
 
 _chosen = _Chosen()
-ALLOWED.append(lambda: list(map(int, _chosen.enabled)))
+# Not ``int``, whose call is Python's: attention asks at each call.
+_number_of = operator.attrgetter("_value_")
+ALLOWED.append(lambda: list(map(_number_of, _chosen.enabled)))
 
 
 def _backend_from_string(name: str) -> SDPBackend:

@@ -119,7 +119,7 @@ def batch_norm(
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     not_differentiable("native_batch_norm", running_mean=running_mean, running_var=running_var)
     kind = input._ms_dtype
-    if kind.category < 2:
+    if kind.is_integral:
         refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     beside_singles = kind.itemsize == 2 and _beside_singles(input, weight, bias, running_mean, running_var)

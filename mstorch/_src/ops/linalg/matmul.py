@@ -8,8 +8,9 @@ from ...backend.table import kernel
 from ...core.dtype import dtype
 from ...core.modes import modes
 from ...core.one_device import OneDevice
+from ...core.resized import resize
 from ...core.strides import is_contiguous
-from ...core.tensor_base import TensorBase, is_tracked, recording, resize, strides_of, touch
+from ...core.tensor_base import TensorBase, is_tracked, recording, strides_of, touch
 from ...tape.node import refuse_history
 from ...tape.windows import no_view
 from .._autocast import AS_GIVEN_OR_LOWER, LOWER, WIDEST_ON_DEVICES

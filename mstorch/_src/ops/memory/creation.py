@@ -33,9 +33,10 @@ from ...core.dtype import (
 from ...core.formats import layout, memory_format, preserve_format, strided
 from ...core.no_memory import no_memory
 from ...core.promotion import scalar_dtype
+from ...core.resized import resize
 from ...core.storage import home
 from ...core.strides import channels_last_strides, normalize, preserved_strides
-from ...core.tensor_base import TensorBase, in_order, resize, strides_of
+from ...core.tensor_base import TensorBase, in_order, strides_of
 from ...core.tensor_base import array_of as memory_of
 from ...core.warned import warn
 from ...quiet import quiet

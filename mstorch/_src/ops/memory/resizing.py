@@ -7,18 +7,11 @@ from ...backend.geometry import contiguous_strides
 from ...core.above import above
 from ...core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from ...core.modes import modes
+from ...core.resized import resize
 from ...core.storage import refuse_growth
 from ...core.strides import beyond_storage, channels_last_strides, normalize, suggests_channels_last
 from ...core.tangents import LEVELS, is_dual
-from ...core.tensor_base import (
-    TensorBase,
-    auto_of,
-    is_tracked,
-    resize,
-    strides_of,
-    touch,
-    turn_into,
-)
+from ...core.tensor_base import TensorBase, auto_of, is_tracked, strides_of, touch, turn_into
 from ...core.writable import check_history, check_view, refuse_inference
 from ...tape.composite import refuse
 from ...tape.node import bare_twin, edge_of

@@ -10,9 +10,10 @@ from ...backend.errors import not_for
 from ...backend.host.reduce import sum_of_small
 from ...backend.table import Kernel, kernel
 from ...core.dtype import bool_, dtype, int64, uint8
+from ...core.resized import resize
 from ...core.storage import home
 from ...core.tangents import LEVELS
-from ...core.tensor_base import TensorBase, array_of, fresh, recording, resize
+from ...core.tensor_base import TensorBase, array_of, fresh, recording
 from ...tape.composite import record as record_composite
 from ...tape.ways import in_arrays
 from ...tape.whole import followed

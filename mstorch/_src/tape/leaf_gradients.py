@@ -1,0 +1,84 @@
+"""The memory of a leaf's gradient: in the leaf's order, and of nobody else."""
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from ..backend.arrays import Array
+from ..backend.geometry import contiguous_strides
+from ..backend.raw import NAME_OF, Raw, raw_dtype, raw_shape
+from ..backend.table import kernel
+from ..core.modes import modes
+from ..core.strides import broadcast_shape, dense_order
+from ..core.tensor_base import TensorBase, in_order, strides_of, wrap
+from .node import dressed
+
+_clone = kernel("clone")
+
+
+def in_order_of_leaf(gradient: Array, leaf: TensorBase) -> Array:
+    """Return the gradient with the leaf's strides. Raise RuntimeError if it does not broadcast to the leaf's (changed) shape."""
+    given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
+    own = strides_of(leaf)
+    if dense_order(leaf._ms_shape, own) is None:  # if the leaf has gaps or overlaps, use row-major strides
+        own = contiguous_strides(gradient.shape)
+    steps = zip(gradient.shape, given, own)
+    if all(length == 1 or step == wanted for length, step, wanted in steps):
+        return gradient
+    wide = broadcast_shape(leaf._ms_shape, gradient.shape)
+    if wide != leaf._ms_shape:
+        raise RuntimeError(f"output with shape {list(leaf._ms_shape)} doesn't match the broadcast shape {list(wide)}")
+    return np.array(np.broadcast_to(gradient, wide))
+
+
+def copied_like(gradient: Array, tensor: TensorBase) -> Array:
+    """Return a copy in the memory order of the leaf."""
+    if tensor._ms_stride is None or gradient.shape != tensor._ms_shape or not _is_dense(tensor):
+        return np.array(gradient, order="C")
+    order = np.argsort([-step for step in tensor._ms_stride], kind="stable")
+    return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
+
+
+def tensor_in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
+    """Return a new gradient in the leaf's memory order; row-major if the leaf is not dense."""
+    strides = leaf._ms_stride
+    if gradient._ms_stride == strides or gradient._ms_shape != leaf._ms_shape:
+        return gradient
+    if strides is None or dense_order(leaf._ms_shape, strides) is None:
+        strides = contiguous_strides(leaf._ms_shape)
+    return in_order(gradient, strides)
+
+
+def own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
+    """Return a MindSpore gradient as a tensor with its own memory, except in a MindSpore block, and the strides of ``tensor`` if dense."""
+    if modes.native is not None:
+        return dressed(gradient)
+    if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # references by the callers and by this argument
+        gradient = _clone[NAME_OF[raw_dtype(gradient)]](gradient)
+    if tensor._ms_stride is None or not _is_dense(tensor) or raw_shape(gradient) != tensor._ms_shape:
+        return wrap(gradient)
+    return wrap(gradient, tensor._ms_stride)
+
+
+def _is_dense(leaf: TensorBase) -> bool:
+    return leaf._ms_stride is not None and dense_order(leaf._ms_shape, leaf._ms_stride) is not None
+
+
+# References that a call adds to an argument, besides the parameter: Python 3.10 keeps one in the caller.
+_PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
+
+
+def may_be_adopted(gradient: Array, tensor: TensorBase) -> bool:
+    """Return whether a leaf may keep this array as its gradient: it has the leaf's strides, and nothing but the callers refers to it or its
+    memory."""
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
+        return False
+    base = gradient.base
+    if base is not None and (
+        base.__class__ is not np.ndarray or base.base is not None or base.nbytes != gradient.nbytes or sys.getrefcount(base) > 3
+    ):
+        return False
+    if tensor._ms_stride is None:
+        return gradient.flags.c_contiguous
+    return tuple(step // gradient.itemsize for step in gradient.strides) == tensor._ms_stride
