@@ -136,6 +136,7 @@ def kernels(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "matrix product, right transposed", lambda: a @ b.t()
     yield "matrix product, in double precision", lambda: a[:200].double() @ b.double()
     yield "products of a batch", lambda: few @ few
+    yield "products of a batch with gaps", lambda: few[:, :, ::2] @ few[:, ::2]
     yield "products of a batch, transposed", lambda: few.mT @ few
     yield "linear", _layer(nn.Linear(n, n), x)
     yield "addition of a multiple", lambda: a.clone().add_(b, alpha=-0.1)

@@ -151,13 +151,16 @@ def laid_out(raws: Sequence[Raw]) -> Raw:
     starts = _aligned_offsets([raw_shape(raw) for raw in raws])
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
-        places = [getattr(raw, "_part", (None, 0)) for raw in raws]
-        if places == [(flat, start) for start in starts[:-1]]:
+        for raw, start in zip(raws, starts):
+            whole, own = getattr(raw, "_part", (None, 0))
+            if whole is not flat or own != start:  # `is`: MindSpore's `==` compares elements
+                break
+        else:
             return flat
     name, pieces = NAME_OF[raw_dtype(raws[0])], []
     for raw, start, end in zip(raws, starts, starts[1:]):
-        whole = raw if is_contiguous(raw) else dense(raw)  # it may begin anywhere in its memory
-        pieces.append(run("Reshape", whole, (-1,)))
+        rows = raw if is_contiguous(raw) else dense(raw)  # it may begin anywhere in its memory
+        pieces.append(run("Reshape", rows, (-1,)))
         if raw_size(raw) != end - start:
             pieces.append(_gap(end - start - raw_size(raw), name))
     return _join[name](tuple(pieces), 0)

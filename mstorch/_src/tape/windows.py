@@ -215,8 +215,11 @@ def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
     if key.__class__ is slice:
         return False
     parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
-    if len(parts) > len(shape) or Ellipsis in parts:
-        return all(part is Ellipsis or part == slice(None) for part in parts) and Ellipsis in parts
+    for part in parts:
+        if part is Ellipsis:
+            return all(part is Ellipsis or part == slice(None) for part in parts)
+    if len(parts) > len(shape):
+        return False
     for part, length in zip(parts, shape):
         if part.__class__ is not slice or part.indices(length) != (0, length, 1):
             return False
