@@ -1,6 +1,16 @@
 """torch.fx: graphs of modules and functions, recorded by running them on proxies."""
 from .._src.hook import missing as _missing
-from . import graph, graph_module, immutable_collections, interpreter, node, passes, proxy, subgraph_rewriter, tensor_type
+from . import (
+    graph,
+    graph_module,
+    immutable_collections,
+    interpreter,
+    node,
+    passes,
+    proxy,
+    subgraph_rewriter,
+    tensor_type,
+)
 from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph
 from .graph_module import GraphModule

@@ -18,7 +18,7 @@ OTHER_WORDS = {
     "make_graphed_callables", "load_metallib", "attach_out_of_memory_observer", "set_rng_state", "set_rng_state_all", "set_stream",
     "list_gpu_processes", "set_device", "set_device_idx", "set_device_index", "current_stream", "get_capabilities",
 }  # fmt: skip
-MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "tunable"}, "xpu": {"use_mem_pool"},
+MISSING = {"cuda": {"GreenContext"}, "xpu": {"use_mem_pool"},
            "cpu": {"get_capabilities"}}  # fmt: skip
 OF_THE_BUILD = ("cuda", "accelerator")
 """Modules whose functions look for a driver where torch is built for GPUs."""

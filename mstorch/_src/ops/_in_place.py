@@ -11,7 +11,6 @@ from ..core.auto import DEFAULT
 from ..core.dtype import float32, float64, int32, int64
 from ..core.modes import grad_set_to, modes
 from ..core.one_device import check_one_device
-from ..core.storage import Storage
 from ..core.strides import may_share_places, overlaps
 from ..core.tangents import LEVELS, is_dual
 from ..core.tensor_base import TensorBase, array_of, is_tracked, touch
@@ -20,6 +19,7 @@ from ..tape.apply import Applied
 from ..tape.in_place import computed_for, detach_snapshot
 from ..tape.node import bare_twin
 from ..tape.places import onto_meta
+from ..tape.ways import in_arrays
 from ..tape.writes import assign, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._named import name_written
@@ -140,7 +140,7 @@ def _done_in_memory(target: TensorBase, kernel: Kernel, other: Any) -> bool:
         operand = scalar_array(other, kind)
     elif not isinstance(other, TensorBase) or other._ms_dtype is not kind or other._ms_shape != target._ms_shape:
         return False
-    elif other._ms_storage.__class__ is not Storage or other._ms_storage is target._ms_storage or (modes.grad and is_tracked(other)):
+    elif other._ms_storage is target._ms_storage or (modes.grad and is_tracked(other)) or not in_arrays(other):
         return False
     else:
         operand = array_of(other)

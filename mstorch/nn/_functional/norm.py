@@ -32,9 +32,9 @@ def batch_norm(
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """Normalize each channel of (N, C, *) to mean 0 and variance 1 over the batch (https://arxiv.org/abs/1502.03167)."""
-    if training:
-        if input._ms_shape:
-            _verify_batch_size(input._ms_shape)
+    size = input._ms_shape
+    if training and size and size[0] * math.prod(size[2:]) == 1:
+        _verify_batch_size(size)
     if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive, but got {eps}")
     return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)

@@ -136,7 +136,8 @@ class BatchNorm2d(_BatchNorm):
     """Applies batch normalization to (N, C, H, W)."""
 
     def _check_input_dim(self, input: Tensor) -> None:
-        _expect(input, 4)
+        if input.dim() != 4:
+            _expect(input, 4)
 
 
 class BatchNorm3d(_BatchNorm):

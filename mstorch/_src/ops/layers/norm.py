@@ -42,7 +42,7 @@ _train_parts = kernel("batch_norm_parts")
 
 def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float = 1.0) -> None:
     """Compute ``running = (1 - factor) * running + factor * scale * batch``, not tracked by autograd."""
-    if batch._ms_dtype is running._ms_dtype and batch._ms_storage.__class__ is Storage and is_plain_target(running):
+    if batch._ms_dtype is running._ms_dtype and is_plain_target(running) and in_arrays(batch):
         array = array_of(running)
         array[...] = _running.host[running._ms_dtype.name](array, array_of(batch), factor, scale)
         touch(running)

@@ -18,7 +18,7 @@ from ...core.modes import modes
 from ...core.overriding import TENSORS
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch_all, value_of
-from ...tape.ways import fused, ways
+from ...tape.ways import fused, in_arrays, ways
 
 _FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types to object
 
@@ -26,13 +26,15 @@ _FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
     """Return whether the fused kernels can write to these tensors: float32 of one shape, row-major, each in a memory of its own, not
     tracked by autograd, and of classes that have no operations of their own."""
-    if modes_are_on() or LEVELS or modes.native is not None or (modes.grad and any(map(is_tracked, params))):
+    if modes_are_on() or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
+        if not in_arrays(*group):
+            return False
         for tensor, param in zip(group, params):
             if type(tensor) not in _FINAL or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
                 return False
-            if tensor._ms_storage.kind != "host" or tensor._ms_shape != param._ms_shape:
+            if tensor._ms_shape != param._ms_shape:
                 return False
             if tensor is not param and tensor._ms_storage is param._ms_storage:
                 return False

@@ -81,8 +81,7 @@ def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> No
     raw._spoiled = not clean or not has_clean_gaps(flat)
     for tensor in tensors:
         tensor._ms_counter.version += writes
-        if tensor._ms_storage.shadow is not None or tensor._ms_storage.derived is not None:
-            tensor._ms_storage.forget()
+        tensor._ms_storage.forget()
     if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # otherwise kernels wrote to the parts' memory directly
         for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
             tensor._ms_storage.exchange(part)
