@@ -29,8 +29,6 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
     if modes_are_on() or LEVELS or (modes.grad and any(map(is_tracked, params))):
         return False  # a differentiable step is tracked by autograd, or raises
     for group in (params, grads, *states):
-        if not in_arrays(*group):
-            return False
         for tensor, param in zip(group, params):
             if type(tensor) not in _FINAL or tensor._ms_dtype is not float32 or tensor._ms_stride is not None:
                 return False
@@ -40,7 +38,7 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
                 return False
             if tensor is not param and (tensor._ms_node is not None or (tensor._ms_auto is not None and is_tracked(tensor))):
                 return False
-    return True
+    return in_arrays(*params, *grads, *[tensor for group in states for tensor in group])  # last: sparse tensors have no storage
 
 
 def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
