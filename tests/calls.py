@@ -1,4 +1,4 @@
-"""How many Python functions a call of a function calls: what a step of a small network costs the host, as a number that no load changes."""
+"""Count the Python functions that a call runs: a measure of the host's work that does not depend on the machine's load."""
 from __future__ import annotations
 
 import collections

@@ -27,7 +27,7 @@ _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
 class Node(abc.ABC):
-    """What all nodes of the graph are instances of, without being made of it: their own classes stand in ``type(node).mro()``."""
+    """Abstract base class of the graph's nodes; their classes do not derive from it, so it is absent from ``type(node).mro()``."""
 
     @classmethod
     def __subclasshook__(cls, kind: type) -> Any:

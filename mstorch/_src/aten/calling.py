@@ -105,7 +105,7 @@ def unseen() -> values_set_to:
 
 
 RULES: dict[tuple[str, type], Callable[..., Any]] = {}
-"""What ``torch.library.register_torch_dispatch`` has registered, by an operator's name and the class of a mode or of tensors."""
+"""The functions given to ``torch.library.register_torch_dispatch``, by operator name and by class of mode or tensor."""
 
 
 def _handle(handler: Any, operator: OpOverload, kinds: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -67,7 +67,6 @@ uploads: list[Callable[[int], None]] = []
 """Functions called with the size in bytes at each copy from the host to the stand-in device."""
 
 
-
 def small_array(raw: Raw) -> Array:
     """Return the values of a tensor in host memory as a new array."""
     kind = NP_DTYPE[NAME_OF[raw_dtype(raw)]]

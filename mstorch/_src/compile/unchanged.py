@@ -1,4 +1,4 @@
-"""What guards compare: values before and now of classes, functions, closures, containers and tensors."""
+"""Compare the values that a compiled graph's guards recorded (classes, functions, closures, containers, tensors) with those of now."""
 from __future__ import annotations
 
 import types

@@ -1,4 +1,4 @@
-"""How the parameters of one ``fully_shard`` travel between devices: all of a rank's shards in one flat tensor.
+"""Lay the parameters of one ``fully_shard`` out in flat tensors, for communication between devices.
 
 A kernel of a device takes longer to launch than to copy a small parameter, so that a unit is packed by one kernel, sent by one collective,
 and unpacked by one kernel, whatever the number of its parameters. (In host memory each shard is received directly where it belongs.)

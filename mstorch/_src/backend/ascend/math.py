@@ -16,7 +16,7 @@ from .elementwise import clamp_to_numbers, is_infinite
 
 def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None and high is not None:
-        # Where eps is above one half the bounds are the wrong way round: a clamp gives the upper one, torch the lower one to what is below.
+        # For eps > 0.5, low > high: a clamp would return high everywhere; torch returns low for x < low and high for x > high.
         if low > high:
             bottom, top = (clamp_to_numbers("ClampScalar", x, bound, bound) for bound in (low, high))
             x = run("Select", run("Less", x, bottom), bottom, top)
