@@ -320,3 +320,36 @@ def case_tensors_beside_the_default_device(torch, dist, rank, size):
             everything_on(torch, dist, rank, size, place)
         finally:
             torch.set_default_device(together.PLACE)
+
+
+def case_replicas_average_what_some_parameters_deferred(torch, dist, rank, size):
+    """Gradients that are averaged over the replicas at once, beside some of the same unit that wait since the last backward."""
+    fsdp = import_module("torch.distributed.fsdp")
+    mesh = dist.init_device_mesh(together.PLACE, (size, 1), mesh_dim_names=("copies", "parts"))
+    first, second = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
+    plain = [torch.full_like(one, 0.5).requires_grad_() for one in (first.weight, second.weight)]
+    for one in (first, second):
+        torch.nn.init.constant_(one.weight, 0.5)
+        torch.nn.init.zeros_(one.bias)
+
+    class Both(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = first, second
+
+        def forward(self, x, both):
+            return self.first(x).square().sum() + (self.second(x).square().sum() if both else 0)
+
+    model = fsdp.fully_shard(Both(), mesh=mesh)
+    torch.manual_seed(rank)
+    for both in (False, True):  # the first backward reaches one of the layers, and its gradients are not averaged yet
+        model.set_requires_all_reduce(both)
+        x = torch.randn(5, 3)
+        model(x, both).backward()
+        for weight in plain[: 1 + both]:
+            (x @ weight.T).square().sum().backward()
+    for weight, layer in zip(plain, (first, second)):
+        dist.all_reduce(weight.grad)
+        np.testing.assert_allclose(
+            layer.weight.grad.full_tensor().cpu().numpy(), weight.grad.cpu().numpy() / size, rtol=1e-4, atol=1e-5
+        )

@@ -262,16 +262,13 @@ class Shards:
         options.reduceOp = op
         self.group._reduce_scatter_base(part, row, options).wait()
         part = part if divisor is None else part.div_(divisor)
-        if self.copies is not None and self.averages_copies and all(owner.partial is None for owner in owners):
-            op, divisor = self._reduction_and_divisor(self.copies, [part])
-            self.copies.allreduce([part], op).wait()
-            part = part if divisor is None or self.divisor is not None else part.div_(divisor)
+        together = self.copies is not None and self.averages_copies and all(owner.partial is None for owner in owners)
+        part = self._mean_over_copies(part) if together else part
         kinds = {owner.dtype for owner in owners}
         part = part.to(kinds.pop()) if len(kinds) == 1 and self.copies is None else part
         for owner, shard in zip(owners, unit.shards(part)):
             owner.grad = None
-            if self.copies is not None and not (self.averages_copies and owner.partial is None):
-                shard = self._over_copies(owner, shard)
+            shard = shard if together or self.copies is None else self._over_copies(owner, shard)
             if shard is not None:
                 owner.give(shard.to(owner.dtype))
 
@@ -279,8 +276,10 @@ class Shards:
         """Return the gradient shard averaged over the replicas; accumulate it and return None if averaging is deferred."""
         part = part if owner.partial is None else part + owner.partial
         owner.partial = None if self.averages_copies else part
-        if not self.averages_copies:
-            return None
+        return self._mean_over_copies(part) if self.averages_copies else None
+
+    def _mean_over_copies(self, part: Any) -> Any:
+        """Return the mean of gradients over the replicas, computed in their memory."""
         op, divisor = self._reduction_and_divisor(self.copies, [part])
         self.copies.allreduce([part], op).wait()
         return part if divisor is None or self.divisor is not None else part.div_(divisor)

@@ -19,6 +19,7 @@ from ...core.overriding import TENSORS
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, put_raw, touch_all, value_of
 from ...tape.ways import fused, in_arrays, ways
+from ..memory.together import memories_differ
 
 _FINAL: Any = TENSORS  # untyped, because mypy narrows an item of a set of types to object
 
@@ -71,11 +72,6 @@ def _increment(counter: Any) -> float:
 _MOST = 1 << 22  # number of elements in a batch: bounds the memory of temporary arrays (negated gradients, decay)
 
 
-def _memories_differ(*tensors: TensorBase) -> bool:
-    """Return whether no two of the tensors share memory, so that their updates may run together."""
-    return len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
-
-
 class Steps:
     """Fused parameter updates, collected in a ``with`` block and run together at its end.
 
@@ -88,7 +84,7 @@ class Steps:
         self.memory: set[int] = set()
         self.elements = 0
         tensors = [tensor for group in groups for tensor in group if tensor is not None]
-        self.apart = True not in [tensor._ms_sparse for tensor in tensors] and _memories_differ(*tensors)
+        self.apart = True not in [tensor._ms_sparse for tensor in tensors] and memories_differ(tensors)
 
     def __enter__(self) -> Steps:
         return self

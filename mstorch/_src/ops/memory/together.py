@@ -17,12 +17,14 @@ LAYS_OUT = device_memory.HAS_WRITES
 """True if this process can concatenate tensors in device memory."""
 
 
+def memories_differ(tensors: Sequence[Any]) -> bool:
+    """Return whether no two of the tensors share memory, so that what is written to one changes no other."""
+    return len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
+
+
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     """Return whether each tensor covers all of a device allocation that is not shared, and is not tracked by autograd."""
-    if not LAYS_OUT or LEVELS:
-        return False
-    alone = len({id(tensor._ms_storage) for tensor in tensors}) == len(tensors)
-    if not alone or modes.native is not None:
+    if not LAYS_OUT or LEVELS or modes.native is not None or not memories_differ(tensors):
         return False
     for tensor in tensors:
         if not tensor._ms_storage.is_free(tensor) or not tensor._ms_shape or 0 in tensor._ms_shape:
