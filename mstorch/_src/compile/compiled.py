@@ -53,7 +53,7 @@ from .memory import (
     stays_behind,
 )
 from .settings import setting_key
-from .trees import check_result, flatten, leaves, unflatten
+from .trees import check_result, flatten, flatten_call, leaves, unflatten
 from .watch import Again, Watch
 
 _LIMIT = 64
@@ -233,7 +233,7 @@ class Compiled:
         if modes.saved_hooks or (modes.levels and forward_mode()):
             return self._plainly(args, kwargs)  # a graph has no tangents, and does not pack saved tensors
         arguments: list[Any] = []
-        form = flatten((args, kwargs), arguments)
+        form = flatten_call(args, kwargs, arguments)
         for argument in arguments:
             if argument.__class__ not in TENSORS and is_nested(argument):
                 return self._plainly(args, kwargs)  # in a graph, each tensor has one shape

@@ -37,10 +37,6 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
         tensors.append(value)
         return _TENSOR
     kind = type(value)
-    if kind is tuple and len(value) == 2 and value[1].__class__ is dict and not value[1] and value[0].__class__ is tuple:
-        if TENSORS.issuperset(map(type, value[0])):  # a call with tensors alone, which is the most frequent
-            tensors += value[0]
-            return (tuple, ((tuple, (_TENSOR,) * len(value[0])), (dict, (), ())))
     if kind is tuple or kind is list or (
         isinstance(value, tuple) and (hasattr(value, "_fields") or hasattr(value, "n_fields")) and not getattr(value, "__dict__", None)
     ):
@@ -55,6 +51,14 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
             return Leaf(value)
         return (kind, names, tuple([flatten(getattr(value, name), tensors) for name in names]))
     return Leaf(value)
+
+
+def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Any]) -> Any:
+    """Return the form of ``(args, kwargs)`` as ``flatten`` does, without a call for each argument if all are tensors, as in most calls."""
+    if kwargs or not TENSORS.issuperset(map(type, args)):
+        return flatten((args, kwargs), tensors)
+    tensors += args
+    return tuple, ((tuple, (_TENSOR,) * len(args)), (dict, (), ()))
 
 
 def leaves(form: Any) -> Iterator[Any]:

@@ -59,27 +59,49 @@ def _function(module: str, name: str) -> Any:
 
 
 @cache
-def names() -> dict[str, dict[str, str]]:
-    """Return the placeholder names of each mstorch module, each name with "class", "function", "module", or the module that has it here
-    behind an equals sign."""
-    found: dict[str, dict[str, str]] = {}
+def _lines() -> dict[str, list[str]]:
+    """Return the lines of each mstorch module, without its name: half a megabyte, of which an import wants a few modules."""
+    lines: dict[str, list[str]] = {}
     for file in ("modules.txt", "newer.txt", "names.txt"):
         for line in Path(__file__).with_name(file).read_text("utf-8").splitlines():
-            if not line or line.startswith("#"):
-                continue
-            name, _, rest = line.partition(":")
-            home = found.setdefault(ours(name), {})
-            for word in rest.split():
-                own, there, place = word.partition("=")
-                if not there and home.get(own.removesuffix("()"), " ")[0] == "=":
-                    continue  # a tool knows where torch defines it
-                home[own.removesuffix("()")] = there + place or ("function" if own.endswith("()") else "class")
-    for module in [*found, *elsewhere()]:
-        found.setdefault(module, {})
-        while "." in module:  # and each parent package
+            if line and not line.startswith("#"):
+                name, _, rest = line.partition(":")
+                lines.setdefault(ours(name), []).append(rest)
+    return lines
+
+
+@cache
+def _children() -> dict[str, set[str]]:
+    """Return the modules in each package, of all that have a line or an object that mstorch has elsewhere."""
+    children: dict[str, set[str]] = {}
+    for module in (*_lines(), *elsewhere()):
+        children.setdefault(module, set())
+        while "." in module:
             module, _, last = module.rpartition(".")
-            found.setdefault(module, {}).setdefault(last, "module")
-    return found
+            children.setdefault(module, set()).add(last)
+    return children
+
+
+@cache
+def names_in(module: str) -> dict[str, str]:
+    """Return the placeholder names of an mstorch module, each with "class", "function", "module", or the module that has it here behind an
+    equals sign."""
+    names: dict[str, str] = {}
+    for rest in _lines().get(module, ()):
+        for word in rest.split():
+            own, there, place = word.partition("=")
+            name = own.removesuffix("()")
+            if not there and names.get(name, " ")[0] == "=":
+                continue  # a tool knows where torch defines it
+            names[name] = there + place or ("class" if name == own else "function")
+    for name in _children().get(module, ()):
+        names.setdefault(name, "module")
+    return names
+
+
+def names() -> dict[str, dict[str, str]]:
+    """Return the placeholder names of all mstorch modules, as ``names_in``."""
+    return {module: names_in(module) for module in _children()}
 
 
 def attribute(module: str, name: str) -> Any:
@@ -87,7 +109,7 @@ def attribute(module: str, name: str) -> Any:
     place = elsewhere().get(module, {}).get(name)
     if place is not None:
         return getattr(importlib.import_module(place[0]), place[1])
-    kind = names().get(module, {}).get(name)
+    kind = names_in(module).get(name)
     if kind is None:
         raise missing_attribute(module, name)
     if kind[0] == "=":
@@ -107,7 +129,7 @@ def is_unbuilt(value: Any) -> bool:
 def operator(namespace: str, name: str, known: bool = False) -> Any:
     """Return the placeholder for an operator ``torch.ops.<namespace>.<name>``; None unless ``known`` says that torch has it."""
     home = f"{_ROOT}.ops.{namespace}"
-    return _function(home, name) if known or name in names().get(home, {}) else None
+    return _function(home, name) if known or name in names_in(home) else None
 
 
 class _ModuleAndFunction(ModuleType):
@@ -131,17 +153,17 @@ class _Loader(importlib.abc.Loader):
         module.__doc__ = f"{theirs(own)}: {what}."
         vars(module)["__getattr__"] = lambda name: attribute(own, name)
         package, _, last = own.rpartition(".")
-        kind = names().get(package, {}).get(last, "module")
+        kind = names_in(package).get(last, "module")
         if kind == "function" or kind[0] == "=":
             module.__class__ = _ModuleAndFunction
-        vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names().get(own, ())]
+        vars(module)["__dir__"] = lambda: [*vars(module), *elsewhere().get(own, ()), *names_in(own)]
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     """Finder of the modules that exist only in ``names.txt``; it comes last, after all finders of files."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(_ROOT + ".") or fullname not in names():
+        if not fullname.startswith(_ROOT + ".") or fullname not in _children():
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=True)
 
@@ -152,4 +174,4 @@ def find() -> None:
         sys.meta_path.append(_Finder())
 
 
-__all__ = ["UnbuiltClass", "attribute", "find", "is_unbuilt", "names", "operator"]
+__all__ = ["UnbuiltClass", "attribute", "find", "is_unbuilt", "names", "names_in", "operator"]
