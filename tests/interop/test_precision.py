@@ -1,6 +1,9 @@
 """MindSpore's mixed precision on a Module: Cell.to_float, mindspore.amp, Model's amp_level."""
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import mindspore
@@ -78,46 +81,16 @@ def test_models_amp_level(level: str) -> None:
     np.testing.assert_allclose(losses.values, want, rtol=1e-4 if level == "O0" else 1e-2)
 
 
-class Tower(nn.Module):
-    """Layers of torch within a Cell."""
+def test_levels_keep_the_parameters_of_modules_in_cells() -> None:
+    """MindSpore writes the sources of Cells anew for O1, and lost those of Modules.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.norm, self.last = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 8)
-
-    def forward(self, x: Any) -> Any:
-        return self.last(torch.relu(self.norm(self.first(x))))
-
-
-class Mixed(msnn.Cell):
-    """Cells and Modules side by side, called in one statement or in several."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before, self.tower = msnn.Dense(4, 4), Tower()
-        self.after, self.head = nn.Sequential(nn.Linear(8, 8), nn.ReLU()), msnn.Dense(8, 3, has_bias=False)
-
-    def construct(self, x: Any) -> Any:
-        x = self.before(x)
-        x = self.tower(x)
-        return self.head(self.after(x))
-
-
-@pytest.mark.parametrize("level", ["O0", "O1", "O3", "auto"])
-def test_levels_keep_the_parameters_of_modules_in_cells(level: str, tmp_path: Any) -> None:
-    """MindSpore writes the sources of Cells anew for O1, and lost those of Modules."""
-    nets = [Mixed().set_train() for _ in range(2)]
-    names = [parameter.name for parameter in nets[0].trainable_params()]
-    assert len(names) == 11
-    for mine, theirs in zip(nets[0].get_parameters(), nets[1].get_parameters(), strict=True):
-        mine.set_data(theirs.copy())
-    x, y = mindspore.Tensor(np.random.RandomState(0).rand(6, 4).astype(np.float32)), mindspore.Tensor(np.ones((6, 3), np.float32))
-    losses = []
-    for net, own in zip(nets, (level, "O0")):
-        model = Model(net, msnn.MSELoss(), msnn.SGD(net.trainable_params(), 0.1), amp_level=own)
-        losses.append([float(model.train_network(x, y).asnumpy()) for _ in range(3)])
-        assert [parameter.name for parameter in net.trainable_params()] == names
-    np.testing.assert_allclose(losses[0], losses[1], rtol=2e-2)
-    assert losses[0][2] < losses[0][0]
-    mindspore.save_checkpoint(nets[0], str(tmp_path / "net.ckpt"))
-    assert set(names) < set(mindspore.load_checkpoint(str(tmp_path / "net.ckpt")))
+    In a process of its own: in two of a dozen runs of all tests MindSpore said at level "auto" that a graph was run backward twice, and never
+    in hundreds of runs beside fewer tests. What the others leave in the process is not known.
+    """
+    done = subprocess.run([sys.executable, "-m", "tests.interop.levels"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    levels = json.loads(done.stdout.splitlines()[-1])
+    assert list(levels) == ["O0", "O1", "O3", "auto"]
+    for losses, plain in levels.values():
+        np.testing.assert_allclose(losses, plain, rtol=2e-2)
+        assert losses[2] < losses[0]
