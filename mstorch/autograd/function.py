@@ -1,10 +1,9 @@
 """autograd.Function: operations with user-defined backward."""
 from __future__ import annotations
 
-import functools
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._src.backend import tape
@@ -26,6 +25,7 @@ from .._src.tape.writes import settle
 from .._tensor import Tensor
 from ._function_forward import push
 from ._nested_function import apply as apply_to_nested
+from ._once import once_differentiable as once_differentiable
 from .grad_mode import no_grad
 
 
@@ -552,42 +552,7 @@ class NestedIOFunction(Function):
         raise NotImplementedError
 
 
-def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a backward so that it cannot be differentiated again."""
-
-    @functools.wraps(fn)
-    def wrapper(ctx: FunctionCtx, *args: Any) -> Any:
-        with no_grad():
-            found = fn(ctx, *args)
-        if not modes.grad or not any(isinstance(arg, TensorBase) and is_tracked(arg) for arg in args):
-            return found
-        results = found if isinstance(found, tuple) else (found,)
-        refusing = [_refuse_twice(item) if isinstance(item, TensorBase) else item for item in results]
-        return tuple(refusing) if isinstance(found, tuple) else refusing[0]
-
-    return wrapper
-
-
-class _Once(Node):
-    """The node of a gradient that is not differentiable."""
-
-    __slots__ = ()
-    in_the_open = True
-
-    label = "Error"
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Raise RuntimeError: the gradient is not differentiable."""
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
-
-
 BackwardCFunction = _FunctionNode  # torch's name of the nodes' base
-
-
-def _refuse_twice(tensor: Any) -> Any:
-    made = bare_twin(tensor)
-    made._ms_node = _Once((None,))
-    return made
 
 
 __getattr__ = _missing(__name__)
