@@ -11,6 +11,7 @@ from ..backend.arrays import Array
 from ..backend.geometry import contiguous_strides
 from ..backend.raw import NAME_OF, Raw, raw_dtype, raw_shape
 from ..backend.table import kernel
+from ..core.formats import sparse_coo
 from ..core.modes import modes
 from ..core.strides import broadcast_shape, dense_order
 from ..core.tensor_base import TensorBase, in_order, strides_of, wrap
@@ -71,6 +72,11 @@ def copied_with_history(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     if copy._ms_node is not None and gradient._ms_shape == leaf._ms_shape and (leaf._ms_stride is None or _is_dense(leaf)):
         copy._ms_node, copy._ms_number = _CopiedGradient((None, edge_of(gradient))), 0
     return copy
+
+
+def has_rows(gradient: Any) -> bool:
+    """Return whether the parts of a sparse gradient lie in memory without gaps; torch copies others."""
+    return gradient.layout is not sparse_coo or (gradient._indices().is_contiguous() and gradient._values().is_contiguous())
 
 
 def own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:

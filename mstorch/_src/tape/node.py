@@ -44,7 +44,15 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node", int]
 
-next_number = itertools.count().__next__
+_numbers = itertools.count()
+next_number = _numbers.__next__
+
+
+def numbers_ahead() -> int:
+    """Return the number that the next node gets."""
+    return int(_numbers.__reduce__()[1][0])
+
+
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
