@@ -83,8 +83,8 @@ class HigherOrderOperator(abc.ABC):
         self.supports_training_input_mutation = supports_training_input_mutation
         self.py_kernels: dict[Any, Callable[..., Any]] = {}
         REGISTRY[name] = self
-        self.fallthrough(Key.PythonDispatcher)
-        self.fallthrough(Key.PythonTLSSnapshot)
+        self.fallthrough(Key["PythonDispatcher"])
+        self.fallthrough(Key["PythonTLSSnapshot"])
 
     def name(self) -> str:
         """Return the operator's name."""
@@ -106,11 +106,11 @@ class HigherOrderOperator(abc.ABC):
 
     def py_autograd_impl(self, fn: F) -> F:
         """Register a function for autograd on all devices."""
-        return self.py_impl(Key.Autograd)(fn)
+        return self.py_impl(Key["Autograd"])(fn)
 
     def py_functionalize_impl(self, fn: F) -> F:
         """Register a function for functionalization, which gets a context and the arguments."""
-        return self.py_impl(Key.Functionalize)(fn)
+        return self.py_impl(Key["Functionalize"])(fn)
 
     def fallthrough(self, dispatch_key: Key) -> None:  # noqa: B027 - subclasses may call it
         """Let a key pass calls on; no key of mstorch stops them."""
@@ -137,7 +137,7 @@ class HigherOrderOperator(abc.ABC):
     def dispatch(self, tensors: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function of the first of autograd, modes, tensor classes and devices that is to be asked."""
         backend = _BACKENDS.get(tensors[0].device.type, "CPU") if tensors else ""
-        if tensors and not _dispatch_tls_local_exclude_set().has(Key.AutogradCPU):
+        if tensors and not _dispatch_tls_local_exclude_set().has(Key["AutogradCPU"]):
             return self._kernel(f"Autograd{backend}", ("Autograd", "CompositeImplicitAutograd"))(*args, **kwargs)
         if state.dispatchers:
             return self._by_mode(args, kwargs)

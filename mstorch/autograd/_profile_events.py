@@ -167,7 +167,7 @@ class EventList(list):  # type: ignore[type-arg]
         def share(value: float) -> str:
             return f"{value * 100 / total:.2f}%" if total else "NaN"
 
-        cells = [
+        cells: list[tuple[str, ...]] = [
             (_short(event.key, max_name_column_width), share(event.self_cpu_time_total), event.self_cpu_time_total_str,
              share(event.cpu_time_total), event.cpu_time_total_str, event.cpu_time_str, str(event.count))
             for event in (rows if row_limit < 0 else rows[:row_limit])
@@ -175,7 +175,7 @@ class EventList(list):  # type: ignore[type-arg]
         width = max(len(row[0]) for row in (*cells, ("Name",))) + 4
         widths: tuple[int, ...] = (width, 12, 12, 12, 12, 12, 12)
         rule = "  ".join("-" * w for w in widths) + "  "
-        titles = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+        titles: tuple[str, ...] = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
         if any(event.input_shapes for event in rows):
             shown = rows if row_limit < 0 else rows[:row_limit]
             texts = [_short(str(event.input_shapes or []), max_shapes_column_width) for event in shown]

@@ -59,7 +59,7 @@ def _shapes(frame: types.FrameType) -> list[Any]:
     code, given = frame.f_code, frame.f_locals
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     values = [given[name] for name in names if name != "out" and name in given]
-    return [list(value.shape) if isinstance(value, TensorBase) else [] for value in values]  # type: ignore[attr-defined]
+    return [list(value.shape) if isinstance(value, TensorBase) else [] for value in values]
 
 
 def _takes_tensors(frame: types.FrameType) -> bool:

@@ -29,12 +29,12 @@ class _Step(NamedTuple):
     operator: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    index: int | None = None
+    result: int | None = None
 
     def of(self, tensor: Any) -> Any:
         """Return the view of a tensor."""
         result = self.operator(tensor, *self.args, **self.kwargs)
-        return result if self.index is None else result[self.index]
+        return result if self.result is None else result[self.result]
 
     def written(self, base: Any, part: Any) -> Any:
         """Return ``base`` with other values where the view of it is."""
@@ -68,13 +68,13 @@ class _Step(NamedTuple):
 
     def _joined(self, name: str, base: Any, part: Any) -> Any:
         if name == "unbind":
-            return aten.select_scatter(base, part, self.args[0] if self.args else 0, self.index)
+            return aten.select_scatter(base, part, self.args[0] if self.args else 0, self.result)
         if name in ("split", "split_with_sizes"):
-            assert self.index is not None
+            assert self.result is not None
             dim = self.args[1] if len(self.args) > 1 else 0
             sizes = self.args[0]
-            start = self.index * sizes if isinstance(sizes, int) else sum(sizes[: self.index])
-            end = start + (sizes if isinstance(sizes, int) else sizes[self.index])
+            start = self.result * sizes if isinstance(sizes, int) else sum(sizes[: self.result])
+            end = start + (sizes if isinstance(sizes, int) else sizes[self.result])
             return aten.slice_scatter(base, part, dim, start, min(end, base.shape[dim]))
         raise NotImplementedError(f"mstorch: functionalize does not write through {self.operator}")
 
@@ -137,7 +137,7 @@ class FunctionalMode(TorchDispatchMode):
         if not isinstance(value, TensorBase):
             return value
         with calling.unseen():
-            copy = value.clone()  # type: ignore[attr-defined]
+            copy = value.clone()
         self._enter(copy, value, _Base(value), ())
         return copy
 
@@ -285,7 +285,7 @@ def _in_memory(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _copied(value: Any) -> Any:
     with calling.unseen():
-        return value.clone() if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
+        return value.clone() if isinstance(value, TensorBase) else value
 
 
 def _place(tensor: Any) -> tuple[Any, ...]:

@@ -93,6 +93,10 @@ class Generator:
         """Return the seed with which the stream was last started."""
         return self.engine.initial_seed()
 
+    def philox_state(self, increment: int) -> Any:
+        """Raise NotImplementedError: no stream here is one of Philox' that kernels of CUDA could share (torch 2.14)."""
+        raise NotImplementedError("philox_state is not supported in this Generator")
+
     def get_state(self) -> Any:
         """Return the state as a uint8 tensor: 5,056 bytes on the CPU, 16 on an accelerator."""
         engine = self.engine

@@ -59,7 +59,7 @@ def _device_of(node: Node) -> Any:
     while waiting:
         at = waiting.pop()
         if isinstance(at, Accumulate):
-            return at.tensor.device  # type: ignore[attr-defined]
+            return at.tensor.device
         waiting += [edge[0] for edge in at.edges if edge is not None and edge[0] not in met]
         met.update(waiting)
     return None
