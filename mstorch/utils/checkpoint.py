@@ -9,11 +9,10 @@ from typing import Any
 
 from .. import amp, random
 from .._src.core import generator
-from .._src.core.overriding import state
 from .._src.core.tensor_base import TensorBase
 from .._src.core.trees import tree_flatten
 from .._src.core.warned import warn
-from .._src.leaving import Block, item_set_to, values_set_to
+from .._src.leaving import Block, item_set_to
 from .._src.tape import engine
 from .._tensor import Tensor
 from ..amp import _settings
@@ -244,7 +243,6 @@ class _Frame:
         self.expected: list[Any] = []
         self.tickets: list[weakref.ref[_Ticket]] = []
         self.passes: set[Any] = set()  # the backward passes that have recomputed
-        self.modes: list[Any] = []  # those in which the function runs again
         self.complete = False  # whether the function has returned: it may itself run backward through a part of the saved tensors
 
     def pack(self, tensor: Tensor) -> _Ticket:
@@ -294,8 +292,7 @@ class _Frame:
         kept: list[Any] = []
 
         def pack(tensor: Tensor) -> Tensor:
-            with values_set_to(state, dispatchers=self.modes):  # modes of the recomputation see what is kept, as in torch
-                kept.append(tensor.detach())
+            kept.append(tensor.detach())
             if self.early_stop and len(kept) == len(self.expected):
                 raise _Stop
             return tensor
@@ -344,7 +341,6 @@ def _not_reentrant(
 
     def again() -> Tensor:
         with second:
-            frame.modes = list(state.dispatchers)
             return function(*args, **kwargs)
 
     frame = _Frame(functools.partial(surroundings.again, again), _CHECKS[determinism_check], early_stop, explain)

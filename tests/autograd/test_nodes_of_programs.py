@@ -173,3 +173,48 @@ def test_older_vmap_runs_functions_as_they_are(both):
         return vmap(Double.apply)(x), vmap(slope)(x)
 
     both(body)
+
+
+def test_creation_hook():
+    """torch 2.14.1 calls the hook with these nodes (recorded from it), the innermost hook first."""
+    import mstorch as torch
+
+    x, told = torch.ones(2, 2, requires_grad=True), []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    def names(run):
+        found = []
+        with torch.autograd.graph.node_creation_hook(lambda node: found.append(node.name().rpartition("::")[2])):
+            run()
+        return found
+
+    assert names(lambda: x * 2) == ["AccumulateGrad", "MulBackward0"]
+    assert names(lambda: (x * 2).sum().backward()) == ["AccumulateGrad", "MulBackward0", "SumBackward0"]
+    assert names(lambda: x.unbind()) == ["AccumulateGrad", "UnbindBackward0"]
+    assert names(lambda: torch.nn.functional.cross_entropy(x, torch.tensor([0, 1]))) == ["AccumulateGrad", "LogSoftmaxBackward0", "NllLossBackward0"]
+    assert names(lambda: Double.apply(x)) == ["AccumulateGrad", "DoubleBackward"]
+    assert names(lambda: torch.ones(2) * 2) == []
+    with torch.no_grad():
+        assert names(lambda: x * 2) == []
+    outer = names(lambda: told.append(names(lambda: x + 1)))
+    assert outer == told[0] == ["AccumulateGrad", "AddBackward0"]
+
+    def run_later(node):
+        node.register_hook(lambda *_: told.append(node.name()))
+        node.metadata["seen"] = True
+
+    with torch.autograd.graph.node_creation_hook(run_later):
+        y = (x * 2).sum()
+    y.backward()
+    assert told[1:] == ["SumBackward0", "MulBackward0", "torch::autograd::AccumulateGrad"] and y.grad_fn.metadata == {"seen": True}
+    with pytest.raises(ZeroDivisionError), torch.autograd.graph.node_creation_hook(lambda node: 1 / 0):
+        x + 1
+    assert names(lambda: torch.ones(2, requires_grad=True) * 2) == ["AccumulateGrad", "MulBackward0"]  # the one that raised has been left
