@@ -54,6 +54,7 @@ from ._src.ops.memory.grad_dtype import check_gradient
 from ._src.ops.shape import views
 from ._src.tape import border
 from ._src.tape.duals import tangent_of
+from ._src.tape.metadata import shown_node
 from ._src.tape.mirrored import CLASSES, resolved
 from ._src.tape.node import Node, node_of, shown_name
 from ._src.tape.refitted import refit
@@ -352,7 +353,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def grad_fn(self) -> Node | None:
         """The node that made the tensor; None for a leaf."""
-        return node_of(self)
+        return shown_node(self)
 
     @property
     def grad(self) -> Tensor | None:

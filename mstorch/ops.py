@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _companions as companions
 from ._library import aten as aten_only
-from ._library import aten_checks, function_schema, registry
+from ._library import aten_checks, function_schema, higher_order_operators, registry
 from ._library.instead import INSTEAD
 from ._library.tags import Tag
 from ._src import unbuilt
@@ -51,10 +51,15 @@ class OpOverload:
         self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
         self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
         self._is_detached = packet.__name__ in ("detach", "detach_") or (known is not None and _makes_tensors(known))
+        self._lists = 0  # the place of a list of tensors behind a tensor, for which a tensor stands for its rows
+        for place, one in enumerate(known.arguments[1:] if known is not None else (), 1):
+            self._lists = self._lists or (place if one.type in ("Tensor?[]", "Tensor[]") else 0)
         self._outs = [one.name for one in known.arguments if one.kwarg_only and one.is_write] if known is not None else []
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if calling.active(args, kwargs):
+            if self._lists and any(isinstance(value, Tensor) for value in args[self._lists : self._lists + 1]):
+                args = (*args[: self._lists], list(aten.unbind.int(args[self._lists])), *args[self._lists + 1 :])
             return calling.call(self, *args, **kwargs)
         if len(self._outs) > 1 or self._outs and self._outs != ["out"]:
             kwargs = self._with_one_out(kwargs)
@@ -70,6 +75,10 @@ class OpOverload:
         """Compute the operator's result without any handler."""
         with calling.unseen():
             return self.overloadpacket._function(*args, **kwargs)
+
+    def recorded(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result, which a handler gave without the operator, with an autograd node. The operator runs for it."""
+        return self.compute(args, kwargs)
 
     @functools.cached_property
     def gradient(self) -> OpOverload:
@@ -151,6 +160,8 @@ class OpOverloadPacket:
         self._function = function
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._function is aten_only.index and calling.active(args, kwargs):  # Python's indexing would read 0-d tensors
+            return self.Tensor(*args, **kwargs)
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
@@ -256,6 +267,13 @@ class CustomOverload(OpOverload):
             return calling.call(self, *args, **kwargs)
         return calling.compute(self, self._operator, args, kwargs)
 
+    def recorded(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result, which a handler gave without the operator, with an autograd node; a gradient of its own needs no run."""
+        if self._operator.backward is None:
+            return self.compute(args, kwargs)
+        with calling.unseen():
+            return self._operator.recorded(result, args, kwargs)
+
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Compute the operator's result without any handler."""
         with calling.unseen():
@@ -280,6 +298,8 @@ class _Namespace:
             if known is None or known._defined != defined:  # an operator is one object as long as its overloads are the same
                 known = self._custom[name] = CustomPacket(self._name, name, defined)
             return known
+        if self._name == "higher_order" and name in higher_order_operators.REGISTRY:
+            return higher_order_operators.REGISTRY[name]  # type: ignore[return-value]
         if self._name in _MODULES:
             module = vars(importlib.import_module(f"mstorch._library.{_MODULES[self._name]}"))
             listed = module["OPERATORS"]
@@ -344,7 +364,9 @@ def load_library(path: str | os.PathLike[str]) -> None:
     loaded_libraries.add(os.path.realpath(path))
 
 
-def __getattr__(name: str) -> _Namespace:
+def __getattr__(name: str) -> Any:
+    if name == "HigherOrderOperator":
+        return higher_order_operators.HigherOrderOperator
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
     return globals().setdefault(name, _Namespace(name))

@@ -5,7 +5,7 @@
 It also writes mstorch/_library/schemas.txt: every overload of every operator with its tags, for ``op._schema`` and ``op.tags``.
 
 Needs real torch beside mstorch. overloads.txt lists the operators that are not composed of others (a TorchDispatchMode sees these) and that
-mstorch has as a function or method, or that INTERNAL names.
+mstorch has as a public function or method, or that INTERNAL names: a private name that mstorch comes to have adds no line.
 """
 from __future__ import annotations
 
@@ -32,11 +32,20 @@ INTERNAL = frozenset("""
     upsample_nearest2d upsample_nearest2d_backward _embedding_bag _fused_rms_norm _safe_softmax _is_all_true _is_any_true
     _efficient_attention_forward _efficient_attention_backward _flash_attention_forward _flash_attention_backward
     binary_cross_entropy_backward glu_backward log_sigmoid_forward log_sigmoid_backward constant_pad_nd
+    _addmm_activation _assert_async _coalesced_ _conj _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _cslt_compress
+    _cslt_sparse_mm _dirichlet_grad _fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine
+    _fused_sdp_choice _grouped_mm _indices _int_mm _neg_view _sample_dirichlet _scaled_grouped_mm _scaled_mm
+    _sparse_semi_structured_apply _sparse_semi_structured_apply_dense _sparse_semi_structured_tile _standard_gamma
+    _standard_gamma_grad _unique _values _weight_int8pack_mm
 """.split())
+OTHERS = ("miopen_", "quantize", "to_mkldnn")
+"""How names of operators begin that modes are not shown: of quantized tensors, and of libraries that mstorch has not."""
 
 
 def has(name: str) -> bool:
-    """Return whether mstorch has a function or method with this name."""
+    """Return whether mstorch has a function or method with this name, which is public, an operator of Python's or one of lists."""
+    if name.startswith(OTHERS) or name.startswith("_") and not name.startswith(("__", "_foreach_")):
+        return False
     return any(hasattr(place, name) for place in (mstorch, mstorch.Tensor, mstorch.nn.functional))
 
 

@@ -10,6 +10,7 @@ from .._jit_internal import states
 from .._library import schema_types as _schema_types
 from .._library.dispatch_keys import DispatchKey as DispatchKey
 from .._library.dispatch_keys import DispatchKeySet as DispatchKeySet
+from .._library.dispatch_keys import _AutoDispatchBelowAutograd as _AutoDispatchBelowAutograd
 from .._library.dispatch_keys import _dispatch_tls_local_exclude_set as _dispatch_tls_local_exclude_set
 from .._library.dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from .._library.function_schema import Argument, FunctionSchema, parse_schema
@@ -32,7 +33,7 @@ from .._src.tape.engine import running
 from .._src.tape.node import Node as _GradientNode
 from .._tensor import Tensor
 from ..autograd import forward_ad
-from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, is_view_replay_enabled, set_grad_enabled
 from ..jit._trace_graph import State
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _cpu, _functions, _functorch, _nn
@@ -257,6 +258,42 @@ def _will_engine_execute_node(node: Any) -> bool:
     if not running.passes:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     return running.passes[-1].runs(node)
+
+
+_cached: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_caching = [False]
+
+
+def _set_cached_tensors_enabled(enabled: bool) -> None:
+    """Set whether tensors may be registered as those of a cache that outlives the program's own references."""
+    _caching[0] = bool(enabled)
+
+
+def _add_cached_tensor(tensor: Tensor) -> None:
+    """Register a tensor as one of a cache, as the outputs of recorded graphs are."""
+    if not _caching[0]:
+        raise RuntimeError("tensors are registered after _set_cached_tensors_enabled(True)")
+    _cached[id(tensor)] = tensor
+
+
+def _remove_cached_tensor(tensor: Tensor) -> None:
+    """Take a tensor out of the cache, however often it was registered."""
+    if not _caching[0]:
+        raise RuntimeError("tensors are taken out after _set_cached_tensors_enabled(True)")
+    _cached.pop(id(tensor), None)
+
+
+def _is_cached_tensor(tensor: Tensor) -> bool:
+    """Return whether a tensor is registered as one of a cache."""
+    return _caching[0] and _cached.get(id(tensor)) is tensor
+
+
+def _set_view_replay_enabled(enabled: bool) -> None:
+    """Set whether a view whose base was written gets the view's own node again."""
+    modes.replay = bool(enabled)
+
+
+_is_view_replay_enabled = is_view_replay_enabled
 
 
 _jit_settings: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._functorch.vmap import _add_batch_dim as _add_batch_dim
 from .._functorch.vmap import _remove_batch_dim as _remove_batch_dim
+from .._library.dispatch_keys import TransformType as TransformType
 from .._src.hook import missing
 from ..func._batched import BatchedTensor
 from ..func._batched_loop import fallback

@@ -11,6 +11,7 @@ from .._src.core.device import device
 from .._src.core.dtype import dtype, int64
 from .._src.core.formats import contiguous_format, layout, memory_format
 from .._src.ops._dispatch import wrap_dim
+from .._src.ops.memory.creation import empty_like
 from .._src.ops.shape import views
 from .._src.sparse.pieces import sparse_compressed_tensor_with_dims
 from .._tensor import Tensor
@@ -32,6 +33,11 @@ def to(self: Tensor, *args: Any, layout: layout | None = None, pin_memory: Any =
     if layout is not None and layout is not self.layout:
         raise RuntimeError(f"to(options) doesn't support converting to a different layout, but got self.layout being {self.layout}")
     return self.to(*args, **{name: value for name, value in options.items() if value is not None})
+
+
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Return a tensor like ``self`` with the values of ``src``."""
+    return empty_like(self).copy_(src, non_blocking)
 
 
 def alias(self: Tensor) -> Tensor:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import enum
 import threading
 
-from .._src.leaving import Block, values_again
+from .._src.core.modes import modes
+from .._src.leaving import Block, each, values_again
 
 _BACKENDS = "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta".split()
 _SINGLE = (
@@ -32,6 +33,16 @@ def _names() -> list[str]:
 
 
 DispatchKey = enum.Enum("DispatchKey", _names())
+
+
+class TransformType(enum.Enum):
+    """The kinds of torch.func's transforms."""
+
+    Torch = 0
+    Vmap = 1
+    Grad = 2
+    Jvp = 3
+    Functionalize = 4
 
 
 class DispatchKeySet:
@@ -82,6 +93,15 @@ class _Excluded(threading.local):
 
 
 _excluded = _Excluded()
+
+
+class _AutoDispatchBelowAutograd(Block):
+    """Context manager in which autograd tracks nothing, and an operator's rule for it is passed over."""
+
+    def __enter__(self) -> None:
+        self.at_end(each(values_again(_excluded, "keys"), values_again(modes, "grad")))
+        autograd = frozenset(key for key in DispatchKey if key.name.startswith("Autograd"))
+        _excluded.keys, modes.grad = _excluded.keys | DispatchKeySet._of(autograd), False
 
 
 class _ExcludeDispatchKeyGuard(Block):

@@ -12,7 +12,7 @@ from ..amp._settings import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd.function import Function, FunctionCtx
 from ..autograd.grad_mode import is_grad_enabled, no_grad
-from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .dynamic_sizes import with_context
 
 if TYPE_CHECKING:
@@ -86,7 +86,12 @@ class Operator:
             return self.kernel(tensors)(*positional, **named)
         if not (is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
             return self._run(tensors, positional, named)
-        return _Recorded.apply(self, spec, *leaves)
+        return _Recorded.apply(self, spec, None, *leaves)
+
+    def recorded(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return a result that is known already, with the node of the operator's gradient."""
+        leaves, spec = tree_flatten(self.schema.bind(args, kwargs))
+        return _Recorded.apply(self, spec, (result,), *leaves)
 
     def _run(self, tensors: list[Tensor], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         result = self.kernel(tensors)(*positional, **named)
@@ -98,6 +103,11 @@ class Operator:
                 "have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s)"
             )
         return result
+
+
+def _alias(leaf: Any) -> Any:
+    """Return another object over a tensor's memory, which gets the node."""
+    return leaf.detach() if isinstance(leaf, Tensor) else leaf
 
 
 def _memories(tree: Any) -> list[int]:
@@ -125,13 +135,14 @@ class _Recorded(Function):
     """autograd.Function that runs a user-defined operator; backward is the formula registered for the operator, or raises."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Operator, spec: TreeSpec, *leaves: Any) -> Any:
+    def forward(ctx: Any, operator: Operator, spec: TreeSpec, known: tuple[Any] | None, *leaves: Any) -> Any:
         positional, named = tree_unflatten(leaves, spec)
         with no_grad():
-            result = operator._run([leaf for leaf in leaves if isinstance(leaf, Tensor)], positional, named)
+            tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+            result = operator._run(tensors, positional, named) if known is None else tree_map(_alias, known[0])
         # Autograd does not support lists as results, only tensors and tuples of tensors.
         result = tuple(result) if isinstance(result, list) else result
-        needs = tree_unflatten(list(ctx.needs_input_grad[2:]), spec)[0]
+        needs = tree_unflatten(list(ctx.needs_input_grad[3:]), spec)[0]
         ctx.operator, ctx.spec, ctx.count = operator, spec, len(leaves)
         ctx.outer = _Context(ctx, needs)
         if operator.setup_context is not None:
@@ -162,7 +173,7 @@ class _Recorded(Function):
             count = len(tree_leaves(place))
             listed = isinstance(gradient, (list, tuple)) and isinstance(place, (list, tuple))
             leaves += list(gradient) if listed else [gradient] * count
-        return (None, None, *leaves, *[None] * len(tree_leaves(named)))
+        return (None, None, None, *leaves, *[None] * len(tree_leaves(named)))
 
 
 operators: dict[tuple[str, str, str], Operator] = {}  # by namespace, name and overload

@@ -147,6 +147,8 @@ def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]
 
     def __getattr__(name: str) -> Any:
         loaded = len(sys.modules)
+        if name == "torch":  # torch's modules import their package: ``torch.autograd.torch`` is torch
+            return sys.modules[_OURS]
         if name in submodules:
             found = importlib.import_module(f"{module}.{name}")
         else:

@@ -8,12 +8,14 @@ from typing import Any
 from .._src.core.above import above as _above
 from .._src.core.formats import strided as _strided
 from .._src.core.size import Size as _Size
+from .._src.hook import missing as _missing
 from .._src.tape.saved import SavedTensor as SavedTensor
 from . import anomaly_mode, forward_ad, functional, graph, profiler
 from . import profiler_util as profiler_util
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function, FunctionCtx, NestedIOFunction
+from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -25,6 +27,7 @@ from .grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .profiler import kineto_available
 from .variable import Variable
@@ -57,4 +60,5 @@ __all__ = [
     "kineto_available", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
+__getattr__ = _missing(__name__)
 _above.autograd = _sys.modules[__name__]

@@ -71,6 +71,7 @@ class FunctionEvent(_Times):
         self.thread, self.node_id, self.is_async = thread, node_id, is_async
         self.time_range = Interval(start_us, end_us)
         self.is_user_annotation = is_user_annotation
+        self.sequence_nr, self.fwd_thread, self.input_shapes = -1, 0, ()
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
 
@@ -132,10 +133,14 @@ class EventList(list):  # type: ignore[type-arg]
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Return the sums of calls by name. Shapes and stacks are not recorded, so grouping by them has no effect."""
-        sums: dict[str, FunctionEventAvg] = {}
+        """Return the sums of calls by name, and by shapes of arguments if these are asked for. Stacks are not recorded, so that grouping by
+        them has no effect."""
+        sums: dict[Any, FunctionEventAvg] = {}
         for event in self:
-            sums.setdefault(event.key, FunctionEventAvg()).add(event)
+            shapes = str(event.input_shapes) if group_by_input_shapes else ""
+            total = sums.setdefault((event.key, shapes), FunctionEventAvg()).add(event)
+            if group_by_input_shapes:
+                total.input_shapes = event.input_shapes
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
@@ -162,15 +167,21 @@ class EventList(list):  # type: ignore[type-arg]
         def share(value: float) -> str:
             return f"{value * 100 / total:.2f}%" if total else "NaN"
 
-        cells = [
+        cells: list[tuple[str, ...]] = [
             (_short(event.key, max_name_column_width), share(event.self_cpu_time_total), event.self_cpu_time_total_str,
              share(event.cpu_time_total), event.cpu_time_total_str, event.cpu_time_str, str(event.count))
             for event in (rows if row_limit < 0 else rows[:row_limit])
         ]  # fmt: skip
         width = max(len(row[0]) for row in (*cells, ("Name",))) + 4
-        widths = (width, 12, 12, 12, 12, 12, 12)
+        widths: tuple[int, ...] = (width, 12, 12, 12, 12, 12, 12)
         rule = "  ".join("-" * w for w in widths) + "  "
-        titles = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+        titles: tuple[str, ...] = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+        if any(event.input_shapes for event in rows):
+            shown = rows if row_limit < 0 else rows[:row_limit]
+            texts = [_short(str(event.input_shapes or []), max_shapes_column_width) for event in shown]
+            cells = [(*row, text) for row, text in zip(cells, texts)]
+            widths, titles = (*widths, max(map(len, (*texts, "Input Shapes"))) + 4), (*titles, "Input Shapes")
+            rule = "  ".join("-" * w for w in widths) + "  "
         lines = [rule, _row(titles, widths), rule, *(_row(row, widths) for row in cells), rule]
         if header is not None:
             lines[:0] = ["=" * len(rule), header]

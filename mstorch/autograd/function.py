@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._src.backend import tape
@@ -13,7 +13,7 @@ from .._src.core.dtype import dtype
 from .._src.core.formats import strided
 from .._src.core.modes import capturing, modes
 from .._src.core.nested_parts import nested_in
-from .._src.core.overriding import FUNCTION_TRANSFORMS, state
+from .._src.core.overriding import FUNCTION_TRANSFORMS, MODES, state
 from .._src.core.tangents import LEVELS, levels_of_all
 from .._src.core.tensor_base import TensorBase, is_tracked
 from .._src.core.warned import warn
@@ -24,8 +24,10 @@ from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, ed
 from .._src.tape.saved import SavedTensor, saved_tensor
 from .._src.tape.writes import settle
 from .._tensor import Tensor
+from ._creation import is_watched, watched
 from ._function_forward import push
 from ._nested_function import apply as apply_to_nested
+from ._once import once_differentiable as once_differentiable
 from .grad_mode import no_grad
 
 
@@ -225,6 +227,10 @@ class Function:
     """
 
     generate_vmap_rule = False
+    # In torch a Function is a context too, and documentation names these as its methods; a context's are called.
+    mark_dirty, mark_non_differentiable = FunctionCtx.mark_dirty, FunctionCtx.mark_non_differentiable
+    save_for_backward, save_for_forward = FunctionCtx.save_for_backward, FunctionCtx.save_for_forward
+    set_materialize_grads, set_output_grad_dtype = FunctionCtx.set_materialize_grads, FunctionCtx.set_output_grad_dtype
     _backward_cls: Any = _BackwardClass()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -295,6 +301,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on the arguments and make ``backward`` the gradient of its results."""
+        if MODES and is_watched():
+            return watched(functools.partial(cls.apply, *args, **kwargs), (args, kwargs))
         if state.maps or state.levels:
             for transform in FUNCTION_TRANSFORMS:
                 found = transform(cls, args, kwargs)
@@ -552,42 +560,7 @@ class NestedIOFunction(Function):
         raise NotImplementedError
 
 
-def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a backward so that it cannot be differentiated again."""
-
-    @functools.wraps(fn)
-    def wrapper(ctx: FunctionCtx, *args: Any) -> Any:
-        with no_grad():
-            found = fn(ctx, *args)
-        if not modes.grad or not any(isinstance(arg, TensorBase) and is_tracked(arg) for arg in args):
-            return found
-        results = found if isinstance(found, tuple) else (found,)
-        refusing = [_refuse_twice(item) if isinstance(item, TensorBase) else item for item in results]
-        return tuple(refusing) if isinstance(found, tuple) else refusing[0]
-
-    return wrapper
-
-
-class _Once(Node):
-    """The node of a gradient that is not differentiable."""
-
-    __slots__ = ()
-    in_the_open = True
-
-    label = "Error"
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Raise RuntimeError: the gradient is not differentiable."""
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
-
-
 BackwardCFunction = _FunctionNode  # torch's name of the nodes' base
-
-
-def _refuse_twice(tensor: Any) -> Any:
-    made = bare_twin(tensor)
-    made._ms_node = _Once((None,))
-    return made
 
 
 __getattr__ = _missing(__name__)

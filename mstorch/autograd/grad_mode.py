@@ -195,3 +195,28 @@ class enforce_grad_layout_policy(_Policy):
 
     def __init__(self, enable: bool = True) -> None:
         super().__init__(enable)
+
+
+def is_view_replay_enabled() -> bool:
+    """Return the value set by ``_force_original_view_tracking``, False by default."""
+    return modes.replay
+
+
+class _force_original_view_tracking(_Mode):
+    """Sets whether a view whose base was written gets the view's own node again, from the call on or for a block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = modes.replay
+        self.mode = mode
+        modes.replay = bool(mode)
+
+    def __call__(self, orig_func: F) -> F:
+        modes.replay = self.prev
+        return super().__call__(orig_func)
+
+    def clone(self) -> Self:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        self.at_end(functools.partial(setattr, modes, "replay", self.prev))
+        modes.replay = bool(self.mode)

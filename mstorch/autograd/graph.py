@@ -20,6 +20,7 @@ from .._src.tape.native import refuse_trained
 from .._src.tape.node import Node as _Node
 from .._src.tape.node import dressed, edge_of, node_of
 from .._tensor import Tensor
+from ._creation import node_creation_hook
 from ._mutation import allow_mutation_on_saved_tensors
 from .function import FunctionCtx
 
@@ -256,7 +257,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "dressed", "get_gradient_edge",
-    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "increment_version", "node_creation_hook", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)

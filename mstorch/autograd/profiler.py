@@ -1,6 +1,7 @@
 """torch.autograd.profiler: times of operations, measured from Python.
 
-Differs from torch: an operation's time is that of the Python function; memory, shapes, stacks, FLOPs and devices are not recorded.
+Differs from torch: an operation's time is that of the Python function; what torch's own operators call inside, memory, stacks, FLOPs and
+devices are not recorded.
 """
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ class profile(Block):
         self.enabled = enabled
         self.entered = False
         self.function_events: EventList | None = None
-        self._recorder = Recorder()
+        self._recorder = Recorder(shapes=record_shapes)
 
     def __enter__(self) -> profile | None:
         if not self.enabled:

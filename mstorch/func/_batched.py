@@ -53,7 +53,7 @@ NO_LEAF = (
 class Map(Block):
     """One active ``vmap``: its nesting depth (from 1), its batch size, and its randomness mode."""
 
-    __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended", "_ends")
+    __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended", "older", "_ends")
 
     def __init__(self, size: int, randomness: str, draw: Callable[..., Any]) -> None:
         self.depth = len(state.maps) + 1
@@ -61,6 +61,7 @@ class Map(Block):
         self.randomness = randomness
         self.levels = state.levels  # the number of levels of differentiation outside of it
         self.ended = False
+        self.older = False  # whether it is the vmap that was before torch.func, below which Functions run as they are
         self.draw = lambda function, args, kwargs: draw(self, function, args, kwargs)
 
     def __enter__(self) -> Map:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._src.core.overriding import FUNCTION_TRANSFORMS, state
+from .._src.core.tangents import LEVELS
 from .._src.core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._src.core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
 from .._src.tape.moving import beside
@@ -48,6 +49,8 @@ def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[
     Function does not support transforms."""
     if cls.__module__.partition(".")[0] in (_HOME, "torch"):
         return NotImplemented  # the library's own calls on plain tensors
+    if state.maps and state.maps[-1].older:
+        return _by_older_vmap(cls, args, kwargs)
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
@@ -80,6 +83,15 @@ def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[
         if are_alike(map, args):  # in torch the values are not batched: vmap does not see the Function
             return looped(Op(cls.apply, map, name), args, {})
         return _by_own_rule(cls, map, args) if own else _by_generated_rule(cls, map, args)
+
+
+def _by_older_vmap(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a Function whose operations are mapped one by one; slice by slice where there are tangents, which its ``jvp`` takes apart."""
+    map = innermost(args) if LEVELS else None
+    if map is None:
+        return NotImplemented
+    with outside(map.depth):
+        return looped(Op(cls.apply, map, cls.__name__), args, kwargs)
 
 
 FUNCTION_TRANSFORMS.append(apply_in_transform)

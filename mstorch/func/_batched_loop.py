@@ -3,14 +3,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from .._src.core.generator import randomness
-from .._src.core.tensor_base import TensorBase
+from .._src.core.modes import modes
+from .._src.core.tensor_base import TensorBase, is_tracked
 from .._src.core.trees import tree_flatten, tree_unflatten
 from .._src.core.warned import warn
 from .._tensor import Tensor
-from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, front, is_of, public
+from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, core, front, is_of, public
 
 # Options of ``torch._C._functorch``: whether such calls are allowed, and whether they warn.
 fallback = {"enabled": True, "warned": True}
@@ -100,15 +101,22 @@ def looped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor
     count = map.size or 1
     results = []
     spec: Any = None
+    # A slice written in its place would change what autograd saved of the slices before it: they share the target's version.
+    apart = target is not None and modes.grad and is_tracked(core(target))
     drawing = randomness(map.randomness, count) if map.randomness != "error" else contextlib.nullcontext(_nothing)
     with drawing as begin_slice:
         for index in range(count):
             begin_slice()
             given = [_slice_of(value, map, index) for value in args]
             named = {name: _slice_of(value, map, index) for name, value in kwargs.items()}
+            if apart:
+                given[0] = given[0].clone()
             flat, spec = tree_flatten(op(*given, **named))
             results.append(flat)
     loops[op.key] = loops.get(op.key, 0) + 1
+    if apart and target is not None:
+        whole = public("stack")([flat[0] for flat in results])
+        front(cast(Any, target)).copy_(whole if map.size else whole[:0])
     if target is not None:
         return target
     return tree_unflatten([stacked(op, parts) for parts in zip(*results)], spec)

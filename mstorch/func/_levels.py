@@ -204,7 +204,9 @@ _numbers = itertools.count(1)
 def writes_forbidden(arguments: Any) -> dict[str, Any]:
     """Return the attributes of ``modes`` that forbid writes to all tensors made before now, except to those in ``arguments``."""
     leaves = [core(leaf) for leaf in tree_flatten(arguments)[0] if isinstance(leaf, TensorBase)]
-    return {"admitted": frozenset(leaf._ms_storage for leaf in leaves), "level": next(_numbers), "marks": True}
+    duals = [leaf._ms_auto.tangents.values() for leaf in leaves if leaf._ms_auto is not None and leaf._ms_auto.tangents]
+    tangents = [part for parts in duals for part in parts if part is not None]
+    return {"admitted": frozenset(core(leaf)._ms_storage for leaf in (*leaves, *tangents)), "level": next(_numbers), "marks": True}
 
 
 WRITES = ("admitted", "level", "marks")

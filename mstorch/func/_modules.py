@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._src.core.overriding import state
-from .._src.core.tensor_base import TensorBase
+from .._src.core.tensor_base import TensorBase, is_tracked
+from .._src.core.trees import tree_leaves, tree_map
 from .._src.leaving import values_set_to
 from .._src.ops.shape.join import stack
 from .._tensor import Tensor
@@ -15,6 +16,7 @@ from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import called
 from ._batched import BatchedTensor, core
+from ._functional import FunctionalMode
 
 
 def functional_call(
@@ -89,7 +91,8 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """Return a function with the same results; mstorch's in-place operations create new values already, so that none has to be removed.
+    """Return a function with the same results, whose calls do not write as a mode outside it sees them, as ``make_fx`` does; without one
+    the function itself runs.
 
     Raise RuntimeError if ``remove`` is neither "mutations" nor "mutations_and_views".
     """
@@ -104,9 +107,23 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with values_set_to(state, functional=True):
-            return func(*args, **kwargs)
+            if not state.dispatchers or not _all_plain((args, kwargs)):
+                return func(*args, **kwargs)
+            mode = FunctionalMode(remove == "mutations_and_views")
+            copies = tree_map(mode.taken, (args, kwargs))
+            with mode:
+                result = func(*copies[0], **copies[1])
+            values = tree_map(mode.value_of, result)
+            tree_map(mode.give_back, (args, kwargs), copies)
+            return values
 
     return wrapped
+
+
+def _all_plain(arguments: Any) -> bool:
+    """Return whether no tensor belongs to a transform or is tracked by autograd."""
+    tensors = [leaf for leaf in tree_leaves(arguments) if isinstance(leaf, TensorBase)]
+    return all(type(tensor) is Tensor and not is_tracked(tensor) for tensor in tensors)
 
 
 def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:

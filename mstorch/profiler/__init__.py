@@ -114,6 +114,7 @@ class profile(Block):
         self.schedule = schedule or _always
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
+        self.record_shapes = record_shapes
         self.step_num = 0
         self.current_action = self.schedule(0)
         self._metadata: dict[str, str] = {}
@@ -167,7 +168,7 @@ class profile(Block):
             if self.on_trace_ready is not None and (before is ProfilerAction.RECORD_AND_SAVE or after is None):
                 self.on_trace_ready(self)
         if self._recorder is None and after in recording:
-            self._recorder = Recorder(ProfilerActivity.CPU in self.activities)
+            self._recorder = Recorder(ProfilerActivity.CPU in self.activities, self.record_shapes)
             self._recorder.start()
 
     def events(self) -> EventList:

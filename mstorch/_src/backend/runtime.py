@@ -102,6 +102,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import mindspore
 
+# Neither do those of its functions, some of which run as the interpreter ends.
+warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"mindspore\.")
+
 
 def keep_subnormals() -> None:
     """Undo that a library has made the processor flush subnormal numbers to zero: MindSpore's does on ARM, for the whole process."""

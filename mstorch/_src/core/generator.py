@@ -93,6 +93,10 @@ class Generator:
         """Return the seed with which the stream was last started."""
         return self.engine.initial_seed()
 
+    def philox_state(self, increment: int) -> Any:
+        """Raise NotImplementedError: no stream here is one of Philox' that kernels of CUDA could share (torch 2.14)."""
+        raise NotImplementedError("philox_state is not supported in this Generator")
+
     def get_state(self) -> Any:
         """Return the state as a uint8 tensor: 5,056 bytes on the CPU, 16 on an accelerator."""
         engine = self.engine
@@ -270,7 +274,8 @@ _OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a nu
 
 
 class randomness(Block):
-    """Context manager that sets vmap's ``randomness`` ("error", "same" or "different") for slices that are computed one after another.
+    """Context manager that sets vmap's ``randomness`` ("error", "same", "different", or the older vmap's "refused") for slices that are
+    computed one after another.
 
     torch makes each draw once, for all slices together. To give the same numbers, the first slice draws for all slices: with "different"
     each slice uses its own part, with "same" every slice uses the one sample. A draw whose parameters are tensors is made per slice, and so
@@ -338,6 +343,11 @@ def drawn_in_slices(
 
 
 def _check_allowed() -> None:
+    if any(block._mode == "refused" for block in _blocks.stack):
+        raise RuntimeError(
+            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of vmap as a "
+            "workaround"
+        )
     if any(block._mode == "error" for block in _blocks.stack):
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "

@@ -17,6 +17,7 @@ class Modes(threading.local):
     ``hidden``: the levels whose tangents are invisible, see ``core/tangents.py``. ``before_write`` is called with a tensor before it is
     modified. ``levels``: number of forward-mode levels that the thread has entered. ``level``: number of the innermost ``torch.func``
     transform that forbids writes to tensors made before it, else 0; ``admitted``: the storages of its arguments, which may be written.
+    ``replay``: a view whose base was written has the node of the view again, not that of a strided window.
     ``marks``: new tensors note the mode, or the level, in which they are made.
     """
 
@@ -32,6 +33,7 @@ class Modes(threading.local):
     level: int = 0
     admitted: frozenset[Any] = frozenset()
     marks: bool = False
+    replay: bool = False
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []

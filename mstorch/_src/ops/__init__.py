@@ -11,6 +11,6 @@ from ..core.above import above
 def __getattr__(name: str) -> Any:
     if name == "ops":
         return above.torch.ops
-    if name in ("OpOverload", "OpOverloadPacket"):
+    if name in ("OpOverload", "OpOverloadPacket", "HigherOrderOperator"):
         return getattr(above.torch.ops, name)
     raise AttributeError(f"module 'torch._ops' has no attribute '{name}'")

@@ -19,8 +19,9 @@ from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse
 class Composite(Node):
     """Node of ``backward(gradients, outputs, inputs, *rest)``, which computes with tensors and returns a tensor or None for each input."""
 
-    __slots__ = ("backward", "rest", "count")
+    __slots__ = ("backward", "rest", "count", "outputs")
     backward: Any
+    outputs: Any  # shapes and dtypes of several results
     rest: Any
     count: Any
 
@@ -31,7 +32,6 @@ class Composite(Node):
         full = [dressed(gradient) for gradient in gradients] + [None] * (self.count - len(gradients))
         found = self.backward(full, outputs, inputs, *self.rest)
         return tuple(bare_of(fitted(gradient, like), recorded) for gradient, like in zip(found, inputs))
-
 
     def release(self) -> None:
         """Free the saved tensors, so that another backward raises. A node that saved no tensors is unchanged: backward may run again."""
@@ -126,6 +126,7 @@ def _attach(
     kept: Sequence[int] | None,
 ) -> None:  # fmt: skip
     node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])
+    node.outputs = [(item._ms_shape, item._ms_dtype) for item in results]
     for number, item in enumerate(results):
         if not item._ms_dtype.is_integral:
             item._ms_node, item._ms_number = node, number

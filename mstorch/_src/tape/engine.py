@@ -35,7 +35,7 @@ from ..core.tensor_base import (
     value_of,
 )
 from ..quiet import silent
-from .leaf_gradients import copied_like, in_order_of_leaf, may_be_adopted, own_on_device, tensor_in_order_of
+from .leaf_gradients import copied_like, copied_with_history, has_rows, in_order_of_leaf, may_be_adopted, own_on_device
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .places import without_values
 from .replaced import all_replaced, replaced
@@ -492,8 +492,10 @@ def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorde
             auto.grad = fresh(whole) if modes.native is None and whole.flags.c_contiguous else tensor_of(whole)
         elif isinstance(gradient, TensorBase):
             # A sparse gradient is replaced, not modified, when more is added, so that another object over the same parts suffices.
-            kept = gradient.clone() if recorded or not gradient._ms_sparse else gradient.detach()
-            auto.grad = tensor_in_order_of(kept, tensor) if recorded and not gradient._ms_sparse else kept
+            if recorded and not gradient._ms_sparse:
+                auto.grad = copied_with_history(gradient, tensor)
+            else:
+                auto.grad = gradient.detach() if not recorded and gradient._ms_sparse and has_rows(gradient) else gradient.clone()
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, an untracked gradient has no tangents
         else:

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +11,11 @@ from ..backend.arrays import Array
 from ..backend.geometry import contiguous_strides
 from ..backend.raw import NAME_OF, Raw, raw_dtype, raw_shape
 from ..backend.table import kernel
+from ..core.formats import sparse_coo
 from ..core.modes import modes
 from ..core.strides import broadcast_shape, dense_order
 from ..core.tensor_base import TensorBase, in_order, strides_of, wrap
-from .node import dressed
+from .node import Passed, dressed, edge_of
 
 _clone = kernel("clone")
 
@@ -48,6 +51,32 @@ def tensor_in_order_of(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
     if strides is None or dense_order(leaf._ms_shape, strides) is None:
         strides = contiguous_strides(leaf._ms_shape)
     return in_order(gradient, strides)
+
+
+class _CopiedGradient(Passed):
+    """Node of a leaf's gradient that is differentiable: the gradient is copied into memory of its own, which has no history."""
+
+    __slots__ = ()
+
+    label = "CopyBackwards"
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Return nothing for the memory, and the gradient unchanged for what was copied."""
+        return None, gradients[0]
+
+
+def copied_with_history(gradient: TensorBase, leaf: TensorBase) -> TensorBase:
+    """Return a copy of a gradient that autograd tracks, in the leaf's memory order and with torch's node: torch copies it into new memory
+    of a leaf that is dense, and clones it otherwise."""
+    copy = tensor_in_order_of(gradient.clone(), leaf)
+    if copy._ms_node is not None and gradient._ms_shape == leaf._ms_shape and (leaf._ms_stride is None or _is_dense(leaf)):
+        copy._ms_node, copy._ms_number = _CopiedGradient((None, edge_of(gradient))), 0
+    return copy
+
+
+def has_rows(gradient: Any) -> bool:
+    """Return whether the parts of a sparse gradient lie in memory without gaps; torch copies others."""
+    return gradient.layout is not sparse_coo or (gradient._indices().is_contiguous() and gradient._values().is_contiguous())
 
 
 def own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:

@@ -44,7 +44,15 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node", int]
 
-next_number = itertools.count().__next__
+_numbers = itertools.count()
+next_number = _numbers.__next__
+
+
+def numbers_ahead() -> int:
+    """Return the number that the next node gets."""
+    return int(_numbers.__reduce__()[1][0])
+
+
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
@@ -98,6 +106,7 @@ class Node:
     _metadata: dict[Any, Any] | None = None
     in_the_open = False  # whether its gradient consists of public calls, which modes below autograd see
     width = 1  # the number of the operation's outputs
+    shown: dict[int, Any] | None = None  # outputs that a program has asked for their node, by number
     likes_of: dict[int, tuple[Any, Any]] | None = None  # shape and dtype of the outputs for which there are GradientEdges
 
     def __init__(self, edges: Sequence[Edge | None]) -> None:
@@ -142,6 +151,11 @@ class Node:
             self._metadata = {}
         return self._metadata
 
+    @property
+    def _input_metadata(self) -> tuple[Any, ...]:
+        """Shape, dtype and device of each output."""
+        return describe[0](self)
+
     def _sequence_nr(self) -> int:
         return self.sequence
 
@@ -166,6 +180,9 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{type(self).label} object at {id(self):#x}>"
+
+
+describe: list[Callable[[Node], tuple[Any, ...]]] = []  # set by ``metadata.py``
 
 
 _classes: dict[tuple[type, str], type] = {}

@@ -297,9 +297,12 @@ same_view.append(_same_view)
 def look_again(tensor: Any) -> TensorBase:
     """Return the same view as ``tensor``, made anew of its base, which was modified in place since; the new view's node becomes the
     ``grad_fn``."""
-    base = tensor._ms_auto.base
+    base, old = tensor._ms_auto.base, tensor._ms_node
     with grad_set_to(not tensor._ms_dtype.is_integral and not base._ms_dtype.is_integral):
-        made = (tensor._ms_auto.again or _window_again(tensor))(base)
+        if modes.replay and old is not None and tensor._ms_auto.again is None:
+            made = window_on(base, tensor._ms_shape, strides_of(tensor), tensor._ms_offset, type(old).label)
+        else:
+            made = (tensor._ms_auto.again or _window_again(tensor))(base)
     if made._ms_node is None:
         made._ms_node = linear_node(base, _nowhere, _nowhere, "AsStridedBackward0")
     return made

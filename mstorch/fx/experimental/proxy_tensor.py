@@ -57,7 +57,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def enter(self, tensor: Tensor, node: Node) -> None:
         """Associate a node with a tensor."""
-        self._nodes[_place(tensor)] = node
+        self._nodes[id(tensor)] = self._nodes[_place(tensor)] = node  # by identity first: two views may have one place
         self._alive.append(tensor)
         _describe(node, tensor)
 
@@ -70,7 +70,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if not isinstance(value, Tensor):
             return value
         place = _place(value)
-        found = self._nodes.get(place)
+        found = self._nodes.get(id(value)) or self._nodes.get(place)
         if found is None:
             name = self._names.get(place)
             if name is None:
@@ -97,7 +97,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 self.has_read = True
                 raise RuntimeError(_READ.format(func))
             return func(*args, **kwargs)
-        given, named = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
+        given, named = tree_map(self.node_of, args), tree_map(self.node_of, _in_order(func, kwargs))
         result = func(*args, **kwargs)
         node = self.graph.create_node("call_function", func, tuple(given), named, name=func.overloadpacket.__name__)
         if isinstance(result, Tensor):
@@ -107,6 +107,14 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 if isinstance(part, Tensor):
                     self.enter(part, self.graph.create_node("call_function", operator.getitem, (node, number), {}, name="getitem"))
         return result
+
+
+def _in_order(func: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return named arguments in the order of the operator's schema, in which torch passes them."""
+    if len(kwargs) < 2 or getattr(func, "_known", None) is None:
+        return kwargs
+    names = [argument.name for argument in func._known.arguments]
+    return dict(sorted(kwargs.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names)))
 
 
 def _place(tensor: Tensor) -> tuple[Any, ...]:

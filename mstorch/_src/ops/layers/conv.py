@@ -13,6 +13,7 @@ from ...backend.table import kernel
 from ...core.dtype import float64
 from ...core.strides import channels_last_strides, normalize, suggests_channels_last
 from ...core.tensor_base import TensorBase, in_order
+from ...core.warned import warn_once
 from ...tape.apply import apply
 from ...tape.ways import fused, ways
 from ...tape.windows import no_view
@@ -153,6 +154,9 @@ def _padded_same(input: TensorBase, weight: TensorBase, stride: Sizes, dilation:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = tuple(d * (k - 1) for k, d in zip(weight._ms_shape[2:], dilation))
     if any(total % 2 for total in totals):
+        warn_once(
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created"
+        )
         extra = []
         for total in reversed(totals):
             extra += [0, total % 2]
