@@ -56,14 +56,24 @@ def names() -> list[str]:
     npu.config.allow_internal_format = False
     npu.set_mm_bmm_format_nd(True)
     npu.matmul.allow_hf32 = False
-    for refused in (
-        lambda: npu.set_compile_mode(jit_compile=True), lambda: npu.set_mm_bmm_format_nd(False), lambda: setattr(npu.conv, "allow_hf32", True),
-    ):  # fmt: skip
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        npu.set_compile_mode(jit_compile=True)
+        npu.set_mm_bmm_format_nd(False)
+        npu.conv.allow_hf32 = npu.aclnn.allow_hf32 = True
+        npu.set_option({"ACL_PRECISION_MODE": "allow_fp32_to_fp16"})
+        npu.set_option({"ACL_PRECISION_MODE": "allow_fp32_to_fp16"})
+    if len(told) != 5 or npu.is_jit_compile_false() or npu.get_mm_bmm_format_nd() or not npu.conv.allow_hf32 or npu.matmul.allow_hf32:
+        found.append(f"settings: {len(told)} warnings")
+    for wrong in (lambda: npu.set_option("all"), lambda: setattr(npu.conv, "no_such_setting", True)):
         try:
-            refused()
-            found.append("a switch is taken")
-        except NotImplementedError:
+            wrong()
+            found.append("a setting that there is not is taken")
+        except (TypeError, AttributeError):
             pass
+    npu.set_compile_mode(jit_compile=False)
+    npu.set_mm_bmm_format_nd(True)
+    npu.conv.allow_hf32 = npu.aclnn.allow_hf32 = False
     npu.set_autocast_dtype(torch.bfloat16)
     npu.set_autocast_enabled(True)
     if not npu.is_autocast_enabled() or npu.get_autocast_dtype() is not torch.bfloat16 or not torch.is_autocast_enabled("npu"):

@@ -1,66 +1,57 @@
 """torch_npu, the package that scripts for Ascend devices import; it exists if `import torch` imports mstorch and MindSpore computes on an
-Ascend device.
+Ascend device. Its operators are those of ``torch.ops.npu``, with torch_npu 2.14's signatures.
 """
 from __future__ import annotations
+
+import sys as _sys
+import typing as _typing
+from typing import Any
 
 from ... import npu as npu
 from ..._src.version import TORCH_API
 from ..._src.version import __version__ as _own
+from . import attention as _attention
+from . import backward as _backward
+from . import caches as _caches
+from . import collectives as _collectives
 from . import contrib as contrib
+from . import convolutions as _convolutions
+from . import experts as _experts
+from . import forms as _forms
+from . import inference as _inference
+from . import layers as _layers
+from . import mx as _mx
+from . import names as _names
+from . import older as _older
 from . import optim as optim
 from . import profiler as profiler
+from . import quantised as _quantised
+from . import regions as _regions
+from . import registered as _registered
+from . import routing as _routing
 from . import utils as utils
-from .attention import npu_fusion_attention, npu_incre_flash_attention, npu_prompt_flash_attention
-from .convolutions import npu_conv2d, npu_deformable_conv2d, npu_deformable_conv2dbk
-from .experts import (
-    npu_grouped_matmul,
-    npu_moe_compute_expert_tokens,
-    npu_moe_finalize_routing,
-    npu_moe_gating_top_k_softmax,
-    npu_moe_init_routing,
-    npu_moe_token_permute,
-    npu_moe_token_unpermute,
-)
-from .forms import (
-    get_npu_format,
-    npu_broadcast,
-    npu_confusion_transpose,
-    npu_dtype_cast,
-    npu_format_cast,
-    npu_format_cast_,
-    npu_scatter_nd_update,
-    npu_scatter_nd_update_,
-    npu_transpose,
-)
-from .layers import (
-    fast_gelu,
-    npu_add_rms_norm,
-    npu_fast_gelu,
-    npu_geglu,
-    npu_gelu,
-    npu_layer_norm_eval,
-    npu_linear,
-    npu_mish,
-    npu_rms_norm,
-    npu_rotary_mul,
-    npu_silu,
-    npu_swiglu,
-)
+from .names import Format, HiFloat8Tensor, unsupported_dtype
 
 __version__ = f"{TORCH_API}+mstorch{_own}"
+_ROOMS = (
+    "attention", "backward", "caches", "collectives", "convolutions", "experts", "forms", "inference", "layers", "mx", "older", "quantised",
+    "regions", "routing",
+)  # fmt: skip
+_OPERATORS = _registered.public(_registered.register(_registered.functions_of(*_ROOMS)))
+"""The operators by name. Their functions are in the modules above."""
+globals().update(_OPERATORS | _names.CODES)
+_C = _names.compiled_module()
+_sys.modules.setdefault("torch_npu._C", _C)
+_sys.modules.setdefault("torch_npu._C._distributed_c10d", _C._distributed_c10d)
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise AttributeError(f"module 'torch_npu' has no attribute '{name}' (mstorch {_own} does not provide it yet)", name=name)
+
+else:
+
+    def __getattr__(name: str) -> Any: ...  # the operators
 
 
-def __getattr__(name: str) -> object:
-    raise AttributeError(f"module 'torch_npu' has no attribute '{name}' (mstorch {_own} does not provide it yet)", name=name)
-
-
-__all__ = [
-    "fast_gelu", "get_npu_format", "npu_add_rms_norm", "npu_broadcast", "npu_confusion_transpose", "npu_conv2d",
-    "npu_deformable_conv2d", "npu_deformable_conv2dbk", "npu_dtype_cast", "npu_fast_gelu",
-    "npu_format_cast", "npu_format_cast_", "npu_fusion_attention", "npu_geglu", "npu_gelu", "npu_grouped_matmul",
-    "npu_incre_flash_attention",
-    "npu_layer_norm_eval", "npu_linear", "npu_mish", "npu_moe_compute_expert_tokens", "npu_moe_finalize_routing",
-    "npu_moe_gating_top_k_softmax", "npu_moe_init_routing", "npu_moe_token_permute", "npu_moe_token_unpermute",
-    "npu_prompt_flash_attention", "npu_rms_norm", "npu_rotary_mul", "npu_scatter_nd_update", "npu_scatter_nd_update_", "npu_silu",
-    "npu_swiglu", "npu_transpose",
-]  # fmt: skip
+__all__ = [*_OPERATORS, *_names.CODES, "Format", "HiFloat8Tensor", "unsupported_dtype"]

@@ -6,22 +6,28 @@ from typing import Any
 
 import mstorch as torch
 
+from . import quantised
 from .attention import refuse
+from .codes import dtype_of
 
 
 def npu_grouped_matmul(
     x: Sequence[Any], weight: Sequence[Any], *, bias: Sequence[Any] | None = None, scale: Any = None, offset: Any = None,
     antiquant_scale: Any = None, antiquant_offset: Any = None, per_token_scale: Any = None, group_list: Any = None,
     activation_input: Any = None, activation_quant_scale: Any = None, activation_quant_offset: Any = None, split_item: int = 0,
-    group_type: int | None = None, group_list_type: int = 0, act_type: int = 0, output_dtype: Any = None, tuning_config: Any = None,
+    group_type: int | None = None, group_list_type: int = 0, act_type: int = 0, tuning_config: Any = None, output_dtype: Any = None,
+    x_dtype: Any = None, weight_dtype: Any = None, scale_dtype: Any = None, per_token_scale_dtype: Any = None,
 ) -> list[Any]:  # fmt: skip
     """Return ``x[i] @ weight[i] + bias[i]`` of each group.
 
     A single ``x`` is split by ``group_list``, which holds end offsets, or sizes (``group_list_type=1``), along rows, or along the reduction
-    dimension (``group_type=2``). ``split_item`` 2 and 3 concatenate the results.
+    dimension (``group_type=2``). ``split_item`` 2 and 3 concatenate the results. With ``scale`` the matrices are int8, and the results are
+    scaled by it and by ``per_token_scale``.
     """
+    output_dtype = dtype_of("npu_grouped_matmul", output_dtype)
     refuse(
-        "npu_grouped_matmul", scale=scale, offset=offset, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
+        "npu_grouped_matmul", offset=offset, x_dtype=x_dtype, weight_dtype=weight_dtype, scale_dtype=scale_dtype,
+        per_token_scale_dtype=per_token_scale_dtype, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
         per_token_scale=per_token_scale, activation_input=activation_input, activation_quant_scale=activation_quant_scale,
         activation_quant_offset=activation_quant_offset, act_type=act_type or None,
     )  # fmt: skip
@@ -41,6 +47,8 @@ def npu_grouped_matmul(
     if len(parts) != len(matrices):
         raise RuntimeError(f"npu_grouped_matmul(): {len(parts)} groups and {len(matrices)} weights")
     added = [None] * len(parts) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 < len(parts) else list(bias)
+    if scale:
+        return _quantised(x, parts, matrices, added, scale, per_token_scale, output_dtype, split_item)
     results = [part @ matrix for part, matrix in zip(parts, matrices)]
     results = [item if extra is None else item + extra.to(item.dtype) for item, extra in zip(results, added)]
     if output_dtype is not None:
@@ -50,6 +58,27 @@ def npu_grouped_matmul(
     whole = torch.cat(results)
     missing = rows - whole.shape[0] if len(x) == 1 else 0
     return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
+
+
+def _quantised(
+    x: Sequence[Any], parts: list[Any], matrices: list[Any], added: list[Any], scale: Sequence[Any], per_token: Any, kind: Any, split_item: int
+) -> list[Any]:  # fmt: skip
+    scales = list(scale[0].unbind(0)) if len(scale) == 1 < len(parts) else [item.squeeze(0) if item.dim() > 1 else item for item in scale]
+    tokens = [None] * len(parts)
+    if per_token:
+        tokens = list(per_token[0][: sum(part.shape[0] for part in parts)].split([part.shape[0] for part in parts])) if len(per_token) == 1 else list(per_token)
+    results = [
+        quantised.npu_quant_matmul(part, matrix, own, pertoken_scale=token, bias=extra, output_dtype=kind or torch.float16)
+        for part, matrix, own, token, extra in zip(parts, matrices, scales, tokens, added)
+    ]
+    if split_item < 2:
+        return results
+    whole = torch.cat(results)
+    missing = x[0].shape[0] - whole.shape[0] if len(x) == 1 else 0
+    return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
+
+
+npu_grouped_matmul__List = npu_grouped_matmul
 
 
 def _along_sums(x: Sequence[Any], weight: Sequence[Any], sizes: list[int] | None) -> Any:
@@ -100,7 +129,7 @@ def npu_moe_compute_expert_tokens(sorted_experts: Any, num_expert: int) -> Any:
 
 def npu_moe_finalize_routing(
     expanded_permuted_rows: Any, skip1: Any, skip2: Any, bias: Any, scales: Any, expanded_src_to_dst_row: Any, export_for_source_row: Any,
-    drop_pad_mode: int | None = 0,
+    drop_pad_mode: int | None = 0, k: int | None = 1,
 ) -> Any:  # fmt: skip
     """Return the combined expert outputs: ``skip1 + skip2`` plus the sum of ``scales * (row + bias[expert])``."""
     if drop_pad_mode:

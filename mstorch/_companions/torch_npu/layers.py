@@ -82,8 +82,10 @@ def npu_mish(self: Any) -> Any:
     return _functional.mish(self)
 
 
-def npu_rotary_mul(self: Any, r1: Any, r2: Any, rotary_mode: str = "half") -> Any:
-    """Return ``r1 * x + r2 * rotated(x)``, rotated by halves, or by neighbours ("interleave")."""
+def npu_rotary_mul(self: Any, r1: Any, r2: Any, rotary_mode: str = "half", rotate: Any = None) -> Any:
+    """Return ``r1 * x + r2 * rotated(x)``, rotated by halves, by neighbours ("interleave"), or by a matrix."""
+    if rotate is not None:
+        return (r1 * self + r2 * (self @ rotate.to(self.dtype))).to(self.dtype)
     if self.shape[-1] % 2:
         raise RuntimeError(f"the last dimension of {list(self.shape)} has no halves")
     if rotary_mode == "half":
@@ -94,6 +96,82 @@ def npu_rotary_mul(self: Any, r1: Any, r2: Any, rotary_mode: str = "half") -> An
     else:
         raise RuntimeError(f"rotary_mode must be half or interleave, got {rotary_mode}")
     return (r1 * self + r2 * rotated).to(self.dtype)
+
+
+def npu_clipped_swiglu(
+    x: Any, *, group_index: Any = None, dim: int = -1, alpha: float = 1.702, limit: float = 7.0, bias: float = 1.0, interleaved: bool = True
+) -> Any:  # fmt: skip
+    """Return ``gate * sigmoid(alpha * gate) * (linear + bias)`` of clipped halves, or of neighbours; rows beyond the groups' sum are zero."""
+    wide = x.float().movedim(dim, -1)
+    gate, linear = (wide[..., ::2], wide[..., 1::2]) if interleaved else wide.chunk(2, -1)
+    gate, linear = gate.clamp(max=limit), linear.clamp(-limit, limit)
+    found = (gate * torch.sigmoid(alpha * gate) * (linear + bias)).movedim(-1, dim)
+    if group_index is not None:
+        rows = torch.arange(found.flatten(0, -2).shape[0] if dim in (-1, x.dim() - 1) else found.shape[0], device=x.device)
+        inside = (rows < group_index.sum()).reshape(*found.shape[:-1], 1) if dim in (-1, x.dim() - 1) else (rows < group_index.sum()).reshape(-1, *[1] * (x.dim() - 1))
+        found = torch.where(inside, found, 0.0)
+    return found.to(x.dtype)
+
+
+def npu_gelu_mul(input: Any, *, approximate: str = "none") -> Any:
+    """Return ``gelu(a) * b`` for the two halves of the last dimension."""
+    first, second = _widened(*input.chunk(2, -1))
+    return (_functional.gelu(first, approximate=approximate) * second).to(input.dtype)
+
+
+def npu_gemma_rms_norm(input: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
+    """Return ``npu_rms_norm(input, 1 + gamma)``."""
+    return npu_rms_norm(input, 1.0 + gamma, epsilon)
+
+
+def npu_add_rms_norm_cast(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any, Any, Any]:
+    """Return ``npu_add_rms_norm``'s result in float32 and in its own dtype, the reciprocal of the RMS, and the sum."""
+    total = x1 + x2
+    (wide, weight) = _widened(total, gamma)
+    scale = (wide.square().mean(-1, keepdim=True) + epsilon).rsqrt()
+    normal = wide * scale * weight
+    return normal, normal.to(x1.dtype), scale.detach(), total
+
+
+def npu_add_layer_norm(
+    x1: Any, x2: Any, gamma: Any, beta: Any, epsilon: float = 1e-5, additional_output: bool = False
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """Return the layer norm of ``x1 + x2``, the mean, the reciprocal of the deviation, and the sum."""
+    total = x1 + x2
+    wide, weight, bias = _widened(total, gamma, beta)
+    mean = wide.mean(-1, keepdim=True)
+    rstd = (wide.var(-1, keepdim=True, unbiased=False) + epsilon).rsqrt()
+    found = ((wide - mean) * rstd * weight + bias).to(x1.dtype)
+    return found, mean.detach(), rstd.detach(), total if additional_output else torch.empty(0, dtype=x1.dtype, device=x1.device)
+
+
+def npu_deep_norm(x: Any, gx: Any, beta: Any, gamma: Any, alpha: float = 0.3, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
+    """Return the mean, the reciprocal of the deviation, and the layer norm of ``alpha * x + gx``."""
+    wide, other, weight, bias = _widened(x, gx, gamma, beta)
+    total = alpha * wide + other
+    mean = total.mean(-1, keepdim=True)
+    rstd = (total.var(-1, keepdim=True, unbiased=False) + epsilon).rsqrt()
+    return mean.detach(), rstd.detach(), ((total - mean) * rstd * weight + bias).to(x.dtype)
+
+
+def npu_group_norm_silu(input: Any, weight: Any, bias: Any, group: int, eps: float = 1e-5) -> tuple[Any, Any, Any]:
+    """Return ``silu(group_norm(input))``, and the groups' means and reciprocals of deviations."""
+    return npu_group_norm_swish(input, group, weight, bias, eps, 1.0)
+
+
+def npu_group_norm_swish(
+    input: Any, num_groups: int, weight: Any, bias: Any, eps: float | None = 1e-5, swish_scale: float | None = 1.0
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return ``x * sigmoid(swish_scale * x)`` of the group norm, and the groups' means and reciprocals of deviations."""
+    (wide,) = _widened(input)
+    groups = wide.reshape(input.shape[0], num_groups, -1)
+    mean, rstd = groups.mean(-1), (groups.var(-1, unbiased=False) + (1e-5 if eps is None else eps)).rsqrt()
+    normal = ((groups - mean.unsqueeze(-1)) * rstd.unsqueeze(-1)).reshape(input.shape)
+    shape = (1, -1, *[1] * (input.dim() - 2))
+    normal = normal if weight is None else normal * weight.reshape(shape).to(wide.dtype)
+    normal = normal if bias is None else normal + bias.reshape(shape).to(wide.dtype)
+    found = normal * torch.sigmoid((1.0 if swish_scale is None else swish_scale) * normal)
+    return found.to(input.dtype), mean.detach().to(input.dtype), rstd.detach().to(input.dtype)
 
 
 def npu_linear(input: Any, weight: Any, bias: Any = None) -> Any:

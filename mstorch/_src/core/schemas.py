@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .dtype import dtype
+from .dtype_numbers import by_number, number_of
 from .tensor_base import TensorBase
 
 _EVERY = Path(__file__).parents[2] / "_library" / "schemas.txt"
@@ -59,8 +61,13 @@ class Schema(NamedTuple):
                 if not argument.has_default:
                     raise RuntimeError(f"{name}() is missing value for argument '{argument.name}'. Declaration: {self}")
                 values[argument.name] = argument.default
-            elif not _fits(values[argument.name], argument.type):
-                value = values[argument.name]
+                continue
+            value = values[argument.name]
+            if isinstance(value, dtype) and argument.type.rstrip("?") == "int":
+                value = values[argument.name] = number_of(value)
+            elif type(value) is int and argument.type.rstrip("?") == "ScalarType":
+                value = values[argument.name] = by_number(value)
+            if not _fits(value, argument.type):
                 raise RuntimeError(
                     f"{name}() Expected a value of type '{argument.type.replace('SymInt', 'int')}' for argument '{argument.name}' but "
                     f"instead found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\nDeclaration: {self}"
