@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missi
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "torch_npu_parts": ("mstorch", "-m"), "contrib_parts": ("mstorch", "-m"), "contrib_regions": ("mstorch", "-m"),
-    "fused_operators": (), "scripts_for_cuda": (),
+    "fused_operators": (), "torch_npu_operators": (), "scripts_for_cuda": (),
 }  # fmt: skip
 """What stands before each program's name in its command."""
 

@@ -30,7 +30,7 @@ from . import regions as _regions
 from . import registered as _registered
 from . import routing as _routing
 from . import utils as utils
-from .names import Format, HiFloat8Tensor, unsupported_dtype
+from .names import Format, HiFloat8Tensor, empty_with_swapped_memory, unsupported_dtype
 
 __version__ = f"{TORCH_API}+mstorch{_own}"
 _ROOMS = (
@@ -54,4 +54,4 @@ else:
     def __getattr__(name: str) -> Any: ...  # the operators
 
 
-__all__ = [*_OPERATORS, *_names.CODES, "Format", "HiFloat8Tensor", "unsupported_dtype"]
+__all__ = [*_OPERATORS, *_names.CODES, "Format", "HiFloat8Tensor", "empty_with_swapped_memory", "unsupported_dtype"]

@@ -158,18 +158,3 @@ def npu_gmm_alltoallv(
     result = _swapped(rows, _by_process(send_counts, ep_world_size), _by_process(recv_counts, ep_world_size), hcom)
     return result, _beside(mm_x, mm_weight, trans_mm_weight, gmm_x)
 
-
-# Expert parallelism in one call
-
-
-def npu_moe_distribute_dispatch(*args: Any, **options: Any) -> Any:
-    """Raise NotImplementedError: send rows by ``torch.distributed.all_to_all_single`` after ``npu_moe_token_permute``."""
-    raise NotImplementedError("mstorch: npu_moe_distribute_dispatch(); write npu_moe_token_permute and torch.distributed.all_to_all_single")
-
-
-def npu_moe_distribute_combine(*args: Any, **options: Any) -> Any:
-    """Raise NotImplementedError: send rows back by ``torch.distributed.all_to_all_single`` before ``npu_moe_token_unpermute``."""
-    raise NotImplementedError("mstorch: npu_moe_distribute_combine(); write torch.distributed.all_to_all_single and npu_moe_token_unpermute")
-
-
-npu_moe_distribute_dispatch_v2, npu_moe_distribute_combine_v2 = npu_moe_distribute_dispatch, npu_moe_distribute_combine

@@ -31,8 +31,15 @@ def npu_grouped_matmul(
         per_token_scale=per_token_scale, activation_input=activation_input, activation_quant_scale=activation_quant_scale,
         activation_quant_offset=activation_quant_offset, act_type=act_type or None,
     )  # fmt: skip
-    if split_item not in (0, 1, 2, 3) or group_type not in (None, -1, 0, 2):
-        raise RuntimeError(f"npu_grouped_matmul(): split_item {split_item}, group_type {group_type}")
+    split_item, group_list_type = split_item or 0, group_list_type or 0
+    if split_item not in (0, 1, 2, 3):
+        raise RuntimeError(f"npu_grouped_matmul(): split_item must be 0, 1, 2 or 3, got {split_item}")
+    if group_type not in (None, -1, 0, 2):
+        raise RuntimeError(f"npu_grouped_matmul(): The group type must be -1, 0 or 2, got {group_type}")
+    if not x or not weight:
+        raise RuntimeError("npu_grouped_matmul(): neither x nor weight can be empty")
+    if group_list is None and len(x) == 1 < len(weight) or group_list is None and group_type in (0, 2) and len(x) == 1 and weight[0].dim() == 3:
+        raise RuntimeError("npu_grouped_matmul(): one x for several weights takes a group_list")
     sizes = None if group_list is None else _sizes(group_list, group_list_type)
     if group_type == 2:
         found = _along_sums(x, weight, sizes)
@@ -131,14 +138,22 @@ def npu_moe_finalize_routing(
     expanded_permuted_rows: Any, skip1: Any, skip2: Any, bias: Any, scales: Any, expanded_src_to_dst_row: Any, export_for_source_row: Any,
     drop_pad_mode: int | None = 0, k: int | None = 1,
 ) -> Any:  # fmt: skip
-    """Return the combined expert outputs: ``skip1 + skip2`` plus the sum of ``scales * (row + bias[expert])``."""
-    if drop_pad_mode:
-        raise NotImplementedError(f"mstorch: npu_moe_finalize_routing() with drop_pad_mode={drop_pad_mode}")
+    """Return the combined expert outputs: ``skip1 + skip2`` plus the sum of ``scales * (row + bias[expert])``.
+
+    ``drop_pad_mode``: 1 and 3 read padded rows of experts, (experts, capacity, size); 2 and 3 have the entries of each row side by side.
+    """
+    if drop_pad_mode not in (0, 1, 2, 3, None):
+        raise RuntimeError(f"npu_moe_finalize_routing(): drop_pad_mode must be 0, 1, 2 or 3, got {drop_pad_mode}")
     if skip1 is None and skip2 is not None:
         raise RuntimeError("npu_moe_finalize_routing(): skip2 without skip1")
     count = expanded_src_to_dst_row.numel()
-    k = scales.shape[1] if scales is not None else export_for_source_row.shape[1] if export_for_source_row is not None else 1
-    rows = expanded_permuted_rows[expanded_src_to_dst_row.long()].reshape(k, count // k, -1).transpose(0, 1)
+    k = scales.shape[1] if scales is not None else export_for_source_row.shape[1] if export_for_source_row is not None else k or 1
+    flat, places = expanded_permuted_rows.reshape(-1, expanded_permuted_rows.shape[-1]), expanded_src_to_dst_row.reshape(-1).long()
+    rows = flat[places.clamp(min=0)]
+    if drop_pad_mode:
+        rows = torch.where((places >= 0).unsqueeze(-1), rows, 0.0)  # dropped rows have the place -1
+    by_row = drop_pad_mode in (2, 3)
+    rows = rows.reshape(count // k, k, -1) if by_row else rows.reshape(k, count // k, -1).transpose(0, 1)
     if bias is not None:
         rows = rows + bias[export_for_source_row.long()]
     if scales is not None:

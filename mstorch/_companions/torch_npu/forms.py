@@ -29,11 +29,6 @@ def empty_with_format(
     return torch.empty(size, dtype=dtype, device="npu" if device is None else device)
 
 
-def empty_with_swapped_memory(size: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """Raise NotImplementedError: memory of the host that the device works in is not reached through MindSpore."""
-    raise NotImplementedError("mstorch: torch_npu.empty_with_swapped_memory(): memory of the host that the device works in; keep a tensor on the CPU and copy it")
-
-
 def get_npu_format(self: Any) -> int:
     """Return the number of the ND format (row-major)."""
     return _ND

@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+_PLAIN = {torch.qint8: torch.int8, torch.quint8: torch.uint8, torch.qint32: torch.int32}
 _EXACT = 1024  # so many products of two int8 have an exact sum in float32
 
 
@@ -37,6 +38,7 @@ def packed(x: Any) -> Any:
 
 def rounded(x: Any, kind: Any) -> Any:
     """Return numbers rounded to a dtype and held to its range; ``int4`` is packed into int32."""
+    kind = _PLAIN.get(kind, kind)
     if kind in ("int4", torch.quint4x2):
         return packed(x.round().clamp(-8, 7))
     if kind in (torch.int8, torch.uint8, torch.int32, torch.int16):
@@ -50,6 +52,7 @@ def rounded(x: Any, kind: Any) -> Any:
 
 def greatest(kind: Any) -> float:
     """Return the greatest number of a dtype to which absolute values are scaled."""
+    kind = _PLAIN.get(kind, kind)
     if kind in ("int4", torch.quint4x2):
         return 7.0
     if kind is torch.int8:

@@ -141,16 +141,16 @@ def npu_add_layer_norm(
     wide, weight, bias = _widened(total, gamma, beta)
     mean = wide.mean(-1, keepdim=True)
     rstd = (wide.var(-1, keepdim=True, unbiased=False) + epsilon).rsqrt()
-    found = ((wide - mean) * rstd * weight + bias).to(x1.dtype)
-    return found, mean.detach(), rstd.detach(), total if additional_output else torch.empty(0, dtype=x1.dtype, device=x1.device)
+    found = ((wide - mean) * rstd * weight + bias).to(total.dtype)
+    return found, mean.detach(), rstd.detach(), total if additional_output else torch.empty(0, dtype=total.dtype, device=x1.device)
 
 
 def npu_deep_norm(x: Any, gx: Any, beta: Any, gamma: Any, alpha: float = 0.3, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
     """Return the mean, the reciprocal of the deviation, and the layer norm of ``alpha * x + gx``."""
     wide, other, weight, bias = _widened(x, gx, gamma, beta)
-    total = alpha * wide + other
-    mean = total.mean(-1, keepdim=True)
-    rstd = (total.var(-1, keepdim=True, unbiased=False) + epsilon).rsqrt()
+    total, dims = alpha * wide + other, tuple(range(-gamma.dim(), 0))
+    mean = total.mean(dims, keepdim=True)
+    rstd = (total.var(dims, keepdim=True, unbiased=False) + epsilon).rsqrt()
     return mean.detach(), rstd.detach(), ((total - mean) * rstd * weight + bias).to(x.dtype)
 
 

@@ -63,6 +63,14 @@ class ProcessGroupHCCL:
         raise NotImplementedError("mstorch: torch_npu's ProcessGroupHCCL(); write torch.distributed.new_group")
 
 
+def empty_with_swapped_memory(size: Any, *, dtype: Any = None, device: Any = None) -> NoReturn:
+    """Raise NotImplementedError: memory of the host that the device works in is not reached through MindSpore."""
+    raise NotImplementedError(
+        "mstorch: torch_npu.empty_with_swapped_memory(): memory of the host that the device works in; "
+        "keep a tensor on the CPU and copy it"
+    )
+
+
 def weak_ref_tensor(tensor: Any) -> NoReturn:
     """Raise NotImplementedError: a tensor that does not keep its memory."""
     raise NotImplementedError("mstorch: torch_npu._C._weak_ref_tensor(): a tensor that does not keep its memory, of a graph's pool")
@@ -81,4 +89,4 @@ unsupported_dtype = [
     getattr(torch, name) for name in ("quint8", "quint4x2", "quint2x4", "qint32", "qint8", "float8_e5m2", "float8_e4m3fn") if hasattr(torch, name)
 ]
 CODES = dict(NAMED)
-__all__ = ["CODES", "Format", "HiFloat8Tensor", "ProcessGroupHCCL", "compiled_module", "unsupported_dtype"]
+__all__ = ["CODES", "Format", "HiFloat8Tensor", "ProcessGroupHCCL", "compiled_module", "empty_with_swapped_memory", "unsupported_dtype"]

@@ -160,9 +160,6 @@ def _along(factors: Any, axis: int, dims: int) -> Any:
     return factors.reshape(shape)
 
 
-_PLAIN = {torch.qint8: torch.int8, torch.quint8: torch.uint8, torch.qint32: torch.int32}
-
-
 def npu_quantize(input: Any, scales: Any, zero_points: Any, dtype: Any, axis: int = 1, div_mode: bool = True) -> Any:
     """Return ``input / scales + zero_points`` (times the scales without ``div_mode``), rounded to a dtype."""
     kind = dtype_of("npu_quantize", dtype)
@@ -170,7 +167,7 @@ def npu_quantize(input: Any, scales: Any, zero_points: Any, dtype: Any, axis: in
     wide = input.float() / factors if div_mode else input.float() * factors
     if zero_points is not None:
         wide = wide + _along(zero_points, axis, input.dim()).float()
-    return rounded(wide, _PLAIN.get(kind, kind))
+    return rounded(wide, kind)
 
 
 def npu_group_quant(x: Any, scale: Any, group_index: Any, *, offset: Any = None, dst_dtype: Any = None) -> Any:
@@ -340,3 +337,80 @@ def npu_gelu_quant(
     wide = wide if input_offset is None else wide + input_offset.float()
     kind = dtype_of("npu_gelu_quant", dst_type, torch.int8)
     return rounded(wide, kind), torch.empty(wide.shape[:-1], dtype=torch.float32, device=input.device)
+
+
+def npu_dynamic_block_quant(
+    x: Any, *, min_scale: float = 0.0, round_mode: str = "rint", dst_type: Any = 1, row_block_size: int = 1, col_block_size: int = 128,
+    dst_type_max: float = 0.0,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the input quantised by the greatest absolute value of each block of rows and columns, and the float32 scales."""
+    kind = dtype_of("npu_dynamic_block_quant", dst_type)
+    if round_mode != "rint":
+        raise NotImplementedError(f"mstorch: npu_dynamic_block_quant() with round_mode={round_mode!r}")
+    rows, columns = x.shape[-2:]
+    padded = torch.nn.functional.pad(x.float(), (0, -columns % col_block_size, 0, -rows % row_block_size))
+    blocks = padded.unflatten(-1, (-1, col_block_size)).unflatten(-3, (-1, row_block_size))
+    scale = (blocks.abs().amax((-1, -3), keepdim=True) / (dst_type_max or greatest(kind))).clamp(min=min_scale)
+    small = (blocks / torch.where(scale == 0, 1.0, scale)).flatten(-2).flatten(-3, -2)
+    return rounded(small[..., :rows, :columns], kind), scale.squeeze(-1).squeeze(-2)
+
+
+def npu_kronecker_quant(
+    x: Any, kronecker_p1: Any, kronecker_p2: Any, clip_ratio: float | None = None, dst_dtype: Any = None, dst_type_max: float | None = None
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return ``p1 @ x @ p2`` quantised to four bits by the greatest absolute value of each matrix, and the float32 scales."""
+    if dst_type_max:
+        raise NotImplementedError("mstorch: npu_kronecker_quant() with dst_type_max")
+    wide = (kronecker_p1 @ (x @ kronecker_p2)).float()
+    kind = dtype_of("npu_kronecker_quant", dst_dtype, "int4")
+    scale = wide.abs().amax((-1, -2), keepdim=True) / (greatest(kind) * (1.0 if clip_ratio is None else clip_ratio))
+    small = wide / torch.where(scale == 0, 1.0, scale)
+    return rounded(small.half().float(), kind), scale.reshape(-1)
+
+
+def npu_add_quant_matmul_(
+    input: Any, x1: Any, x2: Any, x2_scale: Any, *, x1_scale: Any = None, group_sizes: Any = None, x1_dtype: Any = None, x2_dtype: Any = None,
+    x1_scale_dtype: Any = None, x2_scale_dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Add the scaled product of quantised matrices to the input, in place."""
+    product_of = npu_quant_matmul(
+        x1, x2, x2_scale, pertoken_scale=x1_scale, output_dtype=torch.float32, x1_dtype=x1_dtype, x2_dtype=x2_dtype, scale_dtype=x2_scale_dtype
+    )  # fmt: skip
+    return input.add_(product_of.to(input.dtype))
+
+
+def npu_add_quant_matmul(input: Any, x1: Any, x2: Any, x2_scale: Any, **options: Any) -> Any:
+    """Return ``npu_add_quant_matmul_`` of a copy."""
+    return npu_add_quant_matmul_(input.clone(), x1, x2, x2_scale, **options)
+
+
+def npu_grouped_matmul_swiglu_quant(
+    x: Any, weight: Any, group_list: Any, weight_scale: Any, x_scale: Any, *, bias: Any = None, offset: Any = None
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return ``npu_swiglu`` of the scaled products of groups of int8 rows, quantised by its rows, the scales, and an empty tensor."""
+    refuse("npu_grouped_matmul_swiglu_quant", bias=bias, offset=offset)
+    ends = [int(end) for end in group_list.tolist()]
+    parts = [
+        npu_quant_matmul(x[start:end], matrix, scale, pertoken_scale=x_scale[start:end], output_dtype=torch.float32)
+        for start, end, matrix, scale in zip([0, *ends], ends, weight.unbind(0), weight_scale.unbind(0))
+    ]
+    gate, linear = torch.cat(parts).chunk(2, -1)
+    small, scales = npu_dynamic_quant(torch.nn.functional.silu(gate) * linear)
+    missing = x.shape[0] - small.shape[0]
+    small, scales = (torch.nn.functional.pad(small, (0, 0, 0, missing)), torch.nn.functional.pad(scales, (0, missing))) if missing else (small, scales)
+    return small, scales, torch.empty(0, dtype=torch.float32, device=x.device)
+
+
+def npu_quant_grouped_matmul_dequant(
+    x: Any, quantized_weight: Any, weight_scale: Any, group_list: Any, *, bias: Any = None, x_scale: Any = None, x_offset: Any = None,
+    smooth_scale: Any = None, quant_mode: str | None = "pertoken",
+) -> Any:  # fmt: skip
+    """Return ``x[group] @ weight[group].T`` for weights of int8, with the rows quantised for the products; the groups' ends are read."""
+    refuse("npu_quant_grouped_matmul_dequant", bias=bias, x_scale=x_scale)
+    ends = [int(end) for end in group_list.tolist()]
+    return torch.cat([
+        npu_quant_matmul_dequant(
+            x[start:end], quantized_weight[place], weight_scale[place], x_offset=x_offset, smooth_scale=smooth_scale, quant_mode=quant_mode
+        )
+        for place, (start, end) in enumerate(zip([0, *ends], ends))
+    ])  # fmt: skip
