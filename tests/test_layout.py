@@ -56,6 +56,7 @@ LATE = {
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and the commands",
     "mstorch/companions.py": "packages, when they are asked for",
+    "mstorch/npu/__init__.py": "utils, and torch_npu's profiler, when they are asked for",
     "mstorch/_commands/compare/record.py": "torch, as what a ported script imports in the run under torch",
     "mstorch/_commands/scan/names.py": "torch's modules as ours",
     "mstorch/_commands/check/__init__.py": "the files of the groups, in a worker alone",

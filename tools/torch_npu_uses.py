@@ -1,7 +1,8 @@
 """Count the names of torch_npu that programs use, and say which of them are here.
 
     python -m tools.torch_npu_uses count users FOLDER… # writes tools/torch_npu_uses/users.txt: names with the number of files that use each
-    MSTORCH_FAKE_DEVICE=Ascend python -m mstorch -m tools.torch_npu_uses           # writes docs/torch_npu.md; --check fails where it is stale
+    MSTORCH_FAKE_DEVICE=Ascend python -m mstorch -m tools.torch_npu_uses           # writes docs/torch_npu.md; --check fails where it is
+    stale
 
 A FOLDER holds sources, or is a bare repository of git, of which the newest commit is read. A use is one file that has a name of
 ``torch_npu``, ``torch.npu`` or ``torch.ops.npu``, however often. The list called ``users`` counts MindSpeed, MindSpeed-LLM, MindSpeed-MM,
@@ -32,7 +33,8 @@ def _sources(folder: Path) -> Iterator[str]:
     """Yield the texts of the Python files that speak of npu."""
     if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
         git = ["git", f"--git-dir={folder}"]
-        named = subprocess.run([*git, "grep", "-lzIE", _SPOKEN.pattern, "HEAD", "--", "*.py"], capture_output=True, text=True, check=False).stdout
+        named = subprocess.run([*git, "grep", "-lzIE", _SPOKEN.pattern, "HEAD", "--", "*.py"], capture_output=True, text=True,
+            check=False).stdout
         wanted = "\n".join(name for name in named.split("\0") if name and "\n" not in name)
         data = subprocess.run([*git, "cat-file", "--batch"], input=wanted.encode(), capture_output=True, check=True).stdout
         while data:
@@ -100,7 +102,8 @@ def _state(name: str) -> tuple[str, str]:
                 return "absent", path
         if getattr(value, "__doc__", None) and inspect.getdoc(value).startswith("Raise NotImplementedError"):  # type: ignore[union-attr]
             return "raises", path
-        if not (inspect.ismodule(value) or inspect.isclass(value) or path in ("torch_npu.npu", "torch.ops", "torch.ops.npu", "torch.npu.config")):
+        if not (inspect.ismodule(value) or inspect.isclass(value) or path in ("torch_npu.npu", "torch.ops", "torch.ops.npu",
+            "torch.npu.config")):
             return "here", path
     return "here", name
 

@@ -205,9 +205,7 @@ else:
         if name == "utils":
             return _import_module(f"{__name__}.utils")
         if name == "profile":
-            from .._companions.torch_npu.profiler import profile
-
-            return profile
+            return _import_module("mstorch._companions.torch_npu.profiler").profile
         raise AttributeError(f"module 'torch.npu' has no attribute '{name}'", name=name)
 __all__ = [
     *_ABSENT, *_KINDS,

@@ -8,7 +8,6 @@ from .._src.core.dtype import bfloat16, dtype, float16
 from .._src.core.warned import warn_once
 from ..amp import _settings
 
-
 _kept: dict[str, Any] = {"jit_compile": False, "is_nd": True}
 """Settings that are only kept."""
 
@@ -78,7 +77,8 @@ class _Precision:
 
 
 class _Config:
-    """``allow_internal_format`` and others: whether kernels may use private memory formats. The settings are only stored: the kernels themselves
+    """``allow_internal_format`` and others: whether kernels may use private memory formats. The settings are only stored: the kernels
+    themselves
     decide."""
 
     __slots__ = ("allow_internal_format", "allow_large_kernels", "weight_prefetch")
@@ -117,6 +117,7 @@ def set_autocast_dtype(dtype: dtype) -> None:
 
 
 __all__ = [
-    "CubeMathType", "aclnn", "config", "conv", "get_amp_supported_dtype", "get_autocast_dtype", "get_mm_bmm_format_nd", "is_autocast_enabled",
+    "CubeMathType", "aclnn", "config", "conv", "get_amp_supported_dtype", "get_autocast_dtype", "get_mm_bmm_format_nd",
+    "is_autocast_enabled",
     "is_jit_compile_false", "matmul", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_mm_bmm_format_nd",
 ]  # fmt: skip

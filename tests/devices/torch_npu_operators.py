@@ -52,11 +52,6 @@ def rows() -> dict[str, Row]:
     """Return operators whose gradients autograd has, their formulas, and shapes of their tensors."""
     heads, rope = (2, 4, 6, 8), (2, 4, 6, 4)
     fused = torch_npu.npu_fusion_attention_v2
-    mask = oracle.zeros(4, 4).bool().triu(1) | oracle.tensor([[False, True, False, False]])
-    expert, labels = oracle.tensor([[1, 0], [2, 1], [0, 2]]), oracle.tensor([1, 0, 2])
-    routes = oracle.tensor([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).bool()
-    order = oracle.arange(3).expand(3, -1)[routes.t()]
-    back = order.sort(stable=True).indices
     return {
         "silu of ops": (ops.npu_silu, lambda x: x / (1 + (-x).exp()), ((3, 8),)),
         "rms of ops": (
@@ -97,6 +92,17 @@ def rows() -> dict[str, Row]:
             lambda q, k, v: torch_npu.npu_fused_infer_attention_score(q, k, v, num_heads=4, num_key_value_heads=2, input_layout="BNSD", scale=0.25)[0],
             lambda q, k, v: formula(q, k, v, 0.25), (heads, (2, 2, 5, 8), (2, 2, 5, 8)),
         ),
+    }  # fmt: skip
+
+
+def others() -> dict[str, Row]:
+    """Return the rows of ``rows`` for products, forms, losses and routing."""
+    mask = oracle.zeros(4, 4).bool().triu(1) | oracle.tensor([[False, True, False, False]])
+    expert, labels = oracle.tensor([[1, 0], [2, 1], [0, 2]]), oracle.tensor([1, 0, 2])
+    routes = oracle.tensor([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).bool()
+    order = oracle.arange(3).expand(3, -1)[routes.t()]
+    back = order.sort(stable=True).indices
+    return {
         "scaled softmax": (
             lambda x: torch_npu.npu_scaled_masked_softmax(x, npu(mask), 0.5), lambda x: (x * 0.5).masked_fill(mask, -1e4).softmax(-1), ((2, 3, 4, 4),),
         ),
@@ -284,6 +290,6 @@ def forms() -> list[str]:
 
 
 if __name__ == "__main__":
-    table = rows()
+    table = rows() | others()
     print(len(table), "operators and forms,", len(torch_npu._OPERATORS), "in all")
     print([line for name, row in table.items() for kind in TOLERANCE for line in compared(name, *row, kind)] + backwards() + numbers() + forms())

@@ -38,7 +38,8 @@ def npu_fusion_attention(
     """Return ``dropout(softmax(masked(scale * (query @ key.T + pse)))) @ value``; ``atten_mask`` is True where a key is masked out.
 
     Also return each row's maximum score and sum of exponentials (repeated 8 times, in float32), an empty tensor, and the seed, offset and
-    size of the dropout mask. Seed and offset are 0: gradients use the mask that was drawn. ``sink`` has a score for each head that counts in
+    size of the dropout mask. Seed and offset are 0: gradients use the mask that was drawn. ``sink`` has a score for each head that counts
+    in
     the sums alone; ``softmax_layout="same_as_input"`` gives maxima and sums of layout TND as (heads, tokens, 8).
     """
     return _fused(
@@ -48,13 +49,17 @@ def npu_fusion_attention(
 
 
 def npu_fusion_attention_v2(
-    query: Any, key: Any, value: Any, head_num: int, input_layout: str, *, pse: Any = None, padding_mask: Any = None, atten_mask: Any = None,
-    query_rope: Any = None, key_rope: Any = None, scale: float = 1.0, keep_prob: float = 1.0, pre_tokens: int = _FAR, next_tokens: int = _FAR,
+    query: Any, key: Any, value: Any, head_num: int, input_layout: str, *, pse: Any = None, padding_mask: Any = None,
+    atten_mask: Any = None,
+    query_rope: Any = None, key_rope: Any = None, scale: float = 1.0, keep_prob: float = 1.0, pre_tokens: int = _FAR,
+    next_tokens: int = _FAR,
     inner_precise: int = 0, prefix: Any = None, actual_seq_qlen: Sequence[int] | None = None, actual_seq_kvlen: Sequence[int] | None = None,
-    sparse_mode: int = 0, gen_mask_parallel: bool = True, sync: bool = False, pse_type: int = 1, q_start_idx: Any = None, kv_start_idx: Any = None,
+    sparse_mode: int = 0, gen_mask_parallel: bool = True, sync: bool = False, pse_type: int = 1, q_start_idx: Any = None,
+    kv_start_idx: Any = None,
     softmax_layout: str = "", sink: Any = None, dropout_mask: Any = None, seed: int = 0, offset: int = 0,
 ) -> tuple[Any, Any, Any, Any, int, int, int]:  # fmt: skip
-    """Compute ``npu_fusion_attention`` with parts of query and key for rotary positions in tensors of their own, and ``pse`` added after the
+    """Compute ``npu_fusion_attention`` with parts of query and key for rotary positions in tensors of their own,
+    and ``pse`` added after the
     scores are scaled (``pse_type=0``) or before (1)."""
     if pse_type not in (0, 1):
         raise NotImplementedError(f"mstorch: npu_fusion_attention_v2() with pse_type={pse_type}")

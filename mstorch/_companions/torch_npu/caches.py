@@ -10,12 +10,12 @@ from .attention import refuse
 from .integers import rounded
 
 
-def _slots(cache: Any) -> Any:
+def _slots(cache: torch.Tensor) -> torch.Tensor:
     """Return (blocks, tokens, …) of a cache as (blocks · tokens, …), a view."""
     return cache.view(-1, *cache.shape[2:])
 
 
-def _written_rows(cache: Any, rows: Any, slots: Any) -> Any:
+def _written_rows(cache: torch.Tensor, rows: torch.Tensor, slots: Any) -> Any:
     """Write rows at slots of a cache; a negative slot writes nothing."""
     flat = _slots(cache)
     places = slots.reshape(-1).long()
@@ -31,7 +31,7 @@ def _written_rows(cache: Any, rows: Any, slots: Any) -> Any:
     return cache
 
 
-def _in_fractals(cache: Any, rows: Any, slots: Any) -> Any:
+def _in_fractals(cache: torch.Tensor, rows: torch.Tensor, slots: Any) -> Any:
     """Write rows into a cache of (blocks, row / width, tokens, width)."""
     view = cache.transpose(1, 2)
     whole = view.contiguous()
@@ -40,12 +40,13 @@ def _in_fractals(cache: Any, rows: Any, slots: Any) -> Any:
     return cache
 
 
-def _is_plain(cache: Any, rows: Any) -> bool:
+def _is_plain(cache: torch.Tensor, rows: torch.Tensor) -> bool:
     return tuple(cache.shape[2:]) == tuple(rows.shape[1:])
 
 
 def npu_scatter_pa_kv_cache(
-    key: Any, value: Any, key_cache: Any, value_cache: Any, slot_mapping: Any, *, compress_lens: Any = None, compress_seq_offsets: Any = None,
+    key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, slot_mapping: torch.Tensor, *,
+    compress_lens: Any = None, compress_seq_offsets: Any = None,
     seq_lens: Any = None, cache_mode: str | None = "PA_NZ",
 ) -> None:  # fmt: skip
     """Write the keys and values of tokens at their slots of paged caches: (blocks, tokens, heads, size), or (blocks, heads · size / width,
@@ -56,7 +57,7 @@ def npu_scatter_pa_kv_cache(
 
 
 def npu_scatter_pa_kv_cache_functional(
-    key: Any, value: Any, key_cache: Any, value_cache: Any, slot_mapping: Any, **options: Any
+    key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, slot_mapping: torch.Tensor, **options: Any
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return copies of the caches with the keys and values written, as ``npu_scatter_pa_kv_cache``."""
     caches = key_cache.clone(), value_cache.clone()
@@ -65,25 +66,29 @@ def npu_scatter_pa_kv_cache_functional(
 
 
 def npu_scatter_pa_cache__value(
-    key: Any, slot_mapping: Any, *, compress_lens: Any = None, compress_seq_offsets: Any = None, seq_lens: Any = None, key_cache: Any
+    key: torch.Tensor, slot_mapping: torch.Tensor, *, compress_lens: Any = None, compress_seq_offsets: Any = None, seq_lens: Any = None,
+    key_cache: torch.Tensor
 ) -> Any:  # fmt: skip
     """Write rows at their slots of one paged cache."""
     refuse("npu_scatter_pa_cache", compress_lens=compress_lens, compress_seq_offsets=compress_seq_offsets, seq_lens=seq_lens)
     return _written_rows(key_cache, key, slot_mapping)
 
 
-def _npu_reshape_and_cache(key: Any, value: Any, key_cache: Any, value_cache: Any, slot_indices: Any) -> None:
+def _npu_reshape_and_cache(
+    key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, slot_indices: Any
+) -> None:  # fmt: skip
     """Write the keys and values of tokens at their slots of paged caches."""
     npu_scatter_pa_kv_cache(key, value, key_cache, value_cache, slot_indices)
 
 
-def _npu_reshape_and_cache_siso(key: Any, key_cache: Any, slot_indices: Any) -> None:
+def _npu_reshape_and_cache_siso(key: torch.Tensor, key_cache: torch.Tensor, slot_indices: Any) -> None:
     """Write rows at their slots of one paged cache."""
     _written_rows(key_cache, key, slot_indices)
 
 
 def npu_gather_pa_kv_cache_functional(
-    key_cache: Any, value_cache: Any, block_tables: Any, seq_lens: Any, key: Any, value: Any, *, seq_offset: Any = None,
+    key_cache: torch.Tensor, value_cache: torch.Tensor, block_tables: Any, seq_lens: Any, key: torch.Tensor, value: torch.Tensor, *,
+    seq_offset: Any = None,
     is_seq_lens_cumsum: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the keys and values of sequences one after another from paged caches; what no block holds is zero.
@@ -111,7 +116,8 @@ def npu_gather_pa_kv_cache_functional(
 
 
 def npu_gather_pa_kv_cache(
-    key_cache: Any, value_cache: Any, block_tables: Any, seq_lens: Any, key: Any, value: Any, *, seq_offset: Any = None,
+    key_cache: torch.Tensor, value_cache: torch.Tensor, block_tables: Any, seq_lens: Any, key: torch.Tensor, value: torch.Tensor, *,
+    seq_offset: Any = None,
     is_seq_lens_cumsum: bool = False,
 ) -> None:  # fmt: skip
     """Write what ``npu_gather_pa_kv_cache_functional`` returns into ``key`` and ``value``."""
@@ -124,7 +130,7 @@ def npu_gather_pa_kv_cache(
 # Rotary positions
 
 
-def _turned(x: Any, cos: Any, sin: Any, mode: str) -> Any:
+def _turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: str) -> Any:
     wide = x.float()
     if mode == "half":
         first, second = wide.chunk(2, -1)
@@ -134,7 +140,9 @@ def _turned(x: Any, cos: Any, sin: Any, mode: str) -> Any:
     return (wide * cos.float() + other * sin.float()).to(x.dtype)
 
 
-def npu_apply_rotary_pos_emb(query: Any, key: Any, cos: Any, sin: Any, layout: str = "BSND", rotary_mode: str = "half") -> tuple[Any, Any]:
+def npu_apply_rotary_pos_emb(
+    query: torch.Tensor, key: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, layout: str = "BSND", rotary_mode: str = "half"
+) -> tuple[Any, Any]:  # fmt: skip
     """Return query and key turned by their positions; ``rotary_mode`` is half, quarter or interleave."""
     if rotary_mode not in ("half", "interleave"):
         raise NotImplementedError(f"mstorch: npu_apply_rotary_pos_emb() with rotary_mode={rotary_mode!r}")
@@ -146,13 +154,15 @@ def npu_apply_rotary_pos_emb(query: Any, key: Any, cos: Any, sin: Any, layout: s
     return turned[0], turned[1]
 
 
-def npu_interleave_rope(x: Any, cos: Any, sin: Any) -> Any:
+def npu_interleave_rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """Return neighbours moved into halves, and turned by their positions."""
     halves = torch.cat([x[..., ::2], x[..., 1::2]], -1)
     return _turned(halves, cos, sin, "half")
 
 
-def _npu_rotary_embedding(positions: Any, query: Any, key: Any, head_size: int, cos_sin_cache: Any, is_neox_style: bool) -> None:
+def _npu_rotary_embedding(
+    positions: Any, query: torch.Tensor, key: torch.Tensor, head_size: int, cos_sin_cache: Any, is_neox_style: bool
+) -> None:  # fmt: skip
     """Turn query and key in place by rows of a table of cosines and sines."""
     cos, sin = cos_sin_cache[positions.reshape(-1)].chunk(2, -1)
     for target in (query, key):
@@ -160,7 +170,7 @@ def _npu_rotary_embedding(positions: Any, query: Any, key: Any, head_size: int, 
         target.copy_(_by_table(heads, cos, sin, is_neox_style).reshape(target.shape))
 
 
-def _by_table(heads: Any, cos: Any, sin: Any, in_halves: bool) -> Any:
+def _by_table(heads: Any, cos: torch.Tensor, sin: torch.Tensor, in_halves: bool) -> Any:
     size = cos.shape[-1] * 2
     if in_halves:
         cos, sin = torch.cat([cos, cos], -1), torch.cat([sin, sin], -1)
@@ -171,7 +181,8 @@ def _by_table(heads: Any, cos: Any, sin: Any, in_halves: bool) -> Any:
 
 
 def npu_mrope(
-    positions: Any, query: Any, key: Any, cos_sin_cache: Any, head_size: int, *, mrope_section: Any = None, rotary_mode: str | None = "half",
+    positions: Any, query: torch.Tensor, key: torch.Tensor, cos_sin_cache: Any, head_size: int, *, mrope_section: Any = None,
+    rotary_mode: str | None = "half",
     cache_mode: str | None = "default",
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return query and key turned by rows of a table; with a section, by rows for time, height and width in parts of the columns."""
@@ -185,8 +196,10 @@ def npu_mrope(
 
 
 def npu_kv_rmsnorm_rope_cache(
-    kv: Any, gamma: Any, cos: Any, sin: Any, index: Any, k_cache: Any, ckv_cache: Any, *, k_rope_scale: Any = None, c_kv_scale: Any = None,
-    k_rope_offset: Any = None, c_kv_offset: Any = None, v: Any = None, epsilon: float = 1e-5, cache_mode: str = "Norm", is_output_kv: bool = False,
+    kv: torch.Tensor, gamma: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, index: Any, k_cache: Any, ckv_cache: Any, *,
+    k_rope_scale: Any = None, c_kv_scale: Any = None,
+    k_rope_offset: Any = None, c_kv_offset: Any = None, v: Any = None, epsilon: float = 1e-5, cache_mode: str = "Norm",
+    is_output_kv: bool = False,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Normalize the first part of ``kv``, turn the second by its positions, and write both into the caches.
 

@@ -26,7 +26,7 @@ def dtype_of(function: str, code: Any, default: Any = None) -> Any:
         return name
     kind = by_number(code) if name is None else None if name in _WITHOUT else getattr(torch, name, None)
     if kind is None:
-        raise NotImplementedError(f"mstorch: {function}() with dtype {f'torch_npu.{name}' if name else code}, which MindSpore has no numbers of")
+        raise NotImplementedError(f"mstorch: {function}() with dtype {f'torch_npu.{name}' if name else code}: MindSpore has none")
     return kind
 
 

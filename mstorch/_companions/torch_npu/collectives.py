@@ -6,15 +6,14 @@ from typing import Any
 
 import mstorch as torch
 
+from ...distributed import distributed_c10d
 from . import experts, quantised
 from .attention import refuse
 from .codes import dtype_of
 
 
-def _group(name: str) -> Any:
+def _group(name: str) -> torch.Tensor:
     """Return the process group that a communicator's name means: the one of that name, else that of all processes."""
-    from ...distributed import distributed_c10d
-
     try:
         return distributed_c10d._resolve_process_group(name)
     except (AttributeError, KeyError, RuntimeError, ValueError):
@@ -23,18 +22,20 @@ def _group(name: str) -> Any:
         return distributed_c10d._get_default_group()
 
 
-def _product(function: str, x1: Any, x2: Any, bias: Any, x1_scale: Any, x2_scale: Any, kind: Any) -> Any:
+def _product(function: str, x1: torch.Tensor, x2: torch.Tensor, bias: Any, x1_scale: Any, x2_scale: Any, kind: Any) -> Any:
     if x2_scale is not None:
-        return quantised.npu_quant_matmul(x1, x2, x2_scale.reshape(-1), pertoken_scale=None if x1_scale is None else x1_scale.reshape(-1), bias=bias, output_dtype=kind or torch.bfloat16)
+        return quantised.npu_quant_matmul(x1, x2, x2_scale.reshape(-1), pertoken_scale=None if x1_scale is None else x1_scale.reshape(-1),
+            bias=bias, output_dtype=kind or torch.bfloat16)
     result = x1 @ x2
     result = result if bias is None else result + bias
     return result if kind is None else result.to(kind)
 
 
 def npu_mm_reduce_scatter_base(
-    input: Any, x2: Any, hcom: str, world_size: int, *, reduce_op: str = "sum", bias: Any = None, x1_scale: Any = None, x2_scale: Any = None,
+    input: torch.Tensor, x2: torch.Tensor, hcom: str, world_size: int, *, reduce_op: str = "sum", bias: Any = None, x1_scale: Any = None,
+    x2_scale: Any = None,
     comm_turn: int = 0, output_dtype: Any = None, comm_mode: Any = None,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return this process's rows of the sum of ``input @ x2 + bias`` over a group."""
     if reduce_op != "sum":
         raise RuntimeError(f"npu_mm_reduce_scatter_base(): reduce_op must be sum, got {reduce_op}")
@@ -47,7 +48,8 @@ def npu_mm_reduce_scatter_base(
 
 
 def npu_all_gather_base_mm(
-    input: Any, x2: Any, hcom: str, world_size: int, *, bias: Any = None, x1_scale: Any = None, x2_scale: Any = None, gather_index: int = 0,
+    input: torch.Tensor, x2: torch.Tensor, hcom: str, world_size: int, *, bias: Any = None, x1_scale: Any = None, x2_scale: Any = None,
+    gather_index: int = 0,
     gather_output: bool = True, comm_turn: int = 0, output_dtype: Any = None, comm_mode: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the product of all processes' rows of ``input`` with ``x2``, and these rows (empty without ``gather_output``)."""
@@ -59,18 +61,20 @@ def npu_all_gather_base_mm(
     return result, rows if gather_output else torch.empty(0, dtype=input.dtype, device=input.device)
 
 
-def _gathered(rows: Any, world_size: int, hcom: str) -> Any:
+def _gathered(rows: torch.Tensor, world_size: int, hcom: str) -> Any:
     whole = rows.new_empty((world_size * rows.shape[0], *rows.shape[1:]))
     torch.distributed.all_gather_into_tensor(whole, rows.contiguous(), group=_group(hcom))
     return whole
 
 
 def npu_mm_all_reduce_base(
-    x1: Any, x2: Any, hcom: str, *, reduce_op: str = "sum", bias: Any = None, antiquant_scale: Any = None, antiquant_offset: Any = None,
+    x1: torch.Tensor, x2: torch.Tensor, hcom: str, *, reduce_op: str = "sum", bias: Any = None, antiquant_scale: Any = None,
+    antiquant_offset: Any = None,
     x3: Any = None, dequant_scale: Any = None, pertoken_scale: Any = None, comm_quant_scale_1: Any = None, comm_quant_scale_2: Any = None,
-    antiquant_group_size: int = 0, comm_turn: int = 0, group_sizes: Any = None, y_dtype: Any = None, x1_dtype: Any = None, x2_dtype: Any = None,
+    antiquant_group_size: int = 0, comm_turn: int = 0, group_sizes: Any = None, y_dtype: Any = None, x1_dtype: Any = None,
+    x2_dtype: Any = None,
     dequant_scale_dtype: Any = None, pertoken_scale_dtype: Any = None, comm_quant_mode: int = 0, comm_mode: Any = None,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return the sum of ``x1 @ x2 + bias`` over a group, plus ``x3``; with scales the matrices are quantised ones."""
     refuse(
         "npu_mm_all_reduce_base", comm_quant_scale_1=comm_quant_scale_1, comm_quant_scale_2=comm_quant_scale_2, group_sizes=group_sizes,
@@ -94,7 +98,7 @@ def npu_mm_all_reduce_base(
     return whole
 
 
-def _swapped(rows: Any, sends: list[int], receives: list[int], hcom: str) -> Any:
+def _swapped(rows: torch.Tensor, sends: list[int], receives: list[int], hcom: str) -> Any:
     result = rows.new_empty((sum(receives), *rows.shape[1:]))
     torch.distributed.all_to_all_single(result, rows.contiguous(), receives, sends, group=_group(hcom))
     return result
@@ -105,13 +109,13 @@ def _by_process(counts: Sequence[int], world: int) -> list[int]:
     return [sum(int(count) for count in counts[start * each : (start + 1) * each]) for start in range(world)]
 
 
-def _reordered(rows: Any, counts: Sequence[int], outer: int, inner: int) -> Any:
+def _reordered(rows: torch.Tensor, counts: Sequence[int], outer: int, inner: int) -> torch.Tensor:
     """Return rows that lie in blocks of (outer, inner) in the order of (inner, outer); ``counts`` are the blocks' rows."""
     blocks = rows.split([int(count) for count in counts])
     return torch.cat([blocks[one * inner + other] for other in range(inner) for one in range(outer)])
 
 
-def _grouped(rows: Any, weight: Any, sizes: list[int], transposed: bool) -> Any:
+def _grouped(rows: torch.Tensor, weight: Any, sizes: list[int], transposed: bool) -> Any:
     weight = weight.transpose(-2, -1) if transposed else weight
     return experts.npu_grouped_matmul([rows], [weight], group_list=sizes, group_list_type=1, split_item=3, group_type=0)[0]
 
@@ -123,11 +127,12 @@ def _beside(mm_x: Any, mm_weight: Any, transposed: bool, like: Any) -> Any:
 
 
 def npu_alltoallv_gmm(
-    gmm_x: Any, gmm_weight: Any, hcom: str, ep_world_size: int, send_counts: Sequence[int], recv_counts: Sequence[int], *,
+    gmm_x: torch.Tensor, gmm_weight: torch.Tensor, hcom: str, ep_world_size: int, send_counts: Sequence[int], recv_counts: Sequence[int], *,
     send_counts_tensor: Any = None, recv_counts_tensor: Any = None, mm_x: Any = None, mm_weight: Any = None, trans_gmm_weight: bool = False,
     trans_mm_weight: bool = False, permute_out_flag: bool = False, comm_mode: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Send rows to their experts' processes and multiply each expert's rows with its matrix; also return ``mm_x @ mm_weight``, and the rows by
+    """Send rows to their experts' processes and multiply each expert's rows with its matrix; also return ``mm_x @ mm_weight``,
+    and the rows by
     expert with ``permute_out_flag``.
 
     The counts are by process and expert: rows for each expert of each process, and rows from each process for each expert here.
@@ -142,7 +147,7 @@ def npu_alltoallv_gmm(
 
 
 def npu_gmm_alltoallv(
-    gmm_x: Any, gmm_weight: Any, hcom: str, ep_world_size: int, send_counts: Sequence[int], recv_counts: Sequence[int], *,
+    gmm_x: torch.Tensor, gmm_weight: torch.Tensor, hcom: str, ep_world_size: int, send_counts: Sequence[int], recv_counts: Sequence[int], *,
     send_counts_tensor: Any = None, recv_counts_tensor: Any = None, mm_x: Any = None, mm_weight: Any = None, trans_gmm_weight: bool = False,
     trans_mm_weight: bool = False, comm_mode: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip

@@ -38,7 +38,8 @@ def npu_grouped_matmul(
         raise RuntimeError(f"npu_grouped_matmul(): The group type must be -1, 0 or 2, got {group_type}")
     if not x or not weight:
         raise RuntimeError("npu_grouped_matmul(): neither x nor weight can be empty")
-    if group_list is None and len(x) == 1 < len(weight) or group_list is None and group_type in (0, 2) and len(x) == 1 and weight[0].dim() == 3:
+    if group_list is None and len(x) == 1 < len(weight) or group_list is None and group_type in (0,
+        2) and len(x) == 1 and weight[0].dim() == 3:
         raise RuntimeError("npu_grouped_matmul(): one x for several weights takes a group_list")
     sizes = None if group_list is None else _sizes(group_list, group_list_type)
     if group_type == 2:
@@ -68,12 +69,14 @@ def npu_grouped_matmul(
 
 
 def _quantised(
-    x: Sequence[Any], parts: list[Any], matrices: list[Any], added: list[Any], scale: Sequence[Any], per_token: Any, kind: Any, split_item: int
+    x: Sequence[Any], parts: list[Any], matrices: list[Any], added: list[Any], scale: Sequence[Any], per_token: Any, kind: Any,
+    split_item: int
 ) -> list[Any]:  # fmt: skip
     scales = list(scale[0].unbind(0)) if len(scale) == 1 < len(parts) else [item.squeeze(0) if item.dim() > 1 else item for item in scale]
     tokens = [None] * len(parts)
     if per_token:
-        tokens = list(per_token[0][: sum(part.shape[0] for part in parts)].split([part.shape[0] for part in parts])) if len(per_token) == 1 else list(per_token)
+        tokens = list(per_token[0][: sum(part.shape[0] for part in parts)].split([part.shape[0] for part in
+            parts])) if len(per_token) == 1 else list(per_token)
     results = [
         quantised.npu_quant_matmul(part, matrix, own, pertoken_scale=token, bias=extra, output_dtype=kind or torch.float16)
         for part, matrix, own, token, extra in zip(parts, matrices, scales, tokens, added)

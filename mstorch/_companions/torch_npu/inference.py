@@ -24,8 +24,9 @@ def _numbers(lengths: Any) -> list[int] | None:
     return [int(length) for length in (lengths.tolist() if isinstance(lengths, torch.Tensor) else lengths)]
 
 
-def paged(cache: Any, table: Any, heads: int) -> Any:
-    """Return (sequences, heads, tokens, size) of a cache of blocks, (blocks, tokens, heads · size), (blocks, tokens, heads, size) or (blocks,
+def paged(cache: torch.Tensor, table: Any, heads: int) -> torch.Tensor:
+    """Return (sequences, heads, tokens, size) of a cache of blocks, (blocks, tokens, heads · size), (blocks, tokens, heads,
+    size) or (blocks,
     heads, tokens, size), by a table of each sequence's blocks."""
     if cache.dim() == 3:
         cache = cache.unflatten(-1, (heads, cache.shape[-1] // heads))
@@ -41,7 +42,9 @@ def _log_sums(top: Any, total: Any) -> Any:
     return top[..., :1] + total[..., :1].log()
 
 
-def _one(q: Any, k: Any, v: Any, mask: Any, mode: int, before: int, after: int, scale: float, pse: Any, sink: Any) -> tuple[Any, Any]:
+def _one(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, mode: int, before: int, after: int, scale: float, pse: Any, sink: Any
+) -> tuple[Any, Any]:  # fmt: skip
     """Return attention of (batch, heads, tokens, size), and the logarithms of the sums."""
     hidden, causal = hidden_of(mask, mode, before, after, (q.shape[2], k.shape[2]), q.device)
     result, top, total = attended(q, k, v, hidden, causal, scale, pse, False, sink=sink)
@@ -49,7 +52,8 @@ def _one(q: Any, k: Any, v: Any, mask: Any, mode: int, before: int, after: int, 
 
 
 def _infer(
-    function: str, query: Any, key: Any, value: Any, ropes: tuple[Any, Any], pse: Any, mask: Any, q_lengths: Any, k_lengths: Any, table: Any,
+    function: str, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, ropes: tuple[Any, Any], pse: Any, mask: Any, q_lengths: Any,
+    k_lengths: Any, table: Any,
     heads: int, kept: int, scale: float, before: int, after: int, layout: str, mode: int, sink: Any, wants_sums: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     if layout not in _DONE:
@@ -59,14 +63,16 @@ def _infer(
     packed = inner in ("TND", "NTD")
     q, k, v = query, key, value
     if ropes[0] is not None:
-        q = torch.cat([q, ropes[0]], -1) if "H" not in inner else torch.cat([q.unflatten(-1, (heads, -1)), ropes[0].unflatten(-1, (heads, -1))], -1).flatten(-2)
+        q = torch.cat([q, ropes[0]], -1) if "H" not in inner else torch.cat([q.unflatten(-1, (heads, -1)), ropes[0].unflatten(-1, (heads,
+            -1))], -1).flatten(-2)
     if table is not None:
         k, v = paged(k, table, kept), paged(v, table, kept)
         if ropes[1] is not None:
             k = torch.cat([k, paged(ropes[1], table, kept)], -1)
     else:
         if ropes[1] is not None:
-            k = torch.cat([k, ropes[1]], -1) if "H" not in inner else torch.cat([k.unflatten(-1, (kept, -1)), ropes[1].unflatten(-1, (kept, -1))], -1).flatten(-2)
+            k = torch.cat([k, ropes[1]], -1) if "H" not in inner else torch.cat([k.unflatten(-1, (kept, -1)), ropes[1].unflatten(-1, (kept,
+                -1))], -1).flatten(-2)
         if not packed:
             k, v = heads_first(k, inner, kept), heads_first(v, inner, kept)
     if packed:
@@ -80,7 +86,8 @@ def _infer(
 
 
 def _of_packed(
-    q: Any, k: Any, v: Any, mask: Any, q_ends: Any, k_ends: Any, in_pages: bool, inner: str, scale: float, before: int, after: int, mode: int,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, q_ends: Any, k_ends: Any, in_pages: bool, inner: str, scale: float,
+    before: int, after: int, mode: int,
     pse: Any, sink: Any,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Compute sequences that lie one after another; keys in pages have lengths, others ends."""
@@ -112,7 +119,8 @@ def _of_packed(
 
 
 def _of_lengths(
-    q: Any, k: Any, v: Any, mask: Any, q_lengths: Any, k_lengths: Any, scale: float, before: int, after: int, mode: int, pse: Any, sink: Any
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, q_lengths: Any, k_lengths: Any, scale: float, before: int, after: int,
+    mode: int, pse: Any, sink: Any
 ) -> tuple[Any, Any]:  # fmt: skip
     """Compute each sequence with its own numbers of queries and keys; beyond them the result is zero."""
     batch, queries, keys = q.shape[0], q.shape[2], k.shape[2]
@@ -129,7 +137,8 @@ def _of_lengths(
         if mask is not None and mode < 2:
             own = (mask[one] if mask.dim() == 4 and mask.shape[0] == batch else mask)[..., : used[place], : seen[place]]
         shift = None if pse is None else (pse[one] if pse.shape[0] == batch else pse)[..., : used[place], : seen[place]]
-        result, total = _one(q[one, :, : used[place]], k[one, :, : seen[place]], v[one, :, : seen[place]], own, mode, before, after, scale, shift, sink)
+        result, total = _one(q[one, :, : used[place]], k[one, :, : seen[place]], v[one, :, : seen[place]], own, mode, before, after, scale,
+            shift, sink)
         results.append(torch.nn.functional.pad(result, (0, 0, 0, queries - used[place])))
         sums.append(torch.nn.functional.pad(total, (0, 0, 0, queries - used[place]), value=float("inf")))
     return torch.cat(results), torch.cat(sums)
@@ -143,17 +152,20 @@ def _each(lengths: Sequence[int] | None, batch: int, most: int) -> list[int]:
 
 
 def npu_fused_infer_attention_score(
-    query: Any, key: Any, value: Any, *, pse_shift: Any = None, atten_mask: Any = None, actual_seq_lengths: Any = None,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, pse_shift: Any = None, atten_mask: Any = None,
+    actual_seq_lengths: Any = None,
     actual_seq_lengths_kv: Any = None, dequant_scale1: Any = None, quant_scale1: Any = None, dequant_scale2: Any = None,
     quant_scale2: Any = None, quant_offset2: Any = None, antiquant_scale: Any = None, antiquant_offset: Any = None,
-    key_antiquant_scale: Any = None, key_antiquant_offset: Any = None, value_antiquant_scale: Any = None, value_antiquant_offset: Any = None,
+    key_antiquant_scale: Any = None, key_antiquant_offset: Any = None, value_antiquant_scale: Any = None,
+    value_antiquant_offset: Any = None,
     block_table: Any = None, query_padding_size: Any = None, kv_padding_size: Any = None, key_shared_prefix: Any = None,
     value_shared_prefix: Any = None, actual_shared_prefix_len: Any = None, query_rope: Any = None, key_rope: Any = None,
     key_rope_antiquant_scale: Any = None, num_heads: int = 1, scale: float = 1.0, pre_tokens: int = _FAR, next_tokens: int = _FAR,
     input_layout: str = "BSH", num_key_value_heads: int = 0, sparse_mode: int = 0, inner_precise: int = 0, block_size: int = 0,
     antiquant_mode: int = 0, key_antiquant_mode: int = 0, value_antiquant_mode: int = 0, softmax_lse_flag: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return attention of prompts or new tokens to whole or paged keys, and the logarithms of the sums (empty without ``softmax_lse_flag``)."""
+    """Return attention of prompts or new tokens to whole or paged keys,
+    and the logarithms of the sums (empty without ``softmax_lse_flag``)."""
     refuse(
         "npu_fused_infer_attention_score", dequant_scale1=dequant_scale1, quant_scale1=quant_scale1, dequant_scale2=dequant_scale2,
         quant_scale2=quant_scale2, quant_offset2=quant_offset2, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
@@ -170,7 +182,8 @@ def npu_fused_infer_attention_score(
 
 
 def npu_fused_infer_attention_score_v2(
-    query: Any, key: Any, value: Any, *, query_rope: Any = None, key_rope: Any = None, pse_shift: Any = None, atten_mask: Any = None,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, query_rope: Any = None, key_rope: Any = None, pse_shift: Any = None,
+    atten_mask: Any = None,
     actual_seq_qlen: Any = None, actual_seq_kvlen: Any = None, block_table: Any = None, dequant_scale_query: Any = None,
     dequant_scale_key: Any = None, dequant_offset_key: Any = None, dequant_scale_value: Any = None, dequant_offset_value: Any = None,
     dequant_scale_key_rope: Any = None, quant_scale_out: Any = None, quant_offset_out: Any = None, quant_scale_p: Any = None,
@@ -179,9 +192,11 @@ def npu_fused_infer_attention_score_v2(
     key_quant_mode: int = 0, value_quant_mode: int = 0, inner_precise: int = 0, return_softmax_lse: bool = False, query_dtype: Any = None,
     key_dtype: Any = None, value_dtype: Any = None, query_rope_dtype: Any = None, key_rope_dtype: Any = None,
     key_shared_prefix_dtype: Any = None, value_shared_prefix_dtype: Any = None, dequant_scale_query_dtype: Any = None,
-    dequant_scale_key_dtype: Any = None, dequant_scale_value_dtype: Any = None, dequant_scale_key_rope_dtype: Any = None, out_dtype: Any = None,
+    dequant_scale_key_dtype: Any = None, dequant_scale_value_dtype: Any = None, dequant_scale_key_rope_dtype: Any = None,
+    out_dtype: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Compute ``npu_fused_infer_attention_score`` under the second form's names, with a score of each head that counts in the sums alone."""
+    """Compute ``npu_fused_infer_attention_score`` under the second form's names,
+    with a score of each head that counts in the sums alone."""
     refuse(
         "npu_fused_infer_attention_score_v2", dequant_scale_query=dequant_scale_query, dequant_scale_key=dequant_scale_key,
         dequant_offset_key=dequant_offset_key, dequant_scale_value=dequant_scale_value, dequant_offset_value=dequant_offset_value,
@@ -196,7 +211,7 @@ def npu_fused_infer_attention_score_v2(
     return result.to(dtype_of("npu_fused_infer_attention_score_v2", out_dtype, result.dtype)), sums
 
 
-def _npu_fused_infer_attention_score_get_max_workspace(query: Any, *args: Any, **options: Any) -> Any:
+def _npu_fused_infer_attention_score_get_max_workspace(query: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
     """Return an empty tensor: MindSpore gives kernels the memory that they work in."""
     return torch.empty(0, dtype=torch.uint8, device=query.device)
 
@@ -228,7 +243,8 @@ def npu_fused_infer_attention_score_v2__out(*args: Any, **options: Any) -> tuple
 
 
 def _npu_paged_attention(
-    query: Any, key_cache: Any, value_cache: Any, num_kv_heads: int, num_heads: int, scale_value: float, block_table: Any, context_lens: Any,
+    query: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, num_kv_heads: int, num_heads: int, scale_value: float,
+    block_table: torch.Tensor, context_lens: Any,
     out: Any, *, workspace: Any = None,
 ) -> Any:  # fmt: skip
     """Write attention of one new token of each sequence, (sequences, heads, size), to a paged cache into ``out``."""
@@ -237,13 +253,14 @@ def _npu_paged_attention(
     return out.copy_(result.reshape(out.shape))
 
 
-def _npu_paged_attention_get_workspace(query: Any, *args: Any, **options: Any) -> Any:
+def _npu_paged_attention_get_workspace(query: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
     """Return an empty tensor: MindSpore gives kernels the memory that they work in."""
     return torch.empty(0, dtype=torch.uint8, device=query.device)
 
 
 def _npu_paged_attention_splitfuse(
-    query: Any, key_cache: Any, value_cache: Any, block_table: Any, context_lens: Any, mask: Any, seq_len: Any, num_kv_heads: int, num_heads: int,
+    query: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, block_table: torch.Tensor, context_lens: Any, mask: Any,
+    seq_len: Any, num_kv_heads: int, num_heads: int,
     scale_value: float, out: Any,
 ) -> Any:  # fmt: skip
     """Write attention of each sequence's last ``seq_len`` tokens, which see what precedes them, to a paged cache into ``out``."""
@@ -260,26 +277,33 @@ def _npu_paged_attention_splitfuse(
 
 
 def _npu_flash_attention(
-    query: Any, key: Any, value: Any, mask: Any, seq_len: Any, scale_value: float, num_heads: int, num_kv_heads: int, out: Any
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, seq_len: Any, scale_value: float, num_heads: int,
+    num_kv_heads: int, out: Any
 ) -> Any:  # fmt: skip
     """Write attention of sequences that lie one after another, with a mask that is added to the scores, into ``out``."""
     results, start = [], 0
     for count in _numbers(seq_len) or ():
-        q, k, v = (item[start : start + count].reshape(count, heads, -1).transpose(0, 1).unsqueeze(0) for item, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads)))
+        q, k, v = (item[start : start + count].reshape(count, heads, -1).transpose(0, 1).unsqueeze(0) for item, heads in ((query,
+            num_heads), (key, num_kv_heads), (value, num_kv_heads)))
         shift = None if mask is None else mask[..., :count, :count].float()
-        result = attended(q, k, v, None, False, scale_value, shift if shift is None or shift.dim() == 4 else shift.reshape(1, -1, count, count), False)[0]
+        result = attended(q, k, v, None, False, scale_value, shift if shift is None or shift.dim() == 4 else shift.reshape(1, -1, count,
+            count), False)[0]
         results.append(result.squeeze(0).transpose(0, 1))
         start += count
     return out.copy_(torch.cat(results).reshape(out.shape))
 
 
-def _npu_flash_attention_unpad(query: Any, key: Any, value: Any, seq_len: Any, scale_value: float, num_heads: int, num_kv_heads: int, out: Any) -> Any:
+def _npu_flash_attention_unpad(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seq_len: Any, scale_value: float, num_heads: int, num_kv_heads: int,
+    out: Any
+) -> Any:  # fmt: skip
     """Write attention of sequences that lie one after another, without a mask, into ``out``."""
     return _npu_flash_attention(query, key, value, None, seq_len, scale_value, num_heads, num_kv_heads, out=out)
 
 
 def _npu_flash_attention_unpad_v2(
-    query: Any, key: Any, value: Any, seq_len: Any, scale_value: float, num_heads: int, num_kv_heads: int, *, kernel_type: int | None = 0, out: Any
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seq_len: Any, scale_value: float, num_heads: int, num_kv_heads: int, *,
+    kernel_type: int | None = 0, out: Any
 ) -> Any:  # fmt: skip
     """Write attention of sequences that lie one after another, without a mask, into ``out``."""
     return _npu_flash_attention(query, key, value, None, seq_len, scale_value, num_heads, num_kv_heads, out=out)

@@ -9,7 +9,7 @@ _PLAIN = {torch.qint8: torch.int8, torch.quint8: torch.uint8, torch.qint32: torc
 _EXACT = 1024  # so many products of two int8 have an exact sum in float32
 
 
-def product(x: Any, y: Any) -> Any:
+def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the int32 product of int8 matrices: float32 products of pieces whose sums are exact, because devices multiply floats."""
     pieces = [
         (a.float() @ b.float()).to(torch.int32) for a, b in zip(x.split(_EXACT, -1), y.split(_EXACT, -2))
@@ -20,14 +20,14 @@ def product(x: Any, y: Any) -> Any:
     return total
 
 
-def unpacked(x: Any) -> Any:
+def unpacked(x: torch.Tensor) -> torch.Tensor:
     """Return the int8 numbers of int32 words that hold eight signed four-bit numbers each, the first one in the lowest bits."""
     shifts = torch.arange(0, 32, 4, dtype=torch.int32, device=x.device)
     small = (x.unsqueeze(-1) >> shifts) & 15
     return torch.where(small > 7, small - 16, small).to(torch.int8).flatten(-2)
 
 
-def packed(x: Any) -> Any:
+def packed(x: torch.Tensor) -> torch.Tensor:
     """Return int32 words that hold eight of the numbers from -8 to 7 of the last dimension each."""
     if x.shape[-1] % 8:
         raise RuntimeError(f"eight numbers of four bits are one word: the last dimension of {list(x.shape)} is no multiple of 8")
@@ -36,7 +36,7 @@ def packed(x: Any) -> Any:
     return torch.where(words >= 2**31, words - 2**32, words).to(torch.int32)
 
 
-def rounded(x: Any, kind: Any) -> Any:
+def rounded(x: torch.Tensor, kind: Any) -> torch.Tensor:
     """Return numbers rounded to a dtype and held to its range; ``int4`` is packed into int32."""
     kind = _PLAIN.get(kind, kind)
     if kind in ("int4", torch.quint4x2):
@@ -62,7 +62,7 @@ def greatest(kind: Any) -> float:
     raise NotImplementedError(f"mstorch: numbers quantised to {kind}")
 
 
-def plain_scale(scale: Any) -> Any:
+def plain_scale(scale: Any) -> torch.Tensor:
     """Return the float32 scale of ``npu_trans_quant_param``'s int64 words; other scales in float32."""
     if scale.dtype is torch.int64:
         bits = scale & 0xFFFFFFFF

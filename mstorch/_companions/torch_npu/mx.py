@@ -12,7 +12,7 @@ _MOST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float4_e2
 _HALVES = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)  # between the numbers 0, 0.5, 1, 1.5, 2, 3, 4, 6 of four bits
 
 
-def _exponents(most: Any, kind: Any, function: str, scale_alg: int | None) -> Any:
+def _exponents(most: Any, kind: Any, function: str, scale_alg: int | None) -> torch.Tensor:
     """Return the powers of the groups for their greatest absolute values."""
     if scale_alg not in (0, 1, None):
         raise NotImplementedError(f"mstorch: {function}() with scale_alg={scale_alg}")
@@ -25,7 +25,7 @@ def _exponents(most: Any, kind: Any, function: str, scale_alg: int | None) -> An
     return torch.where(most == 0, -127, power).clamp(-127, 127)
 
 
-def _four(x: Any) -> Any:
+def _four(x: torch.Tensor) -> torch.Tensor:
     """Return numbers in four bits, two in a byte, the first one in the lower bits; ties go to the even number."""
     size = x.abs()
     code = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
@@ -36,7 +36,7 @@ def _four(x: Any) -> Any:
     return (pairs[..., 0] + 16 * pairs[..., 1]).to(torch.uint8)
 
 
-def _narrowed(x: Any, kind: Any, function: str) -> Any:
+def _narrowed(x: torch.Tensor, kind: Any, function: str) -> Any:
     if kind is torch.float4_e2m1fn_x2:
         if x.shape[-1] % 2:
             raise RuntimeError(f"{function}(): two numbers of four bits are one byte: the last dimension of {list(x.shape)} is odd")
@@ -44,7 +44,7 @@ def _narrowed(x: Any, kind: Any, function: str) -> Any:
     return x.clamp(-_MOST[kind], _MOST[kind]).to(kind)
 
 
-def _powers(exponents: Any) -> Any:
+def _powers(exponents: Any) -> torch.Tensor:
     """Return 2 to the exponents, exactly, from -127 to 127."""
     return torch.ldexp(torch.ones_like(exponents, dtype=torch.float32), exponents.float())
 
@@ -57,7 +57,7 @@ def _kind(function: str, dst_type: Any, round_mode: str) -> Any:
 
 
 def npu_dynamic_mx_quant(
-    input: Any, *, axis: int = -1, round_mode: str = "rint", dst_type: Any = 296, block_size: int = 32, scale_alg: int | None = 0,
+    input: torch.Tensor, *, axis: int = -1, round_mode: str = "rint", dst_type: Any = 296, block_size: int = 32, scale_alg: int | None = 0,
     dst_type_max: float = 0.0, max_low_bound: float = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the input in an MX format along an axis, and the powers of its groups as ``float8_e8m0fnu``, in pairs in a last dimension."""
@@ -75,7 +75,7 @@ def npu_dynamic_mx_quant(
 
 
 def npu_dynamic_mx_quant_with_dual_axis(
-    input: Any, *, round_mode: str = "rint", dst_type: Any = 296, scale_alg: int = 0, dst_type_max: float | None = 0.0
+    input: torch.Tensor, *, round_mode: str = "rint", dst_type: Any = 296, scale_alg: int = 0, dst_type_max: float | None = 0.0
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Return ``npu_dynamic_mx_quant`` along the last axis and along the one before it."""
     options = {"round_mode": round_mode, "dst_type": dst_type, "scale_alg": scale_alg, "dst_type_max": dst_type_max or 0.0}
@@ -83,14 +83,15 @@ def npu_dynamic_mx_quant_with_dual_axis(
 
 
 def npu_grouped_dynamic_mx_quant(
-    x: Any, group_index: Any, *, round_mode: str = "rint", dst_type: Any = 23, blocksize: int = 32, scale_alg: int | None = 0,
+    x: torch.Tensor, group_index: Any, *, round_mode: str = "rint", dst_type: Any = 23, blocksize: int = 32, scale_alg: int | None = 0,
     dst_type_max: float | None = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the rows in an MX format down the columns of each group of rows, whose ends ``group_index`` has, and the powers."""
     ends = [int(end) for end in group_index.tolist()]
     parts, scales = [], []
     for start, end in zip([0, *ends], ends):
-        small, scale = npu_dynamic_mx_quant(x[start:end], axis=0, round_mode=round_mode, dst_type=dst_type, block_size=blocksize, scale_alg=scale_alg)
+        small, scale = npu_dynamic_mx_quant(x[start:end], axis=0, round_mode=round_mode, dst_type=dst_type, block_size=blocksize,
+            scale_alg=scale_alg)
         parts.append(small.float())
         wide = x.shape[0] and end // (2 * blocksize) + len(parts) - start // (2 * blocksize) - (len(parts) - 1)
         scales.append(torch.nn.functional.pad(scale.float(), (0, 0, 0, 0, 0, max(0, wide - scale.shape[0]))))
@@ -98,7 +99,8 @@ def npu_grouped_dynamic_mx_quant(
 
 
 def npu_add_rms_norm_dynamic_mx_quant(
-    x1: Any, x2: Any, gamma: Any, *, beta: Any = None, epsilon: float = 1e-6, scale_alg: int = 0, round_mode: str = "rint", dst_type: Any = 296
+    x1: torch.Tensor, x2: torch.Tensor, gamma: torch.Tensor, *, beta: Any = None, epsilon: float = 1e-6, scale_alg: int = 0,
+    round_mode: str = "rint", dst_type: Any = 296
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Return the normalized sum in an MX format, the sum, the powers, and the reciprocal of the RMS."""
     total = x1 + x2
@@ -109,7 +111,8 @@ def npu_add_rms_norm_dynamic_mx_quant(
 
 
 def npu_rms_norm_dynamic_mx_quant(
-    x: Any, gamma: Any, *, beta: Any = None, epsilon: float = 1e-6, scale_alg: int = 0, round_mode: str = "rint", dst_type: Any = 296
+    x: torch.Tensor, gamma: torch.Tensor, *, beta: Any = None, epsilon: float = 1e-6, scale_alg: int = 0, round_mode: str = "rint",
+    dst_type: Any = 296
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the normalized rows in an MX format, the powers, and the reciprocal of the RMS."""
     wide = x.float()

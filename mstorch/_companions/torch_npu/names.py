@@ -86,7 +86,8 @@ def compiled_module() -> types.ModuleType:
 
 
 unsupported_dtype = [
-    getattr(torch, name) for name in ("quint8", "quint4x2", "quint2x4", "qint32", "qint8", "float8_e5m2", "float8_e4m3fn") if hasattr(torch, name)
+    getattr(torch, name) for name in ("quint8", "quint4x2", "quint2x4", "qint32", "qint8", "float8_e5m2", "float8_e4m3fn") if hasattr(torch,
+    name)
 ]
 CODES = dict(NAMED)
 __all__ = ["CODES", "Format", "HiFloat8Tensor", "ProcessGroupHCCL", "compiled_module", "empty_with_swapped_memory", "unsupported_dtype"]

@@ -1,7 +1,6 @@
 """Operators of torch_npu's first years, and those of optimizers, losses, sampling and packed signs."""
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +11,13 @@ from .attention import refuse
 _F = torch.nn.functional
 
 
-def npu_bmmV2(input: Any, mat2: Any, output_sizes: Sequence[int]) -> Any:
+def npu_bmmV2(input: torch.Tensor, mat2: torch.Tensor, output_sizes: Sequence[int]) -> torch.Tensor:
     """Return ``input @ mat2``, in another shape if one is told."""
     found = input @ mat2
     return found.reshape(list(output_sizes)) if len(output_sizes) else found
 
 
-def npu_one_hot(input: Any, num_classes: int = -1, depth: int = 1, on_value: Any = 1, off_value: Any = 0) -> Any:
+def npu_one_hot(input: torch.Tensor, num_classes: int = -1, depth: int = 1, on_value: Any = 1, off_value: Any = 0) -> torch.Tensor:
     """Return float32 rows of ``depth`` with one value at the input's number and another elsewhere; ``num_classes`` is the new dimension's
     place."""
     hits = input.unsqueeze(-1) == torch.arange(depth, dtype=input.dtype, device=input.device)
@@ -26,35 +25,36 @@ def npu_one_hot(input: Any, num_classes: int = -1, depth: int = 1, on_value: Any
     return torch.where(hits, on, off).movedim(-1, num_classes)
 
 
-def npu_slice(input: Any, offsets: Sequence[int], size: Sequence[int]) -> Any:
+def npu_slice(input: torch.Tensor, offsets: Sequence[int], size: Sequence[int]) -> torch.Tensor:
     """Return ``size`` elements of each dimension from an offset; -1 is the rest."""
     for place, (start, count) in enumerate(zip(offsets, size)):
         input = input.narrow(place, start, input.shape[place] - start if count == -1 else count)
     return input.contiguous()
 
 
-def npu_reshape(input: Any, shape: Sequence[int], can_refresh: bool = False) -> Any:
+def npu_reshape(input: torch.Tensor, shape: Sequence[int], can_refresh: bool = False) -> torch.Tensor:
     """Return a copy of another shape."""
     return input.reshape(list(shape)).clone()
 
 
-def npu_pad(input: Any, paddings: Sequence[int]) -> Any:
+def npu_pad(input: torch.Tensor, paddings: Sequence[int]) -> torch.Tensor:
     """Return the input with zeros before and after each dimension, from the first."""
     pairs = [list(paddings[place : place + 2]) for place in range(0, len(paddings), 2)]
     return _F.pad(input, [count for pair in reversed(pairs) for count in pair])
 
 
-def npu_stride_copy(input: Any, shape: Sequence[int], stride: Sequence[int], storage_offset: Any) -> Any:
+def npu_stride_copy(input: torch.Tensor, shape: Sequence[int], stride: Sequence[int], storage_offset: Any) -> torch.Tensor:
     """Return a copy of a strided window."""
     return input.as_strided(list(shape), list(stride), int(storage_offset)).clone()
 
 
 def npu_indexing(
-    input: Any, begin: Sequence[int], end: Sequence[int], strides: Sequence[int], begin_mask: int = 0, end_mask: int = 0,
+    input: torch.Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int], begin_mask: int = 0, end_mask: int = 0,
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return a slice with steps of the first dimensions; a bit of a mask leaves a begin or an end out."""
-    refuse("npu_indexing", ellipsis_mask=ellipsis_mask or None, new_axis_mask=new_axis_mask or None, shrink_axis_mask=shrink_axis_mask or None)
+    refuse("npu_indexing", ellipsis_mask=ellipsis_mask or None, new_axis_mask=new_axis_mask or None,
+    shrink_axis_mask=shrink_axis_mask or None)
     key = tuple(
         slice(None if begin_mask >> place & 1 else start, None if end_mask >> place & 1 else stop, step)
         for place, (start, stop, step) in enumerate(zip(begin, end, strides))
@@ -62,34 +62,34 @@ def npu_indexing(
     return input[key].clone()
 
 
-def npu_sort_v2(input: Any, dim: int = -1, descending: bool = False) -> Any:
+def npu_sort_v2(input: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
     """Return the sorted values."""
     return input.sort(dim, descending).values
 
 
-def npu_max__dim(input: Any, dim: int, keepdim: bool = False) -> tuple[Any, Any]:
+def npu_max__dim(input: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[Any, Any]:
     """Return the greatest values of a dimension and their places in int32."""
     values, places = input.max(dim, keepdim)
     return values, places.int()
 
 
-def npu_min__dim(input: Any, dim: int, keepdim: bool = False) -> tuple[Any, Any]:
+def npu_min__dim(input: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[Any, Any]:
     """Return the least values of a dimension and their places in int32."""
     values, places = input.min(dim, keepdim)
     return values, places.int()
 
 
-def npu_scatter(input: Any, indices: Any, updates: Any, dim: int) -> Any:
+def npu_scatter(input: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, dim: int) -> torch.Tensor:
     """Return a copy with one value a row written along a dimension."""
     return input.scatter(dim, indices.long().unsqueeze(dim), updates.unsqueeze(dim).to(input.dtype))
 
 
-def scatter_update(input: Any, indices: Any, updates: Any, axis: int) -> Any:
+def scatter_update(input: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, axis: int) -> torch.Tensor:
     """Return a copy in which each entry of the first dimension has its updates from its own index on along an axis."""
     return scatter_update_(input.clone(), indices, updates, axis)
 
 
-def scatter_update_(input: Any, indices: Any, updates: Any, axis: int) -> Any:
+def scatter_update_(input: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, axis: int) -> Any:
     """Write updates from each first entry's own index on along an axis, in place."""
     axis %= input.dim()
     count = updates.shape[axis]
@@ -99,41 +99,41 @@ def scatter_update_(input: Any, indices: Any, updates: Any, axis: int) -> Any:
     return input.scatter_(axis, rows.expand(updates.shape), updates.to(input.dtype))
 
 
-def npu_softmax_cross_entropy_with_logits(input: Any, labels: Any) -> Any:
+def npu_softmax_cross_entropy_with_logits(input: torch.Tensor, labels: Any) -> torch.Tensor:
     """Return the cross entropy of each row with a row of weights."""
     return -(labels * torch.log_softmax(input, -1)).sum(-1)
 
 
-def npu_conv3d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+def npu_conv3d(input: torch.Tensor, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> torch.Tensor:
     """Return ``torch.nn.functional.conv3d`` of the arguments."""
     return _F.conv3d(input, weight, bias, list(stride), list(padding), list(dilation), groups)
 
 
-def npu_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+def npu_convolution(input: torch.Tensor, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> torch.Tensor:
     """Return the two- or three-dimensional convolution of the arguments."""
     convolve = _F.conv3d if input.dim() == 5 else _F.conv2d
     return convolve(input, weight, bias, list(stride), list(padding), list(dilation), groups)
 
 
 def npu_conv_transpose2d(
-    input: Any, weight: Any, bias: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: int
-) -> Any:  # fmt: skip
+    input: torch.Tensor, weight: Any, bias: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: int
+) -> torch.Tensor:  # fmt: skip
     """Return ``torch.nn.functional.conv_transpose2d`` of the arguments."""
     return _F.conv_transpose2d(input, weight, bias, list(stride), list(padding), list(output_padding), groups, list(dilation))
 
 
 def npu_convolution_transpose(
-    input: Any, weight: Any, bias: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: int
-) -> Any:  # fmt: skip
+    input: torch.Tensor, weight: Any, bias: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: int
+) -> torch.Tensor:  # fmt: skip
     """Return the two- or three-dimensional transposed convolution of the arguments."""
     convolve = _F.conv_transpose3d if input.dim() == 5 else _F.conv_transpose2d
     return convolve(input, weight, bias, list(stride), list(padding), list(output_padding), groups, list(dilation))
 
 
 def npu_transpose_batchmatmul(
-    input: Any, weight: Any, *, bias: Any = None, scale: Any = None, perm_x1: Any = None, perm_x2: Any = None, perm_y: Any = None,
+    input: torch.Tensor, weight: Any, *, bias: Any = None, scale: Any = None, perm_x1: Any = None, perm_x2: Any = None, perm_y: Any = None,
     batch_split_factor: int | None = 1,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return the product of batches of matrices whose dimensions are moved before and after it."""
     refuse("npu_transpose_batchmatmul", scale=scale)
     left = input.permute(list(perm_x1)) if perm_x1 else input
@@ -146,12 +146,12 @@ def npu_transpose_batchmatmul(
     return found
 
 
-def npu_scaled_masked_fill(input: Any, mask: Any, value: float) -> Any:
+def npu_scaled_masked_fill(input: torch.Tensor, mask: Any, value: float) -> torch.Tensor:
     """Return the input with a value where a mask is True."""
     return input.masked_fill(mask.bool(), value)
 
 
-def npu_masked_fill_range(input: Any, start: Any, end: Any, value: Any, axis: int = -1) -> Any:
+def npu_masked_fill_range(input: torch.Tensor, start: Any, end: Any, value: torch.Tensor, axis: int = -1) -> torch.Tensor:
     """Return the input with values from starts to ends along an axis: a row of starts, ends and values for each of the first dimension."""
     axis %= input.dim()
     places = torch.arange(input.shape[axis], device=input.device)
@@ -167,12 +167,12 @@ def npu_masked_fill_range(input: Any, start: Any, end: Any, value: Any, axis: in
 # Dropout
 
 
-def dropout_with_byte_mask(input: Any, p: float, train: bool) -> Any:
+def dropout_with_byte_mask(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     """Return ``torch.nn.functional.dropout``."""
     return _F.dropout(input, p, train)
 
 
-def _npu_dropout(input: Any, p: float) -> tuple[Any, Any]:
+def _npu_dropout(input: torch.Tensor, p: float) -> tuple[Any, Any]:
     """Return the input with a share of zeros, and the mask of what was kept, a byte each."""
     kept = (torch.rand(input.shape, dtype=torch.float32, device=input.device) >= p).to(torch.uint8)
     return (input * kept / (1 - p) if p < 1 else input * 0.0).to(input.dtype), kept
@@ -185,7 +185,8 @@ _dropout_with_byte_mask = _npu_dropout
 
 
 def npu_cross_entropy_loss(
-    input: Any, target: Any, weight: Any = None, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0,
+    input: torch.Tensor, target: torch.Tensor, weight: Any = None, reduction: str = "mean", ignore_index: int = -100,
+    label_smoothing: float = 0.0,
     lse_square_scale_for_zloss: float = 0.0, return_zloss: bool = False,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Return the cross entropy, the logarithms of the probabilities, and two empty tensors."""
@@ -200,7 +201,7 @@ def npu_cross_entropy_loss(
 # Sampling
 
 
-def npu_top_k_top_p(logits: Any, p: Any = None, k: Any = None) -> Any:
+def npu_top_k_top_p(logits: torch.Tensor, p: Any = None, k: Any = None) -> torch.Tensor:
     """Return the logits with minus infinity where they are not among the ``k`` greatest of the row, or not among those that hold the
     probability ``p``."""
     ordered, places = logits.sort(-1, stable=True)
@@ -217,14 +218,14 @@ def npu_top_k_top_p(logits: Any, p: Any = None, k: Any = None) -> Any:
 # Signs in bits
 
 
-def npu_sign_bits_pack(input: Any, size: int) -> Any:
+def npu_sign_bits_pack(input: torch.Tensor, size: int) -> torch.Tensor:
     """Return the signs of a vector as bits, (size, bytes): 1 for a number that is not negative, -1 fills the last byte."""
     padded = _F.pad((input >= 0).to(torch.int32), (0, -input.shape[0] % 8))
     bits = padded.reshape(-1, 8) << torch.arange(8, dtype=torch.int32, device=input.device)
     return bits.sum(-1).to(torch.uint8).reshape(size, -1)
 
 
-def npu_sign_bits_unpack(input: Any, size: int, dtype: Any) -> Any:
+def npu_sign_bits_unpack(input: torch.Tensor, size: int, dtype: Any) -> torch.Tensor:
     """Return 1 and -1 for the bits of bytes, (size, numbers)."""
     bits = input.reshape(-1, 1).to(torch.int32) >> torch.arange(8, dtype=torch.int32, device=input.device) & 1
     return (bits * 2 - 1).to(dtype).reshape(size, -1)
@@ -246,7 +247,8 @@ def npu_ring_attention_update(
     prev_attn_out: Any, prev_softmax_max: Any, prev_softmax_sum: Any, cur_attn_out: Any, cur_softmax_max: Any, cur_softmax_sum: Any, *,
     actual_seq_qlen: Any = None, input_layout: str = "SBH", input_softmax_layout: str = "",
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return attention, maxima and sums over the keys of two parts. SBH: (S, B, H) with maxima (B, N, S, 8); TND: (T, N, D) with (T, N, 8)."""
+    """Return attention, maxima and sums over the keys of two parts. SBH: (S, B, H) with maxima (B, N, S, 8); TND: (T, N, D) with (T, N,
+    8)."""
     if input_softmax_layout not in ("", "TND"):
         raise NotImplementedError(f"mstorch: npu_ring_attention_update() with input_softmax_layout={input_softmax_layout!r}")
     top = torch.maximum(prev_softmax_max, cur_softmax_max)
@@ -268,7 +270,8 @@ def npu_ring_attention_update(
 
 
 def npu_apply_adam_w__out(
-    beta1_power: Any, beta2_power: Any, lr: Any, weight_decay: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any, max_grad_norm: Any,
+    beta1_power: Any, beta2_power: Any, lr: Any, weight_decay: Any, beta1: Any, beta2: Any, epsilon: Any, grad: torch.Tensor,
+    max_grad_norm: Any,
     amsgrad: Any, maximize: Any, *, out: Sequence[Any],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Write a step of AdamW into a parameter and its two states; the powers are those before the step."""
@@ -284,7 +287,8 @@ def npu_apply_adam_w__out(
 
 
 def npu_apply_adam__out(
-    beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any, use_locking: Any, use_nesterov: Any, *,
+    beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: torch.Tensor, use_locking: Any,
+    use_nesterov: Any, *,
     out: Sequence[Any],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Write a step of Adam into a parameter and its two states; the powers are those of the step."""
@@ -292,7 +296,8 @@ def npu_apply_adam__out(
     with torch.no_grad():
         first.add_((grad - first) * (1 - beta1))
         second.add_((grad * grad - second) * (1 - beta2))
-        rate = lr * math.sqrt(1 - float(beta2_power)) / (1 - float(beta1_power))
+        one = torch.ones((), dtype=grad.dtype, device=grad.device)  # powers of 1 give NaN, as on a device, and no ZeroDivisionError
+        rate = lr * (one - beta2_power).sqrt() / (one - beta1_power)
         moment = first * beta1 + (1 - beta1) * grad if use_nesterov else first
         var.sub_(rate * moment / (second.sqrt() + epsilon))
     return var, first, second
@@ -301,18 +306,19 @@ def npu_apply_adam__out(
 # Products that are added to what is there
 
 
-def _npu_matmul_add_fp32(x: Any, weight: Any, C: Any) -> None:
+def _npu_matmul_add_fp32(x: torch.Tensor, weight: Any, C: Any) -> None:
     """Add ``x.T @ weight`` to a float32 tensor in place."""
     C.add_((x.flatten(0, -2).t() @ weight.flatten(0, -2)).to(C.dtype).reshape(C.shape))
 
 
-def _npu_quantize_per_tensor(x: Any, scale: Any, zero_point: Any, y: Any) -> None:
+def _npu_quantize_per_tensor(x: torch.Tensor, scale: Any, zero_point: Any, y: torch.Tensor) -> None:
     """Write ``x / scale + zero_point``, rounded to int8, into ``y``."""
     y.copy_((x.float() / scale.float() + zero_point.float()).round().clamp(-128, 127))
 
 
 def npu_grouped_matmul_add_(
-    input: Any, x: Any, weight: Any, group_list: Any, *, transpose_x: bool = True, transpose_weight: bool = False, group_type: int = 2,
+    input: torch.Tensor, x: torch.Tensor, weight: Any, group_list: torch.Tensor, *, transpose_x: bool = True,
+    transpose_weight: bool = False, group_type: int = 2,
     group_list_type: int | None = 0,
 ) -> Any:  # fmt: skip
     """Add the product of each group of rows, ``x[group].T @ weight[group]``, to the matrices of the input, in place."""
@@ -323,6 +329,6 @@ def npu_grouped_matmul_add_(
     return input.add_(products.reshape(input.shape).to(input.dtype))
 
 
-def npu_grouped_matmul_add(input: Any, x: Any, weight: Any, group_list: Any, **options: Any) -> Any:
+def npu_grouped_matmul_add(input: torch.Tensor, x: torch.Tensor, weight: Any, group_list: torch.Tensor, **options: Any) -> torch.Tensor:
     """Return ``npu_grouped_matmul_add_`` of a copy."""
     return npu_grouped_matmul_add_(input.clone(), x, weight, group_list, **options)

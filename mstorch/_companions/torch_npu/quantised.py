@@ -13,7 +13,7 @@ from .integers import greatest, packed, plain_scale, product, rounded, unpacked
 _EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
-def npu_trans_quant_param(scale: Any, offset: Any = None, round_mode: int | None = 0) -> Any:
+def npu_trans_quant_param(scale: Any, offset: Any = None, round_mode: int | None = 0) -> torch.Tensor:
     """Return the int64 words of float32 scales for the device's products: the scale's upper 19 bits, a mark, and the offset's nine bits."""
     bits = scale.float().contiguous().view(torch.int32).to(torch.int64) & 0xFFFFFFFF
     if round_mode == 1:
@@ -32,7 +32,7 @@ def _result(total: Any, kind: Any, offset: Any) -> Any:
     return total.to(kind)
 
 
-def _spread(scales: Any, count: int, axis: int) -> Any:
+def _spread(scales: Any, count: int, axis: int) -> torch.Tensor:
     """Return scales of groups of 32 numbers, in pairs along the last dimension, as a factor for each number of an axis."""
     pairs = scales.float()
     pairs = pairs.flatten(-2) if axis == -1 else pairs.movedim(-1, -2).flatten(-3, -2)
@@ -40,10 +40,11 @@ def _spread(scales: Any, count: int, axis: int) -> Any:
 
 
 def npu_quant_matmul(
-    x1: Any, x2: Any, scale: Any, *, offset: Any = None, pertoken_scale: Any = None, bias: Any = None, output_dtype: Any = None,
+    x1: torch.Tensor, x2: torch.Tensor, scale: Any, *, offset: Any = None, pertoken_scale: Any = None, bias: Any = None,
+    output_dtype: Any = None,
     x1_dtype: Any = None, x2_dtype: Any = None, pertoken_scale_dtype: Any = None, scale_dtype: Any = None, group_sizes: Any = None,
     y_scale: Any = None,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return the scaled product of quantised matrices: ``(x1 @ x2 + bias) * scale * pertoken_scale``; int8 without an ``output_dtype``.
 
     A bias of floats is added to the scaled product. int32 matrices hold eight four-bit numbers in a word. Scales of ``float8_e8m0fnu`` are
@@ -71,15 +72,15 @@ def npu_quant_matmul(
     return _result(total, kind, offset)
 
 
-def _unpacked_right(x1: Any, x2: Any) -> Any:
+def _unpacked_right(x1: torch.Tensor, x2: torch.Tensor) -> torch.Tensor:
     """Return the right matrix of int32 words: packed along its rows, or along its columns where it is a transposed one."""
     width = x1.shape[-1] * (8 if x1.dtype is torch.int32 else 1)
     return unpacked(x2) if x2.shape[-2] == width else unpacked(x2.transpose(-2, -1)).transpose(-2, -1)
 
 
-def _of_groups(x1: Any, x2: Any, scale: Any, pertoken_scale: Any, bias: Any, kind: Any) -> Any:
+def _of_groups(x1: torch.Tensor, x2: torch.Tensor, scale: Any, pertoken_scale: Any, bias: Any, kind: Any) -> Any:
     if x1.dtype not in _EIGHT or scale.dtype is not torch.float8_e8m0fnu or pertoken_scale is None:
-        raise NotImplementedError("mstorch: npu_quant_matmul() with scales of groups takes float8 matrices, and float8_e8m0fnu scales of both")
+        raise NotImplementedError("mstorch: npu_quant_matmul() with scales of groups takes float8 matrices and float8_e8m0fnu scales")
     left = x1.float() * _spread(pertoken_scale, x1.shape[-1], -1)
     right = x2.float() * _spread(scale, x2.shape[-2], -2)
     total = left @ right
@@ -87,9 +88,10 @@ def _of_groups(x1: Any, x2: Any, scale: Any, pertoken_scale: Any, bias: Any, kin
 
 
 def npu_quant_matmul_dequant(
-    x: Any, quantized_weight: Any, weight_scale: Any, *, bias: Any = None, x_scale: Any = None, x_offset: Any = None, smooth_scale: Any = None,
+    x: torch.Tensor, quantized_weight: Any, weight_scale: Any, *, bias: Any = None, x_scale: Any = None, x_offset: Any = None,
+    smooth_scale: Any = None,
     quant_mode: str | None = "pertoken",
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return ``x @ weight.T`` for a weight of int8, with ``x`` quantised for the product."""
     refuse("npu_quant_matmul_dequant", x_offset=x_offset)
     wide = x.float() if smooth_scale is None else x.float() * smooth_scale.float()
@@ -102,7 +104,7 @@ def npu_quant_matmul_dequant(
     return (total.float() * x_scale * plain_scale(weight_scale)).to(x.dtype)
 
 
-def _groups(input: Any, smooth: Any, group_index: Any) -> Any:
+def _groups(input: torch.Tensor, smooth: Any, group_index: Any) -> torch.Tensor:
     """Return the rows times their group's factors; ``group_index`` has the groups' ends."""
     rows = input.flatten(0, -2)
     places = torch.arange(rows.shape[0], device=rows.device)
@@ -113,7 +115,7 @@ def _groups(input: Any, smooth: Any, group_index: Any) -> Any:
 _DIMS = {"pertoken": (-1,), "perchannel": (-2,), "pertensor": None}
 
 
-def _smoothed(function: str, input: Any, smooth_scales: Any, group_index: Any, quant_mode: str) -> tuple[Any, Any]:
+def _smoothed(function: str, input: torch.Tensor, smooth_scales: Any, group_index: Any, quant_mode: str) -> tuple[Any, Any]:
     if quant_mode not in _DIMS:
         raise RuntimeError(f"{function}(): quant_mode must be pertoken, perchannel or pertensor, got {quant_mode}")
     wide = input.float()
@@ -127,7 +129,7 @@ def _flat(scale: Any, quant_mode: str) -> Any:
 
 
 def npu_dynamic_quant(
-    input: Any, *, smooth_scales: Any = None, group_index: Any = None, dst_type: Any = None, quant_mode: str = "pertoken",
+    input: torch.Tensor, *, smooth_scales: Any = None, group_index: Any = None, dst_type: Any = None, quant_mode: str = "pertoken",
     dst_type_max: float = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the input quantised by the greatest absolute value of each row (column, or of all), and the float32 scales."""
@@ -138,7 +140,7 @@ def npu_dynamic_quant(
 
 
 def npu_dynamic_quant_asymmetric(
-    input: Any, *, smooth_scales: Any = None, group_index: Any = None, dst_type: Any = None, quant_mode: str = "pertoken",
+    input: torch.Tensor, *, smooth_scales: Any = None, group_index: Any = None, dst_type: Any = None, quant_mode: str = "pertoken",
     dst_type_max: float = 0.0,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the input quantised by the range of each row, with float32 scales and offsets."""
@@ -160,7 +162,7 @@ def _along(factors: Any, axis: int, dims: int) -> Any:
     return factors.reshape(shape)
 
 
-def npu_quantize(input: Any, scales: Any, zero_points: Any, dtype: Any, axis: int = 1, div_mode: bool = True) -> Any:
+def npu_quantize(input: torch.Tensor, scales: Any, zero_points: Any, dtype: Any, axis: int = 1, div_mode: bool = True) -> torch.Tensor:
     """Return ``input / scales + zero_points`` (times the scales without ``div_mode``), rounded to a dtype."""
     kind = dtype_of("npu_quantize", dtype)
     factors = _along(scales, axis, input.dim()).float()
@@ -170,7 +172,7 @@ def npu_quantize(input: Any, scales: Any, zero_points: Any, dtype: Any, axis: in
     return rounded(wide, kind)
 
 
-def npu_group_quant(x: Any, scale: Any, group_index: Any, *, offset: Any = None, dst_dtype: Any = None) -> Any:
+def npu_group_quant(x: torch.Tensor, scale: Any, group_index: Any, *, offset: Any = None, dst_dtype: Any = None) -> torch.Tensor:
     """Return ``x * scale[group] + offset``, rounded; ``group_index`` has the ends of the groups of rows."""
     places = torch.arange(x.shape[0], device=x.device)
     group = (places[:, None] >= group_index.to(places.dtype)[None, :]).sum(1).clamp(max=scale.shape[0] - 1)
@@ -179,22 +181,22 @@ def npu_group_quant(x: Any, scale: Any, group_index: Any, *, offset: Any = None,
     return rounded(wide if offset is None else wide + offset.float(), kind)
 
 
-def npu_anti_quant(x: Any, scale: Any, *, offset: Any = None, dst_dtype: Any = None, src_dtype: Any = None) -> Any:
+def npu_anti_quant(x: torch.Tensor, scale: Any, *, offset: Any = None, dst_dtype: Any = None, src_dtype: Any = None) -> torch.Tensor:
     """Return ``(x + offset) * scale`` in half precision, for int8, or for int32 words of eight four-bit numbers."""
     kind = dtype_of("npu_anti_quant", dst_dtype, torch.float16)
     wide = (unpacked(x) if x.dtype is torch.int32 else x).float()
     return ((wide if offset is None else wide + offset.float()) * scale.float()).to(kind)
 
 
-def npu_convert_weight_to_int4pack(weight: Any, inner_k_tiles: int = 0) -> Any:
+def npu_convert_weight_to_int4pack(weight: Any, inner_k_tiles: int = 0) -> torch.Tensor:
     """Return int32 words with eight numbers from -8 to 7 of the last dimension each."""
     return packed(weight)
 
 
 def npu_weight_quant_batchmatmul(
-    x: Any, weight: Any, antiquant_scale: Any, antiquant_offset: Any = None, quant_scale: Any = None, quant_offset: Any = None,
+    x: torch.Tensor, weight: Any, antiquant_scale: Any, antiquant_offset: Any = None, quant_scale: Any = None, quant_offset: Any = None,
     bias: Any = None, antiquant_group_size: int = 0, inner_precise: int = 0, weight_dtype: Any = None,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return ``x @ ((weight + antiquant_offset) * antiquant_scale) + bias``, quantised to int8 if there is a ``quant_scale``."""
     kind = x.dtype
     if weight.dtype is torch.int32:
@@ -217,7 +219,7 @@ def npu_weight_quant_batchmatmul(
     return rounded(result if quant_offset is None else result + quant_offset.float(), torch.int8)
 
 
-def npu_dequant_bias(x: Any, weight_scale: Any, activation_scale: Any, bias: Any, *, output_dtype: Any = None) -> Any:
+def npu_dequant_bias(x: torch.Tensor, weight_scale: Any, activation_scale: Any, bias: Any, *, output_dtype: Any = None) -> torch.Tensor:
     """Return ``(x + bias) * weight_scale * activation_scale`` in half precision; a bias of floats is added at the end."""
     wide = x
     if bias is not None and bias.dtype is torch.int32:
@@ -231,13 +233,14 @@ def npu_dequant_bias(x: Any, weight_scale: Any, activation_scale: Any, bias: Any
 # Normalizations and gates whose results are quantised
 
 
-def _normal(x: Any, gamma: Any, epsilon: float) -> Any:
+def _normal(x: torch.Tensor, gamma: torch.Tensor, epsilon: float) -> Any:
     wide = x.float()
     return wide * (wide.square().mean(-1, keepdim=True) + epsilon).rsqrt() * gamma.float()
 
 
 def npu_add_rms_norm_quant(
-    x1: Any, x2: Any, gamma: Any, scales1: Any, zero_points1: Any, beta: Any = None, scales2: Any = None, zero_points2: Any = None, *,
+    x1: torch.Tensor, x2: torch.Tensor, gamma: torch.Tensor, scales1: Any, zero_points1: Any, beta: Any = None, scales2: Any = None,
+    zero_points2: Any = None, *,
     axis: int = -1, epsilon: float = 1e-6, div_mode: bool = True, dst_type: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the normalized sum quantised by one or two sets of scales, and the sum."""
@@ -250,7 +253,8 @@ def npu_add_rms_norm_quant(
 
 
 def npu_add_rms_norm_dynamic_quant(
-    x1: Any, x2: Any, gamma: Any, *, smooth_scale1: Any = None, smooth_scale2: Any = None, beta: Any = None, epsilon: float = 1e-6,
+    x1: torch.Tensor, x2: torch.Tensor, gamma: torch.Tensor, *, smooth_scale1: Any = None, smooth_scale2: Any = None, beta: Any = None,
+    epsilon: float = 1e-6,
     output_mask: Any = None, y_dtype: Any = None,
 ) -> tuple[Any, Any, Any, Any, Any]:  # fmt: skip
     """Return the normalized sum quantised by its rows, with one or two smoothing scales, the sum, and the scales."""
@@ -265,14 +269,17 @@ def npu_add_rms_norm_dynamic_quant(
     return first, second, total, scale, other
 
 
-def npu_rms_norm_quant(x: Any, gamma: Any, beta: Any, scale: Any, offset: Any, epsilon: float = 1e-6, *, dst_dtype: Any = None) -> Any:
+def npu_rms_norm_quant(
+    x: torch.Tensor, gamma: torch.Tensor, beta: Any, scale: Any, offset: Any, epsilon: float = 1e-6, *, dst_dtype: Any = None
+) -> torch.Tensor:  # fmt: skip
     """Return ``(rms_norm(x) + beta) / scale + offset``, rounded."""
     wide = (_normal(x, gamma, epsilon) + beta.float()) / scale.float() + offset.float()
     return rounded(wide, dtype_of("npu_rms_norm_quant", dst_dtype, torch.int8))
 
 
 def npu_swiglu_quant(
-    x: Any, *, smooth_scales: Any = None, offsets: Any = None, group_index: Any = None, activate_left: bool = False, quant_mode: int = 0,
+    x: torch.Tensor, *, smooth_scales: Any = None, offsets: Any = None, group_index: Any = None, activate_left: bool = False,
+    quant_mode: int = 0,
     group_list_type: int = 0, dst_type: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return ``npu_swiglu`` quantised by given scales and offsets (``quant_mode=0``) or by its rows (1), and the scales."""
@@ -287,19 +294,23 @@ def npu_swiglu_quant(
         if smooth_scales is not None and group_index is None:
             smooth_scales = smooth_scales.reshape(-1) if smooth_scales.numel() == wide.shape[-1] else smooth_scales
         return npu_dynamic_quant(wide, smooth_scales=smooth_scales, group_index=group_index, dst_type=kind)
-    wide = wide * smooth_scales.float() if group_index is None else _groups(wide, smooth_scales.reshape(smooth_scales.shape[0], -1), group_index)
+    wide = wide * smooth_scales.float() if group_index is None else _groups(wide, smooth_scales.reshape(smooth_scales.shape[0], -1),
+        group_index)
     if offsets is not None:
         wide = wide + offsets.float()
     return rounded(wide, kind), torch.empty(wide.shape[:-1], dtype=torch.float32, device=x.device)
 
 
 def npu_dequant_swiglu_quant(
-    x: Any, *, weight_scale: Any = None, activation_scale: Any = None, bias: Any = None, quant_scale: Any = None, quant_offset: Any = None,
+    x: torch.Tensor, *, weight_scale: Any = None, activation_scale: Any = None, bias: Any = None, quant_scale: Any = None,
+    quant_offset: Any = None,
     group_index: Any = None, activate_left: bool = False, quant_mode: int = 0, dst_type: Any = None, round_mode: Any = None,
     activate_dim: Any = None, swiglu_mode: int = 0, clamp_limit: float = 7.0, glu_alpha: float = 1.702, glu_bias: float = 1.0,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return ``npu_swiglu`` of a dequantised product, quantised again, and the scales; ``group_index`` has the numbers of rows of groups."""
-    refuse("npu_dequant_swiglu_quant", round_mode=round_mode or None, activate_dim=None if activate_dim in (None, -1, x.dim() - 1) else activate_dim)
+    """Return ``npu_swiglu`` of a dequantised product, quantised again,
+    and the scales; ``group_index`` has the numbers of rows of groups."""
+    refuse("npu_dequant_swiglu_quant", round_mode=round_mode or None, activate_dim=None if activate_dim in (None, -1,
+    x.dim() - 1) else activate_dim)
     wide = x
     ends = None if group_index is None else group_index.cumsum(0)
     if bias is not None and bias.dtype is torch.int32:
@@ -326,7 +337,7 @@ def npu_dequant_swiglu_quant(
 
 
 def npu_gelu_quant(
-    input: Any, *, input_scale: Any = None, input_offset: Any = None, approximate: str = "none", quant_mode: str = "dynamic",
+    input: torch.Tensor, *, input_scale: Any = None, input_offset: Any = None, approximate: str = "none", quant_mode: str = "dynamic",
     dst_type: Any = None, round_mode: str = "rint",
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return ``gelu(input)`` quantised by its rows, or by given scales, and the scales."""
@@ -340,7 +351,8 @@ def npu_gelu_quant(
 
 
 def npu_dynamic_block_quant(
-    x: Any, *, min_scale: float = 0.0, round_mode: str = "rint", dst_type: Any = 1, row_block_size: int = 1, col_block_size: int = 128,
+    x: torch.Tensor, *, min_scale: float = 0.0, round_mode: str = "rint", dst_type: Any = 1, row_block_size: int = 1,
+    col_block_size: int = 128,
     dst_type_max: float = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the input quantised by the greatest absolute value of each block of rows and columns, and the float32 scales."""
@@ -356,7 +368,8 @@ def npu_dynamic_block_quant(
 
 
 def npu_kronecker_quant(
-    x: Any, kronecker_p1: Any, kronecker_p2: Any, clip_ratio: float | None = None, dst_dtype: Any = None, dst_type_max: float | None = None
+    x: torch.Tensor, kronecker_p1: Any, kronecker_p2: Any, clip_ratio: float | None = None, dst_dtype: Any = None,
+    dst_type_max: float | None = None
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return ``p1 @ x @ p2`` quantised to four bits by the greatest absolute value of each matrix, and the float32 scales."""
     if dst_type_max:
@@ -369,23 +382,25 @@ def npu_kronecker_quant(
 
 
 def npu_add_quant_matmul_(
-    input: Any, x1: Any, x2: Any, x2_scale: Any, *, x1_scale: Any = None, group_sizes: Any = None, x1_dtype: Any = None, x2_dtype: Any = None,
+    input: torch.Tensor, x1: torch.Tensor, x2: torch.Tensor, x2_scale: Any, *, x1_scale: Any = None, group_sizes: Any = None,
+    x1_dtype: Any = None, x2_dtype: Any = None,
     x1_scale_dtype: Any = None, x2_scale_dtype: Any = None,
 ) -> Any:  # fmt: skip
     """Add the scaled product of quantised matrices to the input, in place."""
     product_of = npu_quant_matmul(
-        x1, x2, x2_scale, pertoken_scale=x1_scale, output_dtype=torch.float32, x1_dtype=x1_dtype, x2_dtype=x2_dtype, scale_dtype=x2_scale_dtype
+        x1, x2, x2_scale, pertoken_scale=x1_scale, output_dtype=torch.float32, x1_dtype=x1_dtype, x2_dtype=x2_dtype,
+        scale_dtype=x2_scale_dtype
     )  # fmt: skip
     return input.add_(product_of.to(input.dtype))
 
 
-def npu_add_quant_matmul(input: Any, x1: Any, x2: Any, x2_scale: Any, **options: Any) -> Any:
+def npu_add_quant_matmul(input: torch.Tensor, x1: torch.Tensor, x2: torch.Tensor, x2_scale: Any, **options: Any) -> torch.Tensor:
     """Return ``npu_add_quant_matmul_`` of a copy."""
     return npu_add_quant_matmul_(input.clone(), x1, x2, x2_scale, **options)
 
 
 def npu_grouped_matmul_swiglu_quant(
-    x: Any, weight: Any, group_list: Any, weight_scale: Any, x_scale: Any, *, bias: Any = None, offset: Any = None
+    x: torch.Tensor, weight: Any, group_list: torch.Tensor, weight_scale: Any, x_scale: Any, *, bias: Any = None, offset: Any = None
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return ``npu_swiglu`` of the scaled products of groups of int8 rows, quantised by its rows, the scales, and an empty tensor."""
     refuse("npu_grouped_matmul_swiglu_quant", bias=bias, offset=offset)
@@ -397,14 +412,16 @@ def npu_grouped_matmul_swiglu_quant(
     gate, linear = torch.cat(parts).chunk(2, -1)
     small, scales = npu_dynamic_quant(torch.nn.functional.silu(gate) * linear)
     missing = x.shape[0] - small.shape[0]
-    small, scales = (torch.nn.functional.pad(small, (0, 0, 0, missing)), torch.nn.functional.pad(scales, (0, missing))) if missing else (small, scales)
+    small, scales = (torch.nn.functional.pad(small, (0, 0, 0, missing)), torch.nn.functional.pad(scales, (0,
+        missing))) if missing else (small, scales)
     return small, scales, torch.empty(0, dtype=torch.float32, device=x.device)
 
 
 def npu_quant_grouped_matmul_dequant(
-    x: Any, quantized_weight: Any, weight_scale: Any, group_list: Any, *, bias: Any = None, x_scale: Any = None, x_offset: Any = None,
+    x: torch.Tensor, quantized_weight: Any, weight_scale: Any, group_list: torch.Tensor, *, bias: Any = None, x_scale: Any = None,
+    x_offset: Any = None,
     smooth_scale: Any = None, quant_mode: str | None = "pertoken",
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return ``x[group] @ weight[group].T`` for weights of int8, with the rows quantised for the products; the groups' ends are read."""
     refuse("npu_quant_grouped_matmul_dequant", bias=bias, x_scale=x_scale)
     ends = [int(end) for end in group_list.tolist()]

@@ -19,7 +19,7 @@ def _common(first: Any, second: Any) -> tuple[Any, Any, Any]:
     return sizes.prod(-1), areas[0][:, None], areas[1][None, :]
 
 
-def npu_iou(bboxes: Any, gtboxes: Any, mode: int = 0) -> Any:
+def npu_iou(bboxes: torch.Tensor, gtboxes: torch.Tensor, mode: int = 0) -> torch.Tensor:
     """Return (M, N) overlaps of ground truth (M, 4) and boxes (N, 4): of the union (``mode=0``) or of the ground truth's area (1)."""
     common, own, other = _common(gtboxes.float(), bboxes.float())
     return (common / ((own + other - common) if mode == 0 else own + torch.zeros_like(other)).clamp(min=_SMALL)).to(bboxes.dtype)
@@ -28,7 +28,7 @@ def npu_iou(bboxes: Any, gtboxes: Any, mode: int = 0) -> Any:
 npu_ptiou = npu_iou
 
 
-def _sides(boxes: Any, trans: bool) -> tuple[Any, Any]:
+def _sides(boxes: torch.Tensor, trans: bool) -> tuple[Any, Any]:
     """Return the lower and upper corners (2, N) of boxes (4, N), which are centre and size with ``trans``."""
     if trans:
         half = boxes[2:] / 2
@@ -36,7 +36,7 @@ def _sides(boxes: Any, trans: bool) -> tuple[Any, Any]:
     return boxes[:2], boxes[2:]
 
 
-def _paired(input: Any, gtboxes: Any, trans: bool, is_cross: bool, mode: int) -> dict[str, Any]:
+def _paired(input: torch.Tensor, gtboxes: torch.Tensor, trans: bool, is_cross: bool, mode: int) -> dict[str, Any]:
     """Return what overlaps of boxes (4, N) with ground truth (4, M) consist of: (N, M) for all pairs, else (1, N)."""
     low, high = _sides(input, trans)
     base, top = _sides(gtboxes, trans)
@@ -52,7 +52,7 @@ def _paired(input: Any, gtboxes: Any, trans: bool, is_cross: bool, mode: int) ->
     return {"overlap": common / (union + _SMALL), "union": union, "around": around, "apart": apart, "sizes": sizes, "wanted": wanted}
 
 
-def npu_giou(input: Any, gtboxes: Any, trans: bool = False, is_cross: bool = False, mode: int = 0) -> Any:
+def npu_giou(input: torch.Tensor, gtboxes: torch.Tensor, trans: bool = False, is_cross: bool = False, mode: int = 0) -> torch.Tensor:
     """Return the generalized overlap of boxes (4, N) with ground truth: (N, M) for all pairs, else (N, 1)."""
     parts = _paired(input, gtboxes, trans, is_cross, mode)
     whole = parts["around"].prod(0) + _SMALL
@@ -60,15 +60,16 @@ def npu_giou(input: Any, gtboxes: Any, trans: bool = False, is_cross: bool = Fal
     return found if is_cross else found.t()
 
 
-def npu_diou(input: Any, gtboxes: Any, trans: bool = False, is_cross: bool = False, mode: int = 0) -> Any:
-    """Return the overlap of boxes (4, N) with ground truth less the squared distance of their centres: (N, M) for all pairs, else (1, N)."""
+def npu_diou(input: torch.Tensor, gtboxes: torch.Tensor, trans: bool = False, is_cross: bool = False, mode: int = 0) -> torch.Tensor:
+    """Return the overlap of boxes (4, N) with ground truth less the squared distance of their centres: (N, M) for all pairs, else (1,
+    N)."""
     parts = _paired(input, gtboxes, trans, is_cross, mode)
     return parts["overlap"] - parts["apart"] / (parts["around"].square().sum(0) + _SMALL)
 
 
 def npu_ciou(
-    input: Any, gtboxes: Any, trans: bool = False, is_cross: bool = True, mode: int = 0, atan_sub_flag: bool = False
-) -> Any:  # fmt: skip
+    input: torch.Tensor, gtboxes: torch.Tensor, trans: bool = False, is_cross: bool = True, mode: int = 0, atan_sub_flag: bool = False
+) -> torch.Tensor:  # fmt: skip
     """Return ``npu_diou`` less a measure of how the shapes differ, whose weight has no gradient."""
     parts = _paired(input, gtboxes, trans, is_cross, mode)
     angles = [torch.atan(parts[name][0] / (parts[name][1] + _SMALL)) for name in ("sizes", "wanted")]
@@ -78,7 +79,8 @@ def npu_ciou(
 
 
 def npu_nms_v4(
-    input: Any, scores: Any, max_output_size: Any, iou_threshold: Any, scores_threshold: Any, pad_to_max_output_size: bool = False
+    input: torch.Tensor, scores: torch.Tensor, max_output_size: Any, iou_threshold: Any, scores_threshold: Any,
+    pad_to_max_output_size: bool = False
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the places of the boxes that remain, at most so many, and their number. They are chosen on the CPU."""
     order = _boxes.nms(input, scores, float(iou_threshold))
@@ -89,15 +91,15 @@ def npu_nms_v4(
     return order, count
 
 
-def npu_nms_with_mask(input: Any, iou_threshold: Any) -> tuple[Any, Any, Any]:
+def npu_nms_with_mask(input: torch.Tensor, iou_threshold: Any) -> tuple[Any, Any, Any]:
     """Return boxes (N, 5) with scores, their places, and which remain. They are chosen on the CPU."""
     kept = _boxes.nms(input[:, :4].float(), input[:, 4].float(), float(iou_threshold))
-    mask = torch.zeros(input.shape[0], dtype=torch.bool, device=input.device).index_fill(0, kept, True)
+    mask = torch.zeros(input.shape[0], dtype=torch.uint8, device=input.device).index_fill(0, kept, 1)
     return input.clone(), torch.arange(input.shape[0], dtype=torch.int32, device=input.device), mask
 
 
 def npu_batch_nms(
-    input: Any, scores: Any, score_threshold: float, iou_threshold: float, max_size_per_class: int, max_total_size: int,
+    input: torch.Tensor, scores: torch.Tensor, score_threshold: float, iou_threshold: float, max_size_per_class: int, max_total_size: int,
     change_coordinate_frame: bool = False, transpose_box: bool = False,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Return the best boxes of each image after suppression by class, their scores and classes, and their number.
@@ -126,8 +128,8 @@ def npu_batch_nms(
 
 
 def npu_roi_align(
-    input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int, sample_num: int, roi_end_mode: int
-) -> Any:  # fmt: skip
+    input: torch.Tensor, rois: torch.Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sample_num: int, roi_end_mode: int
+) -> torch.Tensor:  # fmt: skip
     """Return ``roi_align`` of boxes (K, 5) with the image's number first; ``roi_end_mode``: 1 adds one to the ends, 2 and 3 are aligned."""
     if roi_end_mode == 1:
         rois = torch.cat([rois[:, :3], rois[:, 3:] + 1.0], 1)
@@ -138,7 +140,7 @@ class _Aligned(torch.autograd.Function):
     """``roi_align`` with its gradient for the images."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, rois: Any, *numbers: Any) -> Any:
+    def forward(ctx: Any, input: torch.Tensor, rois: torch.Tensor, *numbers: Any) -> Any:
         ctx.save_for_backward(rois)
         ctx.numbers, ctx.images = numbers, input.shape
         if input.device.type == "meta":
@@ -146,16 +148,16 @@ class _Aligned(torch.autograd.Function):
         return _regions.roi_align(input, rois, *numbers)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
         scale, height, width, samples, aligned = ctx.numbers
         found = _regions.roi_align_backward(grad, ctx.saved_tensors[0], scale, height, width, *ctx.images, samples, aligned)
         return found, *[None] * 6
 
 
 def npu_roi_alignbk(
-    input: Any, rois: Any, xdiff_shape: Any, pooled_width: int, pooled_height: int, spatial_scale: float, sample_num: int,
+    input: torch.Tensor, rois: torch.Tensor, xdiff_shape: Any, pooled_width: int, pooled_height: int, spatial_scale: float, sample_num: int,
     roi_end_mode: int | None = None,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return the gradient of ``npu_roi_align`` for images of a shape."""
     mode = 1 if roi_end_mode is None else roi_end_mode
     if mode == 1:
@@ -163,14 +165,14 @@ def npu_roi_alignbk(
     return _regions.roi_align_backward(input, rois, spatial_scale, pooled_height, pooled_width, *xdiff_shape, sample_num, mode >= 2)
 
 
-def _middles(boxes: Any) -> tuple[Any, Any]:
+def _middles(boxes: torch.Tensor) -> tuple[Any, Any]:
     return (boxes[:, :2] + boxes[:, 2:]) * 0.5, boxes[:, 2:] - boxes[:, :2] + 1.0
 
 
 def npu_bounding_box_encode(
     anchor_box: Any, ground_truth_box: Any, means0: float, means1: float, means2: float, means3: float, stds0: float, stds1: float,
     stds2: float, stds3: float,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return the deltas from anchors to ground truth, (N, 4): centres in units of the size, and logarithms of the ratios of sizes."""
     (here, size), (there, wanted) = _middles(anchor_box), _middles(ground_truth_box)
     found = torch.cat([(there - here) / size, torch.log(wanted / size)], 1)
@@ -178,9 +180,10 @@ def npu_bounding_box_encode(
 
 
 def npu_bounding_box_decode(
-    rois: Any, deltas: Any, means0: float, means1: float, means2: float, means3: float, stds0: float, stds1: float, stds2: float,
+    rois: torch.Tensor, deltas: torch.Tensor, means0: float, means1: float, means2: float, means3: float, stds0: float, stds1: float,
+    stds2: float,
     stds3: float, max_shape: Any, wh_ratio_clip: float,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return the boxes that deltas lead to, held to images of a shape and ratios of sizes to a bound."""
     told = deltas * deltas.new_tensor([stds0, stds1, stds2, stds3]) + deltas.new_tensor([means0, means1, means2, means3])
     most, (here, size) = abs(math.log(wh_ratio_clip)), _middles(rois)

@@ -1,14 +1,16 @@
 """torch.ops.npu: the operators with torch_npu 2.14's schemas, computed by this package's functions.
 
-A function is composed of mstorch's operations, or is one with a row for the device: autograd, meta tensors, transforms and graphs see those.
-``schemas.txt`` has the signatures, which ``python -m tools.torch_npu_schemas`` reads from torch_npu's library; ``schemas_atb.txt`` has those of the
+A function is composed of mstorch's operations, or is one with a row for the device: autograd, meta tensors,
+transforms and graphs see those.
+``schemas.txt`` has the signatures, which ``python -m tools.torch_npu_schemas`` reads from torch_npu's library; ``schemas_atb.txt`` has
+those of the
 ATB library, which is compiled when it is first used.
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import mstorch as torch
@@ -76,14 +78,14 @@ def public(names: list[str]) -> dict[str, Any]:
     return {name: getattr(torch.ops.npu, name) for name in names}
 
 
-def functions_of(*modules: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions of modules of this package that are operators; two underscores stand for an overload's dot."""
-    package = __name__.rpartition(".")[0]
-    all_of = {}
-    for name in modules:
-        module = sys.modules[f"{package}.{name}"]
-        all_of |= {key: value for key, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == module.__name__}
-    return all_of
+def functions_of(*modules: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the functions of modules that are operators; two underscores stand for an overload's dot."""
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", "") == module.__name__
+    }
 
 
 __all__ = ["functions_of", "public", "register"]

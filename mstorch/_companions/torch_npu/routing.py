@@ -13,9 +13,10 @@ from .experts import npu_moe_gating_top_k_softmax, npu_moe_token_permute, npu_mo
 
 
 def npu_moe_gating_top_k_softmax_v2(
-    x: Any, *, k: int = 1, finished: Any = None, renorm: int | None = 0, output_softmax: bool | None = False
+    x: torch.Tensor, *, k: int = 1, finished: Any = None, renorm: int | None = 0, output_softmax: bool | None = False
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the ``k`` largest of ``softmax(x)``, or the softmax of the largest (``renorm=1``), their experts, and the softmax if wanted."""
+    """Return the ``k`` largest of ``softmax(x)``, or the softmax of the largest (``renorm=1``), their experts,
+    and the softmax if wanted."""
     weights = torch.softmax(x.float(), -1)
     if not renorm:
         top, experts, _ = npu_moe_gating_top_k_softmax(x.float(), finished, k)
@@ -28,12 +29,14 @@ def npu_moe_gating_top_k_softmax_v2(
 
 
 def npu_moe_gating_top_k(
-    x: Any, k: int, *, bias: Any = None, input_ids: Any = None, tid2eid: Any = None, k_group: int = 1, group_count: int = 1,
-    group_select_mode: int = 0, renorm: int = 0, norm_type: int = 0, out_flag: bool = False, routed_scaling_factor: float = 1.0, eps: float = 1e-20,
+    x: torch.Tensor, k: int, *, bias: Any = None, input_ids: Any = None, tid2eid: Any = None, k_group: int = 1, group_count: int = 1,
+    group_select_mode: int = 0, renorm: int = 0, norm_type: int = 0, out_flag: bool = False, routed_scaling_factor: float = 1.0,
+    eps: float = 1e-20,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the weights of the ``k`` best experts of each row, the experts, and all weights with ``out_flag``.
 
-    Weights are a softmax (``norm_type=0``) or a sigmoid (1) of the scores; experts are chosen with the bias added, of the ``k_group`` best groups,
+    Weights are a softmax (``norm_type=0``) or a sigmoid (1) of the scores; experts are chosen with the bias added,
+    of the ``k_group`` best groups,
     by their best expert or by the sum of their two best (``group_select_mode=1``).
     """
     refuse("npu_moe_gating_top_k", input_ids=input_ids, tid2eid=tid2eid)
@@ -57,13 +60,16 @@ def npu_moe_gating_top_k(
 
 
 def npu_moe_init_routing_v2(
-    x: Any, expert_idx: Any, *, scale: Any = None, offset: Any = None, active_num: int = -1, expert_capacity: int = -1, expert_num: int = -1,
+    x: torch.Tensor, expert_idx: torch.Tensor, *, scale: Any = None, offset: Any = None, active_num: int = -1, expert_capacity: int = -1,
+    expert_num: int = -1,
     drop_pad_mode: int = 0, expert_tokens_num_type: int = 0, expert_tokens_num_flag: bool = False, quant_mode: int = -1,
     active_expert_range: Sequence[int] = (), row_idx_type: int = 0, x_dtype: Any = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Return the rows sorted by expert, their places, the experts' numbers of rows (ends, counts, or pairs of expert and count), and scales.
+    """Return the rows sorted by expert, their places, the experts' numbers of rows (ends, counts, or pairs of expert and count),
+    and scales.
 
-    Places are those of each entry of ``expert_idx`` among the sorted rows (-1 for experts out of range), or with ``row_idx_type=1`` the entries
+    Places are those of each entry of ``expert_idx`` among the sorted rows (-1 for experts out of range),
+    or with ``row_idx_type=1`` the entries
     in order. With ``drop_pad_mode=1`` each expert has ``expert_capacity`` rows, the rest of which are zero.
     """
     refuse("npu_moe_init_routing_v2", x_dtype=x_dtype)
@@ -116,7 +122,7 @@ def _inverse(order: Any, values: Any) -> Any:
     return torch.empty_like(order).scatter(0, order, values)
 
 
-def _quantised(rows: Any, scale: Any, offset: Any, mode: int, experts: Any) -> tuple[Any, Any]:
+def _quantised(rows: torch.Tensor, scale: Any, offset: Any, mode: int, experts: Any) -> tuple[Any, Any]:
     if mode == 1:
         factors = None if scale is None else scale.float()[experts.clamp(0, scale.shape[0] - 1)] if scale.shape[0] > 1 else scale.float()
         return quantised.npu_dynamic_quant(rows, smooth_scales=factors)
@@ -129,10 +135,12 @@ def _quantised(rows: Any, scale: Any, offset: Any, mode: int, experts: Any) -> t
 
 
 def npu_moe_re_routing(
-    tokens: Any, expert_token_num_per_rank: Any, *, per_token_scales: Any = None, expert_token_num_type: int = 1, idx_type: int = 0,
+    tokens: torch.Tensor, expert_token_num_per_rank: Any, *, per_token_scales: Any = None, expert_token_num_type: int = 1,
+    idx_type: int = 0,
     tokens_dtype: Any = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Return rows that lie by rank and expert in the order of expert and rank, their scales, the rows' old places, and the experts' counts."""
+    """Return rows that lie by rank and expert in the order of expert and rank, their scales, the rows' old places,
+    and the experts' counts."""
     refuse("npu_moe_re_routing", tokens_dtype=tokens_dtype, idx_type=idx_type or None)
     counts = expert_token_num_per_rank.long()
     ranks, experts = counts.shape
@@ -143,18 +151,20 @@ def npu_moe_re_routing(
     order = (block % experts * ranks + block // experts).sort(stable=True).indices
     scales = torch.empty(0, dtype=torch.float32, device=tokens.device) if per_token_scales is None else per_token_scales[order]
     totals = counts.sum(0)
-    return tokens[order], scales, order.int(), (totals if expert_token_num_type == 1 else totals.cumsum(0)).to(expert_token_num_per_rank.dtype)
+    return tokens[order], scales, order.int(), (totals if expert_token_num_type == 1 else
+        totals.cumsum(0)).to(expert_token_num_per_rank.dtype)
 
 
 # Maps of tokens and experts
 
 
 def npu_moe_token_permute_with_routing_map(
-    tokens: Any, routing_map: Any, *, probs: Any = None, num_out_tokens: int | None = None, drop_and_pad: bool = False
+    tokens: torch.Tensor, routing_map: torch.Tensor, *, probs: Any = None, num_out_tokens: int | None = None, drop_and_pad: bool = False
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the rows of each expert one after another, their weights, and for each entry of the map (by token) its row.
 
-    How many entries the map has is read on the host unless ``num_out_tokens`` is positive. With ``drop_and_pad`` each expert has as many rows as
+    How many entries the map has is read on the host unless ``num_out_tokens`` is positive. With ``drop_and_pad`` each expert has as many
+    rows as
     the others, and the last result has the rows' tokens.
     """
     count, experts = routing_map.shape
@@ -178,9 +188,10 @@ def _or_none(weights: Any, like: Any) -> Any:
 
 
 def npu_moe_token_unpermute_with_routing_map(
-    permuted_tokens: Any, sorted_indices: Any, restore_shape: Sequence[int], *, probs: Any = None, routing_map: Any = None,
+    permuted_tokens: torch.Tensor, sorted_indices: torch.Tensor, restore_shape: Sequence[int], *, probs: Any = None,
+    routing_map: Any = None,
     drop_and_pad: bool = False,
-) -> Any:  # fmt: skip
+) -> torch.Tensor:  # fmt: skip
     """Return each token's sum of its rows, times the weights of the map's entries."""
     if drop_and_pad:
         rows = permuted_tokens
@@ -200,28 +211,34 @@ def npu_moe_token_unpermute_with_routing_map(
 
 
 def npu_moe_token_permute_with_routing_map_grad(
-    permuted_token_out_grad: Any, probs_grad: Any, sorted_indices: Any, routing_map: Any, experts_num: int, tokens_num: int, drop_and_pad: bool
+    permuted_token_out_grad: torch.Tensor, probs_grad: Any, sorted_indices: torch.Tensor, routing_map: torch.Tensor, experts_num: int,
+    tokens_num: int, drop_and_pad: bool
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the gradients of ``npu_moe_token_permute_with_routing_map`` with respect to the tokens and the weights."""
     grad, size = permuted_token_out_grad, permuted_token_out_grad.shape[-1]
     tokens = torch.zeros((tokens_num, size), dtype=grad.dtype, device=grad.device)
     weights = torch.zeros((tokens_num, experts_num), dtype=grad.dtype if probs_grad is None else probs_grad.dtype, device=grad.device)
 
-    def run(rows: Any, probs: Any) -> Any:
-        return npu_moe_token_permute_with_routing_map(rows, routing_map, probs=probs, num_out_tokens=grad.shape[0], drop_and_pad=drop_and_pad)[:2]
+    def run(rows: torch.Tensor, probs: Any) -> Any:
+        return npu_moe_token_permute_with_routing_map(rows, routing_map, probs=probs, num_out_tokens=grad.shape[0],
+            drop_and_pad=drop_and_pad)[:2]
 
     given = [tokens, None if probs_grad is None else weights]
     found = through(run, given, [grad, probs_grad])
     return found[0], _or_none(found[1], grad)
 
 
-def npu_moe_token_permute_grad(tokens: Any, grad_permuted_tokens: Any, indices: Any, sorted_indices: Any, padded_mode: bool = False) -> Any:
+def npu_moe_token_permute_grad(
+    tokens: torch.Tensor, grad_permuted_tokens: torch.Tensor, indices: torch.Tensor, sorted_indices: torch.Tensor, padded_mode: bool = False
+) -> torch.Tensor:  # fmt: skip
     """Return the gradient of ``npu_moe_token_permute`` with respect to the tokens."""
-    return through(lambda rows: npu_moe_token_permute(rows, indices, grad_permuted_tokens.shape[0], padded_mode)[0], [tokens], [grad_permuted_tokens])[0]
+    return through(lambda rows: npu_moe_token_permute(rows, indices, grad_permuted_tokens.shape[0], padded_mode)[0], [tokens],
+        [grad_permuted_tokens])[0]
 
 
 def npu_moe_token_unpermute_grad(
-    permuted_tokens: Any, grad_unpermuted_tokens: Any, sorted_indices: Any, probs: Any = None, padded_mode: bool = False, restore_shape: Any = None
+    permuted_tokens: torch.Tensor, grad_unpermuted_tokens: torch.Tensor, sorted_indices: torch.Tensor, probs: Any = None,
+    padded_mode: bool = False, restore_shape: Any = None
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the gradients of ``npu_moe_token_unpermute`` with respect to the rows and the weights."""
     found = through(

@@ -9,7 +9,9 @@ from ....distributed import is_available, is_hccl_available
 from ..names import ProcessGroupHCCL
 
 
-def all_gather_into_tensor_uneven(output: Any, input: Any, output_split_sizes: Any = None, group: Any = None, async_op: bool = False) -> Any:
+def all_gather_into_tensor_uneven(
+    output: Any, input: Any, output_split_sizes: Any = None, group: Any = None, async_op: bool = False
+) -> Any:  # fmt: skip
     """Gather rows of every process, of other numbers each, one after another into ``output``."""
     if output_split_sizes is None:
         return torch.distributed.all_gather_into_tensor(output, input, group=group, async_op=async_op)

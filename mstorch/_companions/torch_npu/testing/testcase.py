@@ -14,7 +14,8 @@ import mstorch as torch
 
 from . import common_utils
 
-_COMPARED = tuple(np.dtype(kind) for kind in ("bool", "uint8", "uint16", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
+_COMPARED = tuple(np.dtype(kind) for kind in ("bool", "uint8", "uint16", "int8", "int16", "int32", "int64", "float16", "float32",
+    "float64"))
 
 
 def run_tests() -> None:
@@ -90,10 +91,12 @@ class TestCase(unittest.TestCase):
             if x.is_sparse or y.is_sparse:
                 x, y = x.to_dense(), y.to_dense()
             kind = torch.complex128 if x.is_complex() or y.is_complex() else torch.float64
-            self.assertTrue(torch.allclose(x.detach().cpu().to(kind), y.detach().cpu().to(kind), rtol=0.0, atol=bound, equal_nan=True), message)
+            self.assertTrue(torch.allclose(x.detach().cpu().to(kind), y.detach().cpu().to(kind), rtol=0.0, atol=bound, equal_nan=True),
+            message)
         elif isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor):
             tensor, value = (x, y) if isinstance(x, torch.Tensor) else (y, x)
-            self.assertEqual(tensor.item() if tensor.numel() == 1 and not isinstance(value, Sequence) else tensor.tolist(), value, bound, message)
+            self.assertEqual(tensor.item() if tensor.numel() == 1 and not isinstance(value, Sequence) else tensor.tolist(), value, bound,
+            message)
         elif isinstance(x, (int, float, complex)) and isinstance(y, (int, float, complex)) and not isinstance(x, bool):
             self.assertTrue(x == y or abs(x - y) <= bound, message or f"{x} and {y}")
         elif isinstance(x, dict) and isinstance(y, dict):

@@ -16,7 +16,7 @@ from .flops_count import FlopsCounter
 
 def set_thread_affinity(core_range: Any = None) -> None:
     """Warn once that nothing changes: MindSpore binds its own threads."""
-    warn_once("torch_npu.utils.set_thread_affinity() changes nothing: MindSpore binds its threads itself (mindspore.runtime.set_cpu_affinity)")
+    warn_once("torch_npu.utils.set_thread_affinity() changes nothing: write mindspore.runtime.set_cpu_affinity")
 
 
 def reset_thread_affinity() -> None:
