@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import typing as _typing
-from importlib import import_module as _import_module
+from importlib import import_module
 from typing import Any
 
 from .._src.backend import binding, runtime
@@ -203,9 +203,9 @@ else:
         if name == "default_generators":
             return (random.device_generator(),) * max(1, device_count())
         if name == "utils":
-            return _import_module(f"{__name__}.utils")
+            return import_module(f"{__name__}.utils")
         if name == "profile":
-            return _import_module("mstorch._companions.torch_npu.profiler").profile
+            return import_module("mstorch._companions.torch_npu.profiler").profile
         raise AttributeError(f"module 'torch.npu' has no attribute '{name}'", name=name)
 __all__ = [
     *_ABSENT, *_KINDS,

@@ -5,6 +5,7 @@ import io
 import pathlib
 import pickle
 import tempfile
+import unittest
 import warnings
 from typing import Any
 
@@ -178,5 +179,44 @@ def profiles() -> list[str]:
     return [] if good else [f"profile: {len(traces)} traces, {[str(one.message) for one in told]}"]
 
 
+def modules() -> list[str]:
+    """Return modules and names of torch_npu that are not there or do not do what they say."""
+    import importlib
+
+    import torch_npu
+    from torch_npu.testing.common_utils import SupportedDevices, create_common_tensor
+    from torch_npu.testing.testcase import TestCase
+
+    found = []
+    for name in ("utils.collect_env", "utils.profiler", "utils.flops_count", "testing.decorator", "distributed", "multiprocessing.reductions", "npu.utils"):
+        if importlib.import_module(f"torch_npu.{name}").__name__.rpartition(".")[2] != name.rpartition(".")[2]:
+            found.append(name)
+    here, there = create_common_tensor([float, 2, (3, 4)], -1, 1)
+    case = TestCase()
+    case.assertRtolEqual(here, there.cpu())
+    for wrong in (lambda: case.assertRtolEqual(here, here + 1), lambda: case.assertEqual(here, here + 1e-3), lambda: case.assertEqual(1, 2)):
+        try:
+            wrong()
+            found.append("a case that must fail")
+        except AssertionError:
+            pass
+    counter = torch_npu.utils.FlopsCounter()
+    counter.start()
+    torch.ones(2, 3).npu() @ torch.ones(3, 4).npu()
+    counter.stop()
+    found += ["flops"] * (counter.get_flops() != [48, 48])
+    options = torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()
+    options.hccl_config = {"hccl_buffer_size": 200}
+    generator: Any = torch.npu.default_generators[0]
+    found += ["generator"] * (generator.device.type != "npu")
+    found += ["lists"] * ("npu_silu" not in dir(torch_npu) or torch_npu.npu_silu is not torch.ops.npu.npu_silu or torch_npu.Format.FRACTAL_NZ != 29)
+    try:
+        SupportedDevices(["AscendOther"])(lambda case: found.append("a test of another device"))(case)
+        found.append("no skip")
+    except unittest.SkipTest:
+        pass
+    return found
+
+
 if __name__ == "__main__":
-    print(names() + optimizers() + files() + profiles())
+    print(names() + optimizers() + files() + profiles() + modules())
