@@ -54,6 +54,8 @@ def npu_quant_matmul(
     kind = dtype_of("npu_quant_matmul", output_dtype)
     if scale.dtype is torch.float8_e8m0fnu or dtype_of("npu_quant_matmul", scale_dtype) is torch.float8_e8m0fnu:
         return _of_groups(x1, x2, scale, pertoken_scale, bias, kind)
+    if scale.dim() == 2 and scale.shape[0] > 1:
+        return _of_packed_groups(x1, x2, scale, offset, pertoken_scale, bias, kind)
     if x1.dtype in _EIGHT:
         total = x1.float() @ x2.float()
     else:
@@ -76,6 +78,29 @@ def _unpacked_right(x1: torch.Tensor, x2: torch.Tensor) -> torch.Tensor:
     """Return the right matrix of int32 words: packed along its rows, or along its columns where it is a transposed one."""
     width = x1.shape[-1] * (8 if x1.dtype is torch.int32 else 1)
     return unpacked(x2) if x2.shape[-2] == width else unpacked(x2.transpose(-2, -1)).transpose(-2, -1)
+
+
+def _of_packed_groups(
+    x1: torch.Tensor, x2: torch.Tensor, scale: Any, offset: Any, pertoken_scale: Any, bias: Any, kind: Any
+) -> torch.Tensor:  # fmt: skip
+    """Return the product with a matrix of four-bit numbers and scales of groups of its rows.
+
+    Four-bit rows take an offset of each group, which is subtracted from the matrix; rows of int8 take a row of offsets that holds eight
+    times
+    the sums of the scaled columns, which is how CANN prepares it.
+    """
+    if x2.dtype is not torch.int32 or pertoken_scale is None or bias is not None:
+        raise NotImplementedError("mstorch: npu_quant_matmul() with scales of groups takes packed four-bit numbers, and no bias")
+    small = x1.dtype is torch.int32
+    left, right = (unpacked(x1) if small else x1).float(), _unpacked_right(x1, x2).float()
+    size = right.shape[-2] // scale.shape[0]
+    if small and offset is not None:
+        right = right - offset.float().repeat_interleave(size, 0)
+    right = right * plain_scale(scale).repeat_interleave(size, 0)
+    total = left @ right
+    if not small and offset is not None:
+        total = total - 8.0 * right.sum(-2) + offset.float()
+    return _result(total * pertoken_scale.float().reshape(-1, 1), kind or torch.bfloat16, None)
 
 
 def _of_groups(x1: torch.Tensor, x2: torch.Tensor, scale: Any, pertoken_scale: Any, bias: Any, kind: Any) -> Any:
@@ -293,7 +318,8 @@ def npu_swiglu_quant(
     if quant_mode == 1:
         if smooth_scales is not None and group_index is None:
             smooth_scales = smooth_scales.reshape(-1) if smooth_scales.numel() == wide.shape[-1] else smooth_scales
-        return npu_dynamic_quant(wide, smooth_scales=smooth_scales, group_index=group_index, dst_type=kind)
+        small, scales = npu_dynamic_quant(wide, smooth_scales=smooth_scales, group_index=group_index, dst_type=kind)
+        return small, torch.where(scales == 0, 0.0, 1.0 / scales)  # what the rows were multiplied with
     wide = wide * smooth_scales.float() if group_index is None else _groups(wide, smooth_scales.reshape(smooth_scales.shape[0], -1),
         group_index)
     if offsets is not None:

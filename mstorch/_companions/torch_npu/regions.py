@@ -174,9 +174,10 @@ def npu_bounding_box_encode(
     stds2: float, stds3: float,
 ) -> torch.Tensor:  # fmt: skip
     """Return the deltas from anchors to ground truth, (N, 4): centres in units of the size, and logarithms of the ratios of sizes."""
-    (here, size), (there, wanted) = _middles(anchor_box), _middles(ground_truth_box)
+    (here, size), (there, wanted) = _middles(anchor_box.float()), _middles(ground_truth_box.float())
     found = torch.cat([(there - here) / size, torch.log(wanted / size)], 1)
-    return (found - found.new_tensor([means0, means1, means2, means3])) / found.new_tensor([stds0, stds1, stds2, stds3])
+    found = (found - found.new_tensor([means0, means1, means2, means3])) / found.new_tensor([stds0, stds1, stds2, stds3])
+    return found.to(anchor_box.dtype)
 
 
 def npu_bounding_box_decode(

@@ -79,7 +79,7 @@ def npu_moe_init_routing_v2(
     first, last = (active_expert_range[0], active_expert_range[1]) if len(active_expert_range) == 2 else (0, expert_num)
     flat = expert_idx.reshape(-1).long()
     inside = (flat >= first) & (flat < last)
-    keys = torch.where(inside, flat, torch.iinfo(torch.int32).max)
+    keys = torch.where(flat < first, torch.iinfo(torch.int32).max, flat)  # experts after the range sort behind it by themselves
     ordered, order = keys.sort(stable=True)
     numbers = torch.arange(first, last, device=x.device)
     counts = (flat[None, :] == numbers[:, None]).sum(1)
@@ -88,7 +88,7 @@ def npu_moe_init_routing_v2(
     if drop_pad_mode == 0:
         shown = rows * k if active_num <= 0 else min(active_num, rows * k)
         expanded = _quantised(x[order[:shown] // k], scale, offset, quant_mode, ordered[:shown] - first)
-        places = torch.where(there < live, order, -1) if row_idx_type == 1 else _inverse(order, torch.where(there < live, there, -1))
+        places = order if row_idx_type == 1 else _inverse(order, torch.where(there < live, there, -1))
         if active_num > 0 and row_idx_type == 0:
             places = torch.where(places >= shown, -1, places)
     else:
