@@ -76,7 +76,7 @@ def npu_geglu_grad(
 def npu_rotary_mul_backward(grad: torch.Tensor, input: torch.Tensor, r1: Any, r2: Any, rotary_mode: str = "half") -> tuple[Any, Any, Any]:
     """Return the gradients of ``npu_rotary_mul`` with respect to its three tensors."""
     return tuple(through(lambda x, a, b: layers.npu_rotary_mul(x, a, b, rotary_mode), [input, r1, r2],
-        [grad]))  # type: ignore[return-value]
+        [grad]))
 
 
 def npu_linear_backward(grad: torch.Tensor, input: torch.Tensor, weight: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from .attention import refuse
 from .codes import dtype_of
 
 
-def _group(name: str) -> torch.Tensor:
+def _group(name: str) -> Any:
     """Return the process group that a communicator's name means: the one of that name, else that of all processes."""
     try:
         return distributed_c10d._resolve_process_group(name)

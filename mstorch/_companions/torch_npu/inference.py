@@ -226,7 +226,7 @@ def _out_of_kernels(function: Any, args: tuple[Any, ...], options: dict[str, Any
     for target, result in zip(out, results):
         if target.numel() == result.numel():
             target.copy_(result.reshape(target.shape))
-    return tuple(out)  # type: ignore[return-value]
+    return tuple(out)
 
 
 def npu_fused_infer_attention_score__out(*args: Any, **options: Any) -> tuple[Any, Any]:

@@ -64,7 +64,7 @@ def npu_indexing(
 
 def npu_sort_v2(input: torch.Tensor, dim: int = -1, descending: bool = False) -> torch.Tensor:
     """Return the sorted values."""
-    return input.sort(dim, descending).values
+    return input.sort(dim=dim, descending=descending).values
 
 
 def npu_max__dim(input: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[Any, Any]:

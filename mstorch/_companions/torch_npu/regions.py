@@ -150,7 +150,10 @@ class _Aligned(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         scale, height, width, samples, aligned = ctx.numbers
-        found = _regions.roi_align_backward(grad, ctx.saved_tensors[0], scale, height, width, *ctx.images, samples, aligned)
+        images, channels, rows, columns = ctx.images
+        found = _regions.roi_align_backward(
+            grad, ctx.saved_tensors[0], scale, height, width, images, channels, rows, columns, samples, aligned
+        )
         return found, *[None] * 6
 
 
@@ -162,7 +165,10 @@ def npu_roi_alignbk(
     mode = 1 if roi_end_mode is None else roi_end_mode
     if mode == 1:
         rois = torch.cat([rois[:, :3], rois[:, 3:] + 1.0], 1)
-    return _regions.roi_align_backward(input, rois, spatial_scale, pooled_height, pooled_width, *xdiff_shape, sample_num, mode >= 2)
+    images, channels, rows, columns = xdiff_shape
+    return _regions.roi_align_backward(
+        input, rois, spatial_scale, pooled_height, pooled_width, images, channels, rows, columns, sample_num, mode >= 2
+    )
 
 
 def _middles(boxes: torch.Tensor) -> tuple[Any, Any]:

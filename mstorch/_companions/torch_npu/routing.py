@@ -48,10 +48,10 @@ def npu_moe_gating_top_k(
     if group_count > 1:
         groups = ranked.unflatten(-1, (group_count, -1))
         best = groups.amax(-1) if group_select_mode == 0 else groups.topk(min(2, groups.shape[-1]), -1).values.sum(-1)
-        chosen = best.sort(-1, descending=True, stable=True).indices[..., :k_group]
+        chosen = best.sort(dim=-1, descending=True, stable=True).indices[..., :k_group]
         open_groups = torch.zeros_like(best).scatter(-1, chosen, 1.0).bool()
         ranked = groups.masked_fill(~open_groups.unsqueeze(-1), float("-inf")).flatten(-2)
-    experts = ranked.sort(-1, descending=True, stable=True).indices[..., :k]
+    experts = ranked.sort(dim=-1, descending=True, stable=True).indices[..., :k]
     top = weights.gather(-1, experts)
     if norm_type == 1 or renorm == 1:
         top = top / (top.sum(-1, keepdim=True) + eps)
@@ -171,7 +171,7 @@ def npu_moe_token_permute_with_routing_map(
     by_expert = routing_map.bool().t().contiguous()
     if drop_and_pad:
         capacity = int(num_out_tokens or 0) // experts
-        chosen = by_expert.to(torch.int8).sort(-1, descending=True, stable=True).indices[:, :capacity].reshape(-1)
+        chosen = by_expert.to(torch.int8).sort(dim=-1, descending=True, stable=True).indices[:, :capacity].reshape(-1)
         owners = torch.arange(experts, device=tokens.device).repeat_interleave(capacity)
         weights = None if probs is None else probs[chosen, owners]
         return tokens[chosen], _or_none(weights, tokens), chosen.int()

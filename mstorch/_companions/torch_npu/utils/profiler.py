@@ -15,7 +15,8 @@ class Profile:
     ) -> None:  # fmt: skip
         self.start_step, self.save_path, self.profile_type = start_step, save_path, profile_type
         self.enable = profile_type in ("TORCH", "ASCEND_PROFILER")
-        self.step_count, self._shapes, self._open = 0, record_shape, None
+        self.step_count, self._shapes = 0, record_shape
+        self._open: _profiler.profile | None = None
 
     def start(self) -> None:
         """Begin a step."""
