@@ -38,6 +38,7 @@ CIRCLES = {
 }
 # Imports allowed within functions: modules that few processes need or that take long to load, and optional packages.
 LATE = {
+    "mstorch/npu/__init__.py": ["mstorch._companions.torch_npu.profiler"],  # torch_npu's package imports torch.npu
     "mstorch/_companions/flash_attn/bert_padding.py": ["einops"],
     "mstorch/_companions/torchaudio/filters.py": ["scipy.signal", "scipy.signal"], "mstorch/_companions/mamba_ssm/utils/hf.py": ["huggingface_hub"],
     "mstorch/_companions/torch_sparse/convert.py": ["scipy.sparse"], "mstorch/_companions/torch_sparse/tensor.py": ["scipy.sparse"],
