@@ -235,9 +235,21 @@ class CustomPacket(OpOverloadPacket):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if overriding.mode_is_on():
             return overriding.ask(self, [], args, kwargs)
-        if len(self._defined) == 1 and calling.active(args, kwargs):
-            return getattr(self, next(iter(self._defined)) or "default")(*args, **kwargs)
-        return self._function(*args, **kwargs)
+        if len(self._defined) == 1:
+            if calling.active(args, kwargs):
+                return getattr(self, next(iter(self._defined)) or "default")(*args, **kwargs)
+            return self._function(*args, **kwargs)
+        return getattr(self, self._taken(args, kwargs) or "default")(*args, **kwargs)
+
+    def _taken(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Return the name of the first overload that takes a call; the first one's if none does, which then says why."""
+        for name, operator in self._defined.items():
+            try:
+                operator.schema.bind(args, kwargs)
+            except RuntimeError:
+                continue
+            return name
+        return min(self._defined)
 
     def overloads(self) -> list[str]:
         """Return the names of the overloads."""

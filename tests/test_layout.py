@@ -38,6 +38,7 @@ CIRCLES = {
 }
 # Imports allowed within functions: modules that few processes need or that take long to load, and optional packages.
 LATE = {
+    "mstorch/npu/__init__.py": ["mstorch._companions.torch_npu.profiler"],  # torch_npu's package imports torch.npu
     "mstorch/_companions/flash_attn/bert_padding.py": ["einops"],
     "mstorch/_companions/torchaudio/filters.py": ["scipy.signal", "scipy.signal"], "mstorch/_companions/mamba_ssm/utils/hf.py": ["huggingface_hub"],
     "mstorch/_companions/torch_sparse/convert.py": ["scipy.sparse"], "mstorch/_companions/torch_sparse/tensor.py": ["scipy.sparse"],
@@ -56,6 +57,7 @@ LATE = {
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and the commands",
     "mstorch/companions.py": "packages, when they are asked for",
+    "mstorch/npu/__init__.py": "utils, and torch_npu's profiler, when they are asked for",
     "mstorch/_commands/compare/record.py": "torch, as what a ported script imports in the run under torch",
     "mstorch/_commands/scan/names.py": "torch's modules as ours",
     "mstorch/_commands/check/__init__.py": "the files of the groups, in a worker alone",

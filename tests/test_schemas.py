@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -158,3 +159,43 @@ def test_every_overload_of_every_operator_tells_what_torchs_does() -> None:
 def test_tags() -> None:
     assert [(str(tag), int(tag)) for tag in torch.Tag.__members__.values()] == [(str(tag), int(tag)) for tag in mstorch.Tag.__members__.values()]
     assert mstorch.Tag.pointwise in mstorch.ops.aten.add.Tensor.tags
+
+
+def test_numbers_of_numpy_and_dtypes_are_taken_as_torch_takes_them() -> None:
+    declared = "takes(Tensor x, int? d=None, float e=1., bool b=False, int[] g=[], float[] h=[], Scalar s=1, ScalarType? t=None) -> Tensor"
+    calls: tuple[Any, ...] = (
+        lambda at: {"d": np.int32(3)}, lambda at: {"d": np.float32(3)}, lambda at: {"d": 2.0}, lambda at: {"d": at.float16},
+        lambda at: {"e": np.float16(0.5)}, lambda at: {"e": np.int32(2)}, lambda at: {"e": "2"}, lambda at: {"b": np.bool_(True)},
+        lambda at: {"b": 1}, lambda at: {"g": [np.int64(2), 3]}, lambda at: {"g": np.array([1, 2])}, lambda at: {"g": [at.int8]},
+        lambda at: {"h": np.array([1.0, 2.0])}, lambda at: {"s": np.float32(2)}, lambda at: {"t": 5}, lambda at: {"t": at.int8},
+    )  # fmt: skip
+    said = []
+    for at in (torch, mstorch):
+        library = at.library.Library("numbers_of", "DEF")
+        library.define(declared)
+        seen: list[Any] = []
+
+        def keep(x: Any, *rest: Any, seen: list[Any] = seen) -> Any:
+            seen.append([str(item) for item in (*rest, *[None, 1.0, False, [], [], 1, None][len(rest) :])])  # torch leaves defaults out
+            return x
+
+        library.impl("takes", keep, "CompositeImplicitAutograd")
+        for call in calls:
+            try:
+                at.ops.numbers_of.takes(at.ones(2), **call(at))
+            except RuntimeError:
+                seen.append("refused")
+        said.append(seen)
+    assert [str(item).replace("mstorch.", "torch.") for item in said[1]] == [str(item) for item in said[0]]
+
+
+def test_a_call_goes_to_the_first_overload_that_takes_it() -> None:
+    said = []
+    for at in (torch, mstorch):
+        library = at.library.Library("first_of", "DEF")
+        for name, text in (("", "takes(Tensor x)"), (".list", "takes.list(Tensor x, int[] y)"), (".out", "takes.out(Tensor x, *, Tensor(a!) out)")):
+            library.define(f"{text} -> Tensor")
+            library.impl(f"takes{name}", lambda x, *rest, name=name, **named: x * 0 + len(name), "CompositeImplicitAutograd")
+        x = at.ones(1)
+        said.append([at.ops.first_of.takes(*args, **named).item() for args, named in (((x,), {}), ((x, [1]), {}), ((x,), {"out": x}))])
+    assert said[0] == said[1] == [0.0, 5.0, 4.0]

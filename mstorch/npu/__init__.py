@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module
 from typing import Any
 
 from .._src.backend import binding, runtime
@@ -50,6 +51,7 @@ from .random import (
 )
 from .settings import (
     CubeMathType,
+    aclnn,
     config,
     conv,
     get_amp_supported_dtype,
@@ -62,6 +64,7 @@ from .settings import (
     set_autocast_enabled,
     set_compile_mode,
     set_mm_bmm_format_nd,
+    set_option,
 )
 from .state import is_available, require
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
@@ -182,14 +185,31 @@ class device_of(device):
         super().__init__(obj.get_device() if getattr(obj, "is_npu", False) else None)
 
 
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Call a function: the device needs no start that it would have to wait for."""
+    callable()
+
+
 _lazy_init = init
 globals().update(_ABSENT | _KINDS)
 if _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...  # the names in the two tables
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Return the generators of the devices, of which a process has one; "utils" and "profiler" are imported when they are asked for."""
+        if name == "default_generators":
+            return (random.device_generator(),) * max(1, device_count())
+        if name == "utils":
+            return import_module(f"{__name__}.utils")
+        if name == "profile":
+            return import_module("mstorch._companions.torch_npu.profiler").profile
+        raise AttributeError(f"module 'torch.npu' has no attribute '{name}'", name=name)
 __all__ = [
     *_ABSENT, *_KINDS,
-    "CubeMathType", "DeviceProperties", "Event", "Stream", "StreamContext", "amp", "are_compatible_impl_enabled", "config", "conv",
+    "CubeMathType", "DeviceProperties", "Event", "Stream", "StreamContext", "aclnn", "amp", "are_compatible_impl_enabled", "config", "conv",
     "current_device", "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache", "empty_virt_addr_cache",
     "get_amp_supported_dtype", "get_autocast_dtype", "get_device_capability", "get_device_name", "get_device_properties",
     "get_mm_bmm_format_nd", "get_rng_state", "get_rng_state_all", "get_sync_debug_mode", "host_empty_cache", "init", "initial_seed",
@@ -198,5 +218,5 @@ __all__ = [
     "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "random", "reset_max_memory_allocated", "reset_max_memory_cached",
     "reset_peak_memory_stats", "seed", "seed_all", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_device",
-    "set_mm_bmm_format_nd", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize",
+    "set_mm_bmm_format_nd", "set_option", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize",
 ]  # fmt: skip

@@ -39,7 +39,6 @@ _ABSENT = {
     "use torch.use_deterministic_algorithms(False)": "disable_deterministic_with_backward",
     "use torch.use_deterministic_algorithms(True)": "enable_deterministic_with_backward",
     "use torch.use_deterministic_algorithms": "set_deterministic_level",
-    "options of ACL are set by MindSpore": "set_option",
     "marks of a profile are MindSpore's own": "mstx",
     "MindSpore's own dump is set by its environment variables": "finalize_dump init_dump set_dump",
 }

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missi
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "torch_npu_parts": ("mstorch", "-m"), "contrib_parts": ("mstorch", "-m"), "contrib_regions": ("mstorch", "-m"),
-    "fused_operators": (), "scripts_for_cuda": (),
+    "fused_operators": (), "torch_npu_operators": (), "scripts_for_cuda": (),
 }  # fmt: skip
 """What stands before each program's name in its command."""
 
@@ -25,3 +25,11 @@ def test_nothing_differs(name: str) -> None:
     ran = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_products_with_collectives() -> None:
+    command = [sys.executable, "-m", "mstorch.distributed.run", "--nproc-per-node", "2", "tests/cann/products.py"]
+    ran = subprocess.run(
+        command, cwd=ROOT, env=environment(EMULATED_CANN_DEVICES=2), capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ran.returncode == 0 and ran.stdout.count("agrees") == 2, ran.stdout[-1000:] + ran.stderr[-3000:]

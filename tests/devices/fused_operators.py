@@ -402,7 +402,7 @@ def _refused(x: Any) -> list[str]:
         "dimensions": (RuntimeError, lambda: fusion(x, x, x, 4, "BSH")),
         "blocks": (NotImplementedError, lambda: torch_npu.npu_incre_flash_attention(x, x, x, num_heads=4, block_table=x, input_layout="BNSD")),
         "queries": (RuntimeError, lambda: torch_npu.npu_incre_flash_attention(x, x, x, num_heads=4, input_layout="BNSD")),
-        "scale": (NotImplementedError, lambda: torch_npu.npu_grouped_matmul([x], [x], scale=[x])),
+        "offset": (NotImplementedError, lambda: torch_npu.npu_grouped_matmul([x], [x], offset=[x])),
         "padded": (NotImplementedError, lambda: torch_npu.npu_moe_token_permute(x, x, padded_mode=True)),
         "rotary": (RuntimeError, lambda: torch_npu.npu_rotary_mul(x, x, x, "quarter")),
         "gamma": (RuntimeError, lambda: torch_npu.npu_rms_norm(x, x[0, 0, 0, :3])), "odd": (RuntimeError, lambda: torch_npu.npu_swiglu(x[..., :3])),

@@ -37,7 +37,7 @@ def _said_alone(*command: str, device: bool = True, **variables: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("program", ["scripts_for_cuda", pytest.param("fused_operators", marks=pytest.mark.long)])
+@pytest.mark.parametrize("program", ["scripts_for_cuda", "torch_npu_operators", pytest.param("fused_operators", marks=pytest.mark.long)])
 def test_programs_of_the_device(program: str) -> None:
     assert _said("-m", f"tests.devices.{program}").splitlines()[-1] == "[]"
 

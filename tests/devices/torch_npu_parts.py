@@ -5,6 +5,7 @@ import io
 import pathlib
 import pickle
 import tempfile
+import unittest
 import warnings
 from typing import Any
 
@@ -56,14 +57,24 @@ def names() -> list[str]:
     npu.config.allow_internal_format = False
     npu.set_mm_bmm_format_nd(True)
     npu.matmul.allow_hf32 = False
-    for refused in (
-        lambda: npu.set_compile_mode(jit_compile=True), lambda: npu.set_mm_bmm_format_nd(False), lambda: setattr(npu.conv, "allow_hf32", True),
-    ):  # fmt: skip
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        npu.set_compile_mode(jit_compile=True)
+        npu.set_mm_bmm_format_nd(False)
+        npu.conv.allow_hf32 = npu.aclnn.allow_hf32 = True
+        npu.set_option({"ACL_PRECISION_MODE": "allow_fp32_to_fp16"})
+        npu.set_option({"ACL_PRECISION_MODE": "allow_fp32_to_fp16"})
+    if len(told) != 5 or npu.is_jit_compile_false() or npu.get_mm_bmm_format_nd() or not npu.conv.allow_hf32 or npu.matmul.allow_hf32:
+        found.append(f"settings: {len(told)} warnings")
+    for wrong in (lambda: npu.set_option("all"), lambda: setattr(npu.conv, "no_such_setting", True)):
         try:
-            refused()
-            found.append("a switch is taken")
-        except NotImplementedError:
+            wrong()
+            found.append("a setting that there is not is taken")
+        except (TypeError, AttributeError):
             pass
+    npu.set_compile_mode(jit_compile=False)
+    npu.set_mm_bmm_format_nd(True)
+    npu.conv.allow_hf32 = npu.aclnn.allow_hf32 = False
     npu.set_autocast_dtype(torch.bfloat16)
     npu.set_autocast_enabled(True)
     if not npu.is_autocast_enabled() or npu.get_autocast_dtype() is not torch.bfloat16 or not torch.is_autocast_enabled("npu"):
@@ -168,5 +179,44 @@ def profiles() -> list[str]:
     return [] if good else [f"profile: {len(traces)} traces, {[str(one.message) for one in told]}"]
 
 
+def modules() -> list[str]:
+    """Return modules and names of torch_npu that are not there or do not do what they say."""
+    import importlib
+
+    import torch_npu
+    from torch_npu.testing.common_utils import SupportedDevices, create_common_tensor
+    from torch_npu.testing.testcase import TestCase
+
+    found = []
+    for name in ("utils.collect_env", "utils.profiler", "utils.flops_count", "testing.decorator", "distributed", "multiprocessing.reductions", "npu.utils"):
+        if importlib.import_module(f"torch_npu.{name}").__name__.rpartition(".")[2] != name.rpartition(".")[2]:
+            found.append(name)
+    here, there = create_common_tensor([float, 2, (3, 4)], -1, 1)
+    case = TestCase()
+    case.assertRtolEqual(here, there.cpu())
+    for wrong in (lambda: case.assertRtolEqual(here, here + 1), lambda: case.assertEqual(here, here + 1e-3), lambda: case.assertEqual(1, 2)):
+        try:
+            wrong()
+            found.append("a case that must fail")
+        except AssertionError:
+            pass
+    counter = torch_npu.utils.FlopsCounter()
+    counter.start()
+    torch.ones(2, 3).npu() @ torch.ones(3, 4).npu()
+    counter.stop()
+    found += ["flops"] * (counter.get_flops() != [48, 48])
+    options = torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()
+    options.hccl_config = {"hccl_buffer_size": 200}
+    generator: Any = torch.npu.default_generators[0]
+    found += ["generator"] * (generator.device.type != "npu")
+    found += ["lists"] * ("npu_silu" not in dir(torch_npu) or torch_npu.npu_silu is not torch.ops.npu.npu_silu or torch_npu.Format.FRACTAL_NZ != 29)
+    try:
+        SupportedDevices(["AscendOther"])(lambda case: found.append("a test of another device"))(case)
+        found.append("no skip")
+    except unittest.SkipTest:
+        pass
+    return found
+
+
 if __name__ == "__main__":
-    print(names() + optimizers() + files() + profiles())
+    print(names() + optimizers() + files() + profiles() + modules())

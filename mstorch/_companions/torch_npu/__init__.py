@@ -1,66 +1,60 @@
 """torch_npu, the package that scripts for Ascend devices import; it exists if `import torch` imports mstorch and MindSpore computes on an
-Ascend device.
+Ascend device. Its operators are those of ``torch.ops.npu``, with torch_npu 2.14's signatures.
 """
 from __future__ import annotations
+
+import sys as _sys
+from typing import Any
 
 from ... import npu as npu
 from ..._src.version import TORCH_API
 from ..._src.version import __version__ as _own
+from . import (
+    attention,
+    backward,
+    caches,
+    collectives,
+    convolutions,
+    experts,
+    forms,
+    inference,
+    layers,
+    mx,
+    older,
+    quantised,
+    regions,
+    routing,
+)
 from . import contrib as contrib
+from . import names as _names
 from . import optim as optim
 from . import profiler as profiler
+from . import registered as _registered
 from . import utils as utils
-from .attention import npu_fusion_attention, npu_incre_flash_attention, npu_prompt_flash_attention
-from .convolutions import npu_conv2d, npu_deformable_conv2d, npu_deformable_conv2dbk
-from .experts import (
-    npu_grouped_matmul,
-    npu_moe_compute_expert_tokens,
-    npu_moe_finalize_routing,
-    npu_moe_gating_top_k_softmax,
-    npu_moe_init_routing,
-    npu_moe_token_permute,
-    npu_moe_token_unpermute,
-)
-from .forms import (
-    get_npu_format,
-    npu_broadcast,
-    npu_confusion_transpose,
-    npu_dtype_cast,
-    npu_format_cast,
-    npu_format_cast_,
-    npu_scatter_nd_update,
-    npu_scatter_nd_update_,
-    npu_transpose,
-)
-from .layers import (
-    fast_gelu,
-    npu_add_rms_norm,
-    npu_fast_gelu,
-    npu_geglu,
-    npu_gelu,
-    npu_layer_norm_eval,
-    npu_linear,
-    npu_mish,
-    npu_rms_norm,
-    npu_rotary_mul,
-    npu_silu,
-    npu_swiglu,
-)
+from .names import Format, HiFloat8Tensor, empty_with_swapped_memory, unsupported_dtype
 
 __version__ = f"{TORCH_API}+mstorch{_own}"
+_ROOMS = (
+    attention, backward, caches, collectives, convolutions, experts, forms, inference, layers, mx, older, quantised, regions, routing,
+)  # fmt: skip
+_OPERATORS = _registered.public(_registered.register(_registered.functions_of(*_ROOMS)))
+"""The operators by name. Their functions are in the modules above."""
+_NAMES = {**_OPERATORS, **_names.CODES}
+_C = _names.compiled_module()
+_sys.modules.setdefault("torch_npu._C", _C)
+_sys.modules.setdefault("torch_npu._C._distributed_c10d", _C._distributed_c10d)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
+    """Return an operator, or the number of a dtype."""
+    if name in _NAMES:
+        return _NAMES[name]
     raise AttributeError(f"module 'torch_npu' has no attribute '{name}' (mstorch {_own} does not provide it yet)", name=name)
 
 
-__all__ = [
-    "fast_gelu", "get_npu_format", "npu_add_rms_norm", "npu_broadcast", "npu_confusion_transpose", "npu_conv2d",
-    "npu_deformable_conv2d", "npu_deformable_conv2dbk", "npu_dtype_cast", "npu_fast_gelu",
-    "npu_format_cast", "npu_format_cast_", "npu_fusion_attention", "npu_geglu", "npu_gelu", "npu_grouped_matmul",
-    "npu_incre_flash_attention",
-    "npu_layer_norm_eval", "npu_linear", "npu_mish", "npu_moe_compute_expert_tokens", "npu_moe_finalize_routing",
-    "npu_moe_gating_top_k_softmax", "npu_moe_init_routing", "npu_moe_token_permute", "npu_moe_token_unpermute",
-    "npu_prompt_flash_attention", "npu_rms_norm", "npu_rotary_mul", "npu_scatter_nd_update", "npu_scatter_nd_update_", "npu_silu",
-    "npu_swiglu", "npu_transpose",
-]  # fmt: skip
+def __dir__() -> list[str]:
+    """Return the names of the module, the operators' included."""
+    return sorted({*vars(_sys.modules[__name__]), *_NAMES})
+
+
+__all__ = [*_NAMES, "Format", "HiFloat8Tensor", "empty_with_swapped_memory", "unsupported_dtype"]

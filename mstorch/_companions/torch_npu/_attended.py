@@ -13,15 +13,16 @@ _WIDTH = 8  # the kernel repeats each row's numbers this often
 
 
 def attended(
-    query: Any, key: Any, value: Any, hidden: Any, causal: bool, scale: float, pse: Any = None, inside: bool = True, keep: float = 1.0
+    query: Any, key: Any, value: Any, hidden: Any, causal: bool, scale: float, pse: Any = None, inside: bool = True, keep: float = 1.0,
+    sink: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return attention, and each row's maximum score and sum of exponentials, both repeated 8 times. With ``inside``, ``pse`` is added
-    before the scores are scaled, else after."""
+    before the scores are scaled, else after. ``sink`` has a score for each head whose exponential is part of the sums alone."""
     heads, kept = query.shape[1], key.shape[1]
     if kept == 0 or heads % kept:
         raise RuntimeError(f"the {kept} heads of key and value must divide the {heads} of the query")
     allowed = None if hidden is None else ~hidden
-    if pse is None and fits(query, key, value, allowed, 1.0 - keep):
+    if pse is None and sink is None and fits(query, key, value, allowed, 1.0 - keep):
         found, top, total = attention_with_sums(query, key, value, allowed, causal, scale, 1.0 - keep)
         return found, top.detach(), total.detach()
     kind = query.dtype
@@ -40,8 +41,13 @@ def attended(
     if hidden is not None:
         scores = scores.masked_fill(hidden, float("-inf"))
     top = scores.detach().amax(-1, keepdim=True)
+    if sink is not None:
+        sunk = sink.to(scores.dtype).reshape(-1, 1, 1)
+        top = torch.maximum(top, sunk.detach().expand(top.shape))
     weights = (scores - top.masked_fill(top == float("-inf"), 0.0)).exp()
     total = weights.sum(-1, keepdim=True)
+    if sink is not None:
+        total = total + (sunk - top).exp()
     weights = weights / total.masked_fill(total == 0, 1.0)  # a fully masked row gives zeros
     if keep < 1.0:
         weights = torch.nn.functional.dropout(weights, 1.0 - keep, True)

@@ -32,21 +32,65 @@ def npu_fusion_attention(
     query: Any, key: Any, value: Any, head_num: int, input_layout: str, pse: Any = None, padding_mask: Any = None, atten_mask: Any = None,
     scale: float = 1.0, keep_prob: float = 1.0, pre_tockens: int = _FAR, next_tockens: int = _FAR, inner_precise: int = 0,
     prefix: Any = None, actual_seq_qlen: Sequence[int] | None = None, actual_seq_kvlen: Sequence[int] | None = None, sparse_mode: int = 0,
-    gen_mask_parallel: bool = True, sync: bool = False,
+    gen_mask_parallel: bool = True, sync: bool = False, softmax_layout: str = "", sink: Any = None, dropout_mask: Any = None, seed: int = 0,
+    offset: int = 0,
 ) -> tuple[Any, Any, Any, Any, int, int, int]:  # fmt: skip
     """Return ``dropout(softmax(masked(scale * (query @ key.T + pse)))) @ value``; ``atten_mask`` is True where a key is masked out.
 
     Also return each row's maximum score and sum of exponentials (repeated 8 times, in float32), an empty tensor, and the seed, offset and
-    size of the dropout mask. Seed and offset are 0: gradients use the mask that was drawn.
+    size of the dropout mask. Seed and offset are 0: gradients use the mask that was drawn. ``sink`` has a score for each head that counts
+    in
+    the sums alone; ``softmax_layout="same_as_input"`` gives maxima and sums of layout TND as (heads, tokens, 8).
     """
-    refuse("npu_fusion_attention", padding_mask=padding_mask, prefix=prefix)
+    return _fused(
+        query, key, value, head_num, input_layout, pse, padding_mask, atten_mask, scale, keep_prob, pre_tockens, next_tockens, prefix,
+        actual_seq_qlen, actual_seq_kvlen, sparse_mode, softmax_layout, sink, dropout_mask, True,
+    )  # fmt: skip
+
+
+def npu_fusion_attention_v2(
+    query: Any, key: Any, value: Any, head_num: int, input_layout: str, *, pse: Any = None, padding_mask: Any = None,
+    atten_mask: Any = None,
+    query_rope: Any = None, key_rope: Any = None, scale: float = 1.0, keep_prob: float = 1.0, pre_tokens: int = _FAR,
+    next_tokens: int = _FAR,
+    inner_precise: int = 0, prefix: Any = None, actual_seq_qlen: Sequence[int] | None = None, actual_seq_kvlen: Sequence[int] | None = None,
+    sparse_mode: int = 0, gen_mask_parallel: bool = True, sync: bool = False, pse_type: int = 1, q_start_idx: Any = None,
+    kv_start_idx: Any = None,
+    softmax_layout: str = "", sink: Any = None, dropout_mask: Any = None, seed: int = 0, offset: int = 0,
+) -> tuple[Any, Any, Any, Any, int, int, int]:  # fmt: skip
+    """Compute ``npu_fusion_attention`` with parts of query and key for rotary positions in tensors of their own,
+    and ``pse`` added after the
+    scores are scaled (``pse_type=0``) or before (1)."""
+    if pse_type not in (0, 1):
+        raise NotImplementedError(f"mstorch: npu_fusion_attention_v2() with pse_type={pse_type}")
+    refuse("npu_fusion_attention_v2", q_start_idx=q_start_idx, kv_start_idx=kv_start_idx)
+    if query_rope is not None:
+        if "H" in input_layout:
+            raise RuntimeError(f"npu_fusion_attention_v2(): layout {input_layout} has no query_rope")
+        query, key = torch.cat([query, query_rope], -1), torch.cat([key, key_rope], -1)
+    return _fused(
+        query, key, value, head_num, input_layout, pse, padding_mask, atten_mask, scale, keep_prob, pre_tokens, next_tokens, prefix,
+        actual_seq_qlen, actual_seq_kvlen, sparse_mode, softmax_layout, sink, dropout_mask, pse_type == 1,
+    )  # fmt: skip
+
+
+def _fused(
+    query: Any, key: Any, value: Any, head_num: int, input_layout: str, pse: Any, padding_mask: Any, atten_mask: Any, scale: float,
+    keep_prob: float, pre_tockens: int, next_tockens: int, prefix: Any, actual_seq_qlen: Any, actual_seq_kvlen: Any, sparse_mode: int,
+    softmax_layout: str, sink: Any, dropout_mask: Any, inside: bool,
+) -> tuple[Any, Any, Any, Any, int, int, int]:  # fmt: skip
+    refuse("npu_fusion_attention", padding_mask=padding_mask, prefix=prefix, dropout_mask=dropout_mask)
+    if softmax_layout not in ("", "same_as_input"):
+        raise NotImplementedError(f"mstorch: npu_fusion_attention() with softmax_layout={softmax_layout!r}")
     if input_layout not in _LAYOUTS:
         raise RuntimeError(f"input_layout must be one of {', '.join(_LAYOUTS)}, got {input_layout}")
     if not 0.0 < keep_prob <= 1.0:
         raise RuntimeError(f"keep_prob must be above 0 and at most 1, got {keep_prob}")
-    rest = scale, keep_prob, pre_tockens, next_tockens, sparse_mode
+    rest = scale, keep_prob, pre_tockens, next_tockens, sparse_mode, sink, inside
     if input_layout == "TND":
         found: tuple[Any, Any, Any] = _packed(query, key, value, head_num, pse, atten_mask, actual_seq_qlen, actual_seq_kvlen, rest)
+        if softmax_layout:
+            found = found[0], found[1].transpose(0, 1).contiguous(), found[2].transpose(0, 1).contiguous()
     else:
         q = heads_first(query, input_layout, head_num)
         if q.shape[1] != head_num:
@@ -60,20 +104,20 @@ def npu_fusion_attention(
 
 
 def _of_batch(q: Any, k: Any, v: Any, pse: Any, mask: Any, rest: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    scale, keep, before, after, mode = rest
+    scale, keep, before, after, mode, sink, inside = rest
     hidden, causal = hidden_of(mask, mode, before, after, (q.shape[2], k.shape[2]), q.device)
-    return attended(q, k, v, hidden, causal, scale, _position(pse, q.shape[2]), True, keep)
+    return attended(q, k, v, hidden, causal, scale, _position(pse, q.shape[2]), inside, keep, sink)
 
 
 def _in_one_kernel(
     query: Any, key: Any, value: Any, mask: Any, q_ends: list[int], k_ends: list[int], rest: tuple[Any, ...]
 ) -> tuple[Any, Any, Any] | None:  # fmt: skip
     """Return attention of packed sequences by the device's kernel for all of them; None if it has none for the call."""
-    scale, keep, before, after, mode = rest
+    scale, keep, before, after, mode, sink, _ = rest
     whole = mask is None and mode == 0
     compressed = mask is not None and mode in (2, 3, 4) and tuple(mask.shape[-2:]) == (SIDE, SIDE)
     corner = {0: "", 2: "first", 3: "last", 4: "last"}.get(mode, "")
-    if keep < 1.0 or not (whole or compressed) or mode == 4 and min(before, after) < 0:
+    if keep < 1.0 or sink is not None or not (whole or compressed) or mode == 4 and min(before, after) < 0:
         return None
     if not fits_packed(query, key, value, q_ends, k_ends, corner):
         return None
@@ -104,7 +148,7 @@ def _packed(
     for q_to, k_to in zip(q_ends, k_ends):
         q = query[q_from:q_to].transpose(0, 1).unsqueeze(0)
         k, v = (item[k_from:k_to].transpose(0, 1).unsqueeze(0) for item in (key, value))
-        own = mask if mask is None or rest[-1] > 1 else mask[..., : q_to - q_from, : k_to - k_from]
+        own = mask if mask is None or rest[4] > 1 else mask[..., : q_to - q_from, : k_to - k_from]
         parts.append([item.squeeze(0).transpose(0, 1) for item in _of_batch(q, k, v, None, own, rest)])
         q_from, k_from = q_to, k_to
     return tuple(torch.cat(items) for items in zip(*parts))  # type: ignore[return-value]

@@ -6,27 +6,41 @@ from typing import Any
 
 import mstorch as torch
 
+from . import quantised
 from .attention import refuse
+from .codes import dtype_of
 
 
 def npu_grouped_matmul(
     x: Sequence[Any], weight: Sequence[Any], *, bias: Sequence[Any] | None = None, scale: Any = None, offset: Any = None,
     antiquant_scale: Any = None, antiquant_offset: Any = None, per_token_scale: Any = None, group_list: Any = None,
     activation_input: Any = None, activation_quant_scale: Any = None, activation_quant_offset: Any = None, split_item: int = 0,
-    group_type: int | None = None, group_list_type: int = 0, act_type: int = 0, output_dtype: Any = None, tuning_config: Any = None,
+    group_type: int | None = None, group_list_type: int = 0, act_type: int = 0, tuning_config: Any = None, output_dtype: Any = None,
+    x_dtype: Any = None, weight_dtype: Any = None, scale_dtype: Any = None, per_token_scale_dtype: Any = None,
 ) -> list[Any]:  # fmt: skip
     """Return ``x[i] @ weight[i] + bias[i]`` of each group.
 
     A single ``x`` is split by ``group_list``, which holds end offsets, or sizes (``group_list_type=1``), along rows, or along the reduction
-    dimension (``group_type=2``). ``split_item`` 2 and 3 concatenate the results.
+    dimension (``group_type=2``). ``split_item`` 2 and 3 concatenate the results. With ``scale`` the matrices are int8, and the results are
+    scaled by it and by ``per_token_scale``.
     """
+    output_dtype = dtype_of("npu_grouped_matmul", output_dtype)
     refuse(
-        "npu_grouped_matmul", scale=scale, offset=offset, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
+        "npu_grouped_matmul", offset=offset, x_dtype=x_dtype, weight_dtype=weight_dtype, scale_dtype=scale_dtype,
+        per_token_scale_dtype=per_token_scale_dtype, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
         per_token_scale=per_token_scale, activation_input=activation_input, activation_quant_scale=activation_quant_scale,
         activation_quant_offset=activation_quant_offset, act_type=act_type or None,
     )  # fmt: skip
-    if split_item not in (0, 1, 2, 3) or group_type not in (None, -1, 0, 2):
-        raise RuntimeError(f"npu_grouped_matmul(): split_item {split_item}, group_type {group_type}")
+    split_item, group_list_type = split_item or 0, group_list_type or 0
+    if split_item not in (0, 1, 2, 3):
+        raise RuntimeError(f"npu_grouped_matmul(): split_item must be 0, 1, 2 or 3, got {split_item}")
+    if group_type not in (None, -1, 0, 2):
+        raise RuntimeError(f"npu_grouped_matmul(): The group type must be -1, 0 or 2, got {group_type}")
+    if not x or not weight:
+        raise RuntimeError("npu_grouped_matmul(): neither x nor weight can be empty")
+    if group_list is None and len(x) == 1 < len(weight) or group_list is None and group_type in (0,
+        2) and len(x) == 1 and weight[0].dim() == 3:
+        raise RuntimeError("npu_grouped_matmul(): one x for several weights takes a group_list")
     sizes = None if group_list is None else _sizes(group_list, group_list_type)
     if group_type == 2:
         found = _along_sums(x, weight, sizes)
@@ -41,6 +55,8 @@ def npu_grouped_matmul(
     if len(parts) != len(matrices):
         raise RuntimeError(f"npu_grouped_matmul(): {len(parts)} groups and {len(matrices)} weights")
     added = [None] * len(parts) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 < len(parts) else list(bias)
+    if scale:
+        return _quantised(x, parts, matrices, added, scale, per_token_scale, output_dtype, split_item)
     results = [part @ matrix for part, matrix in zip(parts, matrices)]
     results = [item if extra is None else item + extra.to(item.dtype) for item, extra in zip(results, added)]
     if output_dtype is not None:
@@ -50,6 +66,29 @@ def npu_grouped_matmul(
     whole = torch.cat(results)
     missing = rows - whole.shape[0] if len(x) == 1 else 0
     return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
+
+
+def _quantised(
+    x: Sequence[Any], parts: list[Any], matrices: list[Any], added: list[Any], scale: Sequence[Any], per_token: Any, kind: Any,
+    split_item: int
+) -> list[Any]:  # fmt: skip
+    scales = list(scale[0].unbind(0)) if len(scale) == 1 < len(parts) else [item.squeeze(0) if item.dim() > 1 else item for item in scale]
+    tokens = [None] * len(parts)
+    if per_token:
+        tokens = list(per_token[0][: sum(part.shape[0] for part in parts)].split([part.shape[0] for part in
+            parts])) if len(per_token) == 1 else list(per_token)
+    results = [
+        quantised.npu_quant_matmul(part, matrix, own, pertoken_scale=token, bias=extra, output_dtype=kind or torch.float16)
+        for part, matrix, own, token, extra in zip(parts, matrices, scales, tokens, added)
+    ]
+    if split_item < 2:
+        return results
+    whole = torch.cat(results)
+    missing = x[0].shape[0] - whole.shape[0] if len(x) == 1 else 0
+    return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
+
+
+npu_grouped_matmul__List = npu_grouped_matmul
 
 
 def _along_sums(x: Sequence[Any], weight: Sequence[Any], sizes: list[int] | None) -> Any:
@@ -100,16 +139,24 @@ def npu_moe_compute_expert_tokens(sorted_experts: Any, num_expert: int) -> Any:
 
 def npu_moe_finalize_routing(
     expanded_permuted_rows: Any, skip1: Any, skip2: Any, bias: Any, scales: Any, expanded_src_to_dst_row: Any, export_for_source_row: Any,
-    drop_pad_mode: int | None = 0,
+    drop_pad_mode: int | None = 0, k: int | None = 1,
 ) -> Any:  # fmt: skip
-    """Return the combined expert outputs: ``skip1 + skip2`` plus the sum of ``scales * (row + bias[expert])``."""
-    if drop_pad_mode:
-        raise NotImplementedError(f"mstorch: npu_moe_finalize_routing() with drop_pad_mode={drop_pad_mode}")
+    """Return the combined expert outputs: ``skip1 + skip2`` plus the sum of ``scales * (row + bias[expert])``.
+
+    ``drop_pad_mode``: 1 and 3 read padded rows of experts, (experts, capacity, size); 2 and 3 have the entries of each row side by side.
+    """
+    if drop_pad_mode not in (0, 1, 2, 3, None):
+        raise RuntimeError(f"npu_moe_finalize_routing(): drop_pad_mode must be 0, 1, 2 or 3, got {drop_pad_mode}")
     if skip1 is None and skip2 is not None:
         raise RuntimeError("npu_moe_finalize_routing(): skip2 without skip1")
     count = expanded_src_to_dst_row.numel()
-    k = scales.shape[1] if scales is not None else export_for_source_row.shape[1] if export_for_source_row is not None else 1
-    rows = expanded_permuted_rows[expanded_src_to_dst_row.long()].reshape(k, count // k, -1).transpose(0, 1)
+    k = scales.shape[1] if scales is not None else export_for_source_row.shape[1] if export_for_source_row is not None else k or 1
+    flat, places = expanded_permuted_rows.reshape(-1, expanded_permuted_rows.shape[-1]), expanded_src_to_dst_row.reshape(-1).long()
+    rows = flat[places.clamp(min=0)]
+    if drop_pad_mode:
+        rows = torch.where((places >= 0).unsqueeze(-1), rows, 0.0)  # dropped rows have the place -1
+    by_row = drop_pad_mode in (2, 3)
+    rows = rows.reshape(count // k, k, -1) if by_row else rows.reshape(k, count // k, -1).transpose(0, 1)
     if bias is not None:
         rows = rows + bias[export_for_source_row.long()]
     if scales is not None:

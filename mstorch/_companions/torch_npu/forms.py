@@ -6,17 +6,27 @@ from typing import Any
 
 import mstorch as torch
 
+from .codes import dtype_of
+
 _ND = 2  # ACL's number of the row-major format
 
 
-def npu_format_cast(self: Any, acl_format: Any, customize_dtype: Any = None) -> Any:
+def npu_format_cast(self: Any, acl_format: Any, *, customize_dtype: Any = None, input_dtype: Any = None) -> Any:
     """Return the tensor unchanged: MindSpore selects its kernels' memory formats."""
-    if customize_dtype is not None:
-        raise NotImplementedError("mstorch: npu_format_cast() with customize_dtype")
+    if customize_dtype is not None or input_dtype is not None:
+        raise NotImplementedError("mstorch: npu_format_cast() with customize_dtype or input_dtype")
     return self
 
 
-npu_format_cast_ = npu_format_cast
+npu_format_cast_ = npu_format_cast__acl_format = npu_format_cast__Tensor = npu_format_cast
+
+
+def empty_with_format(
+    size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, acl_format: int = 2,
+    base_addr_aligned_kb: Any = None,
+) -> Any:  # fmt: skip
+    """Return an empty row-major tensor of the device: MindSpore selects its kernels' memory formats."""
+    return torch.empty(size, dtype=dtype, device="npu" if device is None else device)
 
 
 def get_npu_format(self: Any) -> int:
@@ -24,9 +34,17 @@ def get_npu_format(self: Any) -> int:
     return _ND
 
 
-def npu_dtype_cast(input: Any, dtype: torch.dtype) -> Any:
-    """Return ``input.to(dtype)``."""
-    return input.to(dtype)
+def npu_dtype_cast(input: Any, dtype: Any, input_dtype: Any = None) -> Any:
+    """Return ``input.to(dtype)``, for a dtype or its number."""
+    return input.to(dtype_of("npu_dtype_cast", dtype))
+
+
+_npu_dtype_cast = npu_dtype_cast
+
+
+def npu_dtype_cast_(input: Any, src: Any) -> Any:
+    """Write another tensor's values, converted to the first one's dtype, in place."""
+    return input.copy_(src)
 
 
 def npu_transpose(self: Any, perm: Sequence[int], require_contiguous: bool = True) -> Any:

@@ -7,6 +7,10 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .dtype import dtype
+from .dtype_numbers import by_number, number_of
 from .tensor_base import TensorBase
 
 _EVERY = Path(__file__).parents[2] / "_library" / "schemas.txt"
@@ -59,8 +63,15 @@ class Schema(NamedTuple):
                 if not argument.has_default:
                     raise RuntimeError(f"{name}() is missing value for argument '{argument.name}'. Declaration: {self}")
                 values[argument.name] = argument.default
-            elif not _fits(values[argument.name], argument.type):
-                value = values[argument.name]
+                continue
+            value = values[argument.name]
+            if isinstance(value, dtype) and argument.type.rstrip("?") == "int":
+                value = values[argument.name] = number_of(value)
+            elif type(value) is int and argument.type.rstrip("?") == "ScalarType":
+                value = values[argument.name] = by_number(value)
+            if not _fits(value, argument.type):
+                value = values[argument.name] = _as(value, argument.type)
+            if not _fits(value, argument.type):
                 raise RuntimeError(
                     f"{name}() Expected a value of type '{argument.type.replace('SymInt', 'int')}' for argument '{argument.name}' but "
                     f"instead found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\nDeclaration: {self}"
@@ -84,6 +95,21 @@ def _fits(value: Any, kind: str) -> bool:
     if listed:
         return isinstance(value, (list, tuple)) and all(_fits(item, listed[1]) for item in value)
     return kind not in _PYTHON or isinstance(value, _PYTHON[kind])
+
+
+def _as(value: Any, kind: str) -> Any:
+    """Return a number as Python's type for a parameter, and an array's or list's numbers as a list of such; others as they are."""
+    kind = kind.rstrip("?")
+    listed = re.fullmatch(r"(int|SymInt|float|bool)\[\d*\]", kind)
+    if listed and (isinstance(value, (list, tuple)) or isinstance(value, np.ndarray) and value.ndim == 1):
+        return [_as(item, listed[1]) for item in value]
+    if kind in ("int", "SymInt") and (isinstance(value, np.number) and not np.iscomplexobj(value) or hasattr(type(value), "__index__")):
+        return int(value)
+    if kind == "float" and hasattr(type(value), "__float__") and not isinstance(value, np.complexfloating):
+        return float(value)
+    if kind == "bool" and isinstance(value, (int, np.bool_)):
+        return bool(value)
+    return value
 
 
 def split(text: str) -> list[str]:

@@ -1,0 +1,31 @@
+"""torch_npu's products with collectives on two devices: ``torch.distributed.run --nproc-per-node 2 tests/cann/products.py``, in ``tests.cann --devices 2``."""
+from __future__ import annotations
+
+import os
+
+import torch
+import torch.distributed as dist
+import torch_npu
+
+rank = int(os.environ["RANK"])
+dist.init_process_group("hccl")
+torch.manual_seed(0)
+full, weight = torch.randn(2, 4, 6), torch.randn(6, 3)
+group = dist.distributed_c10d._get_default_group().group_name
+rows, matrix, total = full[rank].npu(), weight.npu(), full[0] @ weight + full[1] @ weight
+product, gathered = torch_npu.npu_all_gather_base_mm(rows, matrix, group, 2)
+# Rows by process and expert, of two experts a process
+send, receive = ([1, 0, 2, 1], [1, 0, 1, 1]) if rank == 0 else ([1, 1, 1, 1], [2, 1, 1, 1])
+factors = torch.arange(1.0, 5.0)
+scaled = (torch.eye(6)[None] * factors[rank * 2 : rank * 2 + 2, None, None]).npu()
+there, _, _ = torch_npu.npu_alltoallv_gmm(rows, scaled, group, 2, send, receive)
+back, _ = torch_npu.npu_gmm_alltoallv(there, torch.eye(6)[None].repeat(2, 1, 1).npu(), group, 2, receive, send)
+own = torch.cat([full[rank][sum(send[:place]) : sum(send[: place + 1])] * factors[place] for place in range(4)])
+pairs = {
+    "reduce scatter": (torch_npu.npu_mm_reduce_scatter_base(rows, matrix, group, 2), total[rank * 2 : rank * 2 + 2]),
+    "all gather": (product, full.reshape(8, 6) @ weight), "rows": (gathered, full.reshape(8, 6)),
+    "all reduce": (torch_npu.npu_mm_all_reduce_base(rows, matrix, group), total), "experts": (back, own),
+}  # fmt: skip
+wrong = [name for name, (mine, theirs) in pairs.items() if not torch.allclose(mine.cpu(), theirs, atol=1e-5)]
+assert not wrong, wrong
+print("agrees")
