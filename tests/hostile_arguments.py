@@ -2,9 +2,11 @@
 
     python -m tests.hostile_arguments                                  # on the host; -k TEXT for operators whose name contains the text
     MSTORCH_FAKE_DEVICE=Ascend python -m tests.hostile_arguments       # on the device that the CPU emulates
+    python -m tests.cann python -m tests.hostile_arguments             # on MindSpore's Ascend plugin: no kernel of CANN refuses a call, either
 
 Each tensor of a sample is exchanged for one of no dimension, an empty one, one of more dimensions, of another dtype, of NaN; each whole
-number for one out of range. An error is foreign if its class is of another library, or if it arose in another library's code.
+number for one out of range. An error is foreign if its class is of another library, if it arose in another library's code, or if a kernel of the
+device raised it.
 ``tests/ops/calls/test_hostile_arguments.py`` runs a part of this in the suite.
 """
 from __future__ import annotations
@@ -67,6 +69,8 @@ def calls(info: Any) -> Iterator[tuple[str, list[Any]]]:
 
 def foreign(error: BaseException) -> str:
     """Return the description of an error that is neither torch's nor Python's own raised in mstorch; "" for these."""
+    if isinstance(error, mstorch.AcceleratorError):
+        return "raised by the device"
     root = type(error).__module__.partition(".")[0]
     if root in FOREIGN:
         return f"{type(error).__module__}.{type(error).__name__}"
@@ -87,6 +91,8 @@ def check_hostile(info: Any) -> None:
             given, named = _mapped(given, move), _mapped(named, move)
         try:
             function(*given, **named)
+            if on_device:
+                mstorch.accelerator.synchronize()  # an error of its kernels is this call's
         except databases.Missing:
             raise
         except Exception as error:  # noqa: BLE001  # whatever it is, it is looked at

@@ -4,7 +4,8 @@
 
 What tests/conftest.py leaves out or expects on a device holds here too; refused.toml lists what else cannot pass, with the reasons.
 
-EMULATED_SUITE_FAILURES names a file that gets a line for each failure; EMULATED_SUITE_SAMPLE=10 runs one in ten of the tests.
+EMULATED_SUITE_FAILURES names a file that gets a line for each failure; EMULATED_SUITE_SAMPLE=10 runs one in ten of the tests, and
+EMULATED_SUITE_SAMPLE=10:3 another one in ten (10:0 to 10:9 are all of them).
 """
 from __future__ import annotations
 
@@ -40,9 +41,11 @@ table.lenders.append(_refused)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one in EMULATED_SUITE_SAMPLE of the tests, the same ones in each run."""
-    share = int(os.environ.get("EMULATED_SUITE_SAMPLE", "1"))
-    left_out = [item for item in items if zlib.crc32(f"sample {item.nodeid}".encode()) % share]
+    """Keep one in EMULATED_SUITE_SAMPLE of the tests, the same ones in each run: those whose turn stands behind its colon."""
+    share, _, turn = os.environ.get("EMULATED_SUITE_SAMPLE", "1").partition(":")
+    if int(turn or 0) >= int(share):
+        raise pytest.UsageError(f"EMULATED_SUITE_SAMPLE={share}:{turn}: turns are 0 to {int(share) - 1}")
+    left_out = [item for item in items if zlib.crc32(f"sample {item.nodeid}".encode()) % int(share) != int(turn or 0)]
     if left_out:
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]

@@ -55,3 +55,24 @@ def test_a_910a_has_no_bfloat16():
     one = mindspore.Tensor([1.0], mindspore.bfloat16)
     assert "support list" in _refused(lambda: mint.neg(one).astype(mindspore.float32))
     assert (torch.ones(3, device=D) + 1).tolist() == [2, 2, 2]
+
+
+@on_plugin(ASCEND_LAUNCH_BLOCKING=1)
+def test_complex_numbers_have_no_order():
+    """What CANN's kernels would refuse as an error of the device is refused with the CPU's error."""
+    x, y = torch.ones(2, dtype=torch.complex64), torch.ones(2)
+    calls = [
+        lambda x, y: x < y, lambda x, y: y <= x, lambda x, y: x > 1, lambda x, y: x >= y, lambda x, y: torch.fmax(x, y), lambda x, y: torch.fmin(y, x),
+        lambda x, y: torch.maximum(x, y), lambda x, y: torch.minimum(x, y), lambda x, y: y.clamp(x), lambda x, y: y.clamp(max=x), lambda x, y: x // y,
+        lambda x, y: x.copysign(y), lambda x, y: torch.xlogy(x, y), lambda x, y: torch.special.xlog1py(y, x), lambda x, y: torch.special.entr(x),
+        lambda x, y: torch.searchsorted(x, y), lambda x, y: torch.bucketize(y, x),
+    ]  # fmt: skip
+    for number, call in enumerate(calls):
+        told = []
+        for place in ("cpu", D):
+            with pytest.raises((NotImplementedError, RuntimeError)) as raised:
+                call(x.to(place), y.to(place))
+            told.append((type(raised.value), str(raised.value)))
+        assert told[0] == told[1], (number, told)
+    assert torch.searchsorted(torch.arange(4, device=D).bfloat16(), torch.tensor([2.0, 3.5], device=D).bfloat16()).tolist() == [2, 4]
+    assert [part.shape for part in torch.linalg.qr(torch.ones((1,) * 7, device=D))] == [(1,) * 7] * 2  # MindSpore's kernel takes six dimensions

@@ -379,7 +379,7 @@ def test_long_parameters_on_threads(name, options, threads, shared):
 @pytest.mark.skipif("ONEDNN_MAX_CPU_ISA" in os.environ, reason="oneDNN is told to compute as another processor would, as on the stand-in device")
 @pytest.mark.parametrize("options", [{"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.0}])
 def test_descent_rounds_as_torch(options):
-    conjugated = [torch.ones(2, dtype=torch.complex64).conj() for torch in LIBRARIES]  # lazy conjugates elsewhere change nothing
+    conjugated = [torch.ones(2, dtype=torch.complex64, device="cpu").conj() for torch in LIBRARIES]  # lazy conjugates elsewhere stay
 
     def steps(torch):
         rng = np.random.default_rng(5)

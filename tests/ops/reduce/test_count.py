@@ -59,6 +59,7 @@ def test_searchsorted(both):
             torch.searchsorted(torch.tensor([5, 1, 3]), torch.tensor([2, 3]), sorter=torch.tensor([1, 2, 0])),
             torch.bucketize(torch.tensor(F), torch.tensor([-0.5, 0.5]), out_int32=True), torch.bucketize(3, torch.arange(5)),
             torch.searchsorted(torch.arange(3, dtype=torch.uint8), torch.tensor([1], dtype=torch.uint8)),
+            torch.searchsorted(torch.ones(2, dtype=torch.complex64), torch.ones(0)),
         ]  # fmt: skip
 
     both(body)
@@ -122,6 +123,7 @@ ERRORS = {
     "histc range": lambda torch, x: torch.histc(x, 3, 2, 1),
     "histc dtype": lambda torch, x: torch.histc(torch.arange(3)),
     "searchsorted": lambda torch, x: torch.searchsorted(torch.zeros(2, 3), torch.zeros(3, 3)),
+    "searchsorted complex": lambda torch, x: torch.searchsorted(torch.ones(2, dtype=torch.complex64), torch.ones(2)),
     "side": lambda torch, x: torch.searchsorted(torch.zeros(3), torch.zeros(3), side="foo"),
     "bucketize": lambda torch, x: torch.bucketize(x, torch.zeros(2, 2)),
     "einsum size": lambda torch, x: torch.einsum("ij,jk", torch.ones(2, 3), torch.ones(2, 3)),

@@ -63,6 +63,8 @@ def test_batches(both):
     both(body)
     both(lambda torch: (torch.tril_indices(3, 4), torch.triu_indices(3, 2, -1), torch.tril_indices(2, 2, dtype=torch.int32)))
     both(lambda torch: torch.as_strided_scatter(torch.zeros(3, 3), torch.ones(2, 2), (2, 2), (1, 2), 1))
+    for window in (((1,), (1,), -97), ((2,), (-1,), 3), ((2,), (1, 1), 0), ((2,), (1,), 8)):
+        both(lambda torch, window=window: torch.as_strided_scatter(torch.zeros(3, 3), torch.ones(window[0]), *window))
     both(lambda torch: torch.numel(torch.zeros(3, 4)))
 
 

@@ -54,6 +54,10 @@ def scatter_add(x: Raw, dim: int, index: Raw, source: Raw) -> Raw:
     return run("Complex", *parts)
 
 
+ORDERED = tuple(name for name in ALL if name not in COMPLEX)
+"""Dtypes whose numbers have an order."""
+
+
 def one(name: str) -> Function:
     """Return a kernel that calls one primitive with the arguments that the kernel receives."""
     return partial(run, name)

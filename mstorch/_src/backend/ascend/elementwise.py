@@ -12,8 +12,8 @@ from .. import trace
 from ..arrays import Number
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
-from ..table import ALL, FLOATS, HALVES
-from ._primitives import absent, enter, enter_all, rounds, run
+from ..table import FLOATS, HALVES
+from ._primitives import ORDERED, absent, enter, enter_all, rounds, run
 
 _PATTERN = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}
 
@@ -97,19 +97,23 @@ enter_all({
     "add": lambda x, y: run("AddExt", x, y, 1),
     "sub": lambda x, y: run("SubExt", x, y, 1),
     "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "integer_power": "Pow", "scalar_power": _scalar_power,
-    "floor_divide": lambda x, y: run("DivMod", x, y, "floor"),
     "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
     "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
     "sign": "Sign", "square": _square, "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
-    "maximum": "Maximum", "minimum": "Minimum", "where": _where,
-    "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"), "copysign": _copysign,
-    "eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
+    "where": _where, "eq": "Equal", "ne": "NotEqual",
     "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor", "logical_not": "LogicalNot",
     "isnan": _is_nan, "isinf": is_infinite, "isfinite": "IsFinite", "signbit": _signbit,
     "bitwise_and": "BitwiseAndTensor", "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor",
     "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
 })  # fmt: skip
-enter("clamp", _clamp, tuple(name for name in ALL if name != "bool"), {"bool": "uint8"})
+# Complex numbers have no order: CANN's kernels would refuse them, when they are launched and as an error of the device.
+for _op, _kernel in {
+    "floor_divide": lambda x, y: run("DivMod", x, y, "floor"), "maximum": "Maximum", "minimum": "Minimum", "copysign": _copysign,
+    "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"),
+    "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
+}.items():  # fmt: skip
+    enter(_op, _kernel, ORDERED)
+enter("clamp", _clamp, tuple(name for name in ORDERED if name != "bool"), {"bool": "uint8"})
 enter("heaviside", "Heaviside", FLOATS + HALVES)
 absent("MindSpore's NextAfter is wrong in float32 where it runs on the CPU (2.10)", "nextafter")
 absent("no kernel of the device takes a number apart into mantissa and exponent", "frexp")

@@ -8,6 +8,7 @@ from mindspore import ops
 from ..geometry import contiguous_strides
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw, raw_size
+from ..table import FLOATS, HALVES
 from ..tape import tracing
 from ._primitives import enter, enter_all, of_vectors, rounds, run
 
@@ -223,10 +224,10 @@ enter_all({
     "conv2d_input": _conv_input, "conv2d_weight": _conv_weight, "conv_grad": _conv_all,
     "layer_norm": _layer_norm, "batch_norm_train": _batch_norm_train, "batch_norm_eval": _batch_norm_eval,
     "batch_norm_grad": _batch_norm_grad, "batch_norm_parts": _batch_norm_parts, "batch_norm_parts_grad": _batch_norm_parts_grad,
-    "running_average": _running_average,
     "softmax": of_vectors(lambda x, dim: run("Softmax", x, at=(dim,))),
     "log_softmax": of_vectors(lambda x, dim: run("LogSoftmaxExt", x, dim, None)),
     "nll": _nll, "binary_cross_entropy": _binary_cross_entropy,
     "embedding": _embedding, "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
 })  # fmt: skip
+enter("running_average", _running_average, FLOATS + HALVES)
 enter("cross_entropy", _cross_entropy)

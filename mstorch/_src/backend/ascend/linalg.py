@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from ..raw import Raw
 from ..table import FLOATS
-from ._primitives import absent, enter, run
+from ._primitives import absent, by_host, enter, run
 
 
 def _qr(x: Raw, mode: str) -> tuple[Raw, Raw]:
-    return run("LinalgQr", x, mode)
+    return run("LinalgQr", x, mode) if len(x.shape) <= 6 else by_host("linalg_qr", x, mode)  # MindSpore refuses more dimensions
 
 
 def _solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:

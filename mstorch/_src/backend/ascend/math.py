@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import COMPLEX, FLOATS, HALVES
-from ._primitives import enter, enter_all, run
+from ._primitives import ORDERED, enter, enter_all, run
 from .elementwise import clamp_to_numbers, is_infinite
 
 
@@ -79,11 +79,13 @@ enter_all({
     "log10": "Log10", "exp2": "Exp2", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "AsinExt", "acos": "AcosExt",
     "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
     "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "atan2": "Atan2Ext",
-    "hypot": _hypot, "logaddexp": "LogAddExp", "xlogy": "Xlogy", "xlog1py": _xlog1py,
+    "hypot": _hypot, "logaddexp": "LogAddExp",
     "logit": _logit, "polar": _broadcasting("Polar"),
 })  # fmt: skip
 for _op, _name in {"frac": "Frac", "logaddexp2": "LogAddExp2"}.items():  # CANN computes them for integers, too, and torch does not
     enter(_op, _name, FLOATS + HALVES)
+enter("xlogy", "Xlogy", ORDERED)
+enter("xlog1py", _xlog1py, ORDERED)
 enter("abs", _abs)
 enter("sgn", _sgn)
 enter("angle", _angle, FLOATS + HALVES + COMPLEX)

@@ -8,7 +8,7 @@ from typing import Any
 from ..kernels._nodes import constant
 from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
-from ..table import FLOATS, HALVES
+from ..table import FLOATS, HALVES, INTS, VIA_BFLOAT16
 from ..tape import tracing
 from ._primitives import absent, enter, enter_all, of_vectors, run
 
@@ -151,9 +151,10 @@ enter_all({
     "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": of_vectors(_cumsum),
     "running_sum": _cumsum, "cumprod": of_vectors(_cumprod),
     "cummax_indices": of_vectors(_cummax_indices), "cummin_indices": of_vectors(_cummin_indices),
-    "argsort": of_vectors(_argsort), "topk_indices": _topk_indices, "kth_index": of_vectors(_kth_index), "searchsorted": _searchsorted,
+    "argsort": of_vectors(_argsort), "topk_indices": _topk_indices, "kth_index": of_vectors(_kth_index),
     "segment_sum": _segment_sum, "count_positions": _count_positions,
 })  # fmt: skip
+enter("searchsorted", _searchsorted, FLOATS + ("float16",) + INTS, VIA_BFLOAT16)
 enter("var_mean", _var_mean, FLOATS + HALVES)
 enter("log_sum_exp", "LogSumExp", FLOATS + HALVES)
 absent("no kernel of the device adds up exponentials along the way: CumulativeLogsumexp keeps no NaN", "logcumsumexp")

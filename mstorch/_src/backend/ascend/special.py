@@ -8,7 +8,7 @@ from typing import Any
 from ..kernels._nodes import constant
 from ..raw import Raw
 from ..table import FLOATS, VIA_HALF
-from ._primitives import absent, enter, enter_all, run
+from ._primitives import ORDERED, absent, enter, enter_all, run
 
 
 def _ndtr(x: Raw) -> Raw:
@@ -55,7 +55,8 @@ def _incomplete(name: str, at_zero: float) -> Callable[..., Any]:
     return row
 
 
-enter_all({"erf": "Erf", "erfc": "Erfc", "erfinv": "Erfinv", "entr": _entr})
+enter_all({"erf": "Erf", "erfc": "Erfc", "erfinv": "Erfinv"})
+enter("entr", _entr, ORDERED)
 enter("ndtr", _ndtr, FLOATS, VIA_HALF)  # each of its steps would round
 _AICPU: dict[str, Any] = {
     "lgamma": "Lgamma", "digamma": "Digamma", "gammainc": _incomplete("Igamma", 0.0), "gammaincc": _incomplete("Igammac", 1.0),

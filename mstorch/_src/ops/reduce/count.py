@@ -262,9 +262,11 @@ def searchsorted(
             f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._ms_dtype)} and out_int32 flag is {out_int32}"
         )
     kind = result_dtype((sorted_sequence, input))  # numbers that do not fit the dtype wrap, as in torch
-    if kind is bool_ and 0 not in input._ms_shape:
+    ordered = kind is not bool_ and not kind.is_complex
+    if not ordered and 0 not in own:
         raise not_for("searchsorted_out_cpu", kind.name)
-    found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
+    operands = sorted_sequence.detach(), input.detach()
+    found = call(_searchsorted, operands, after, dtype=kind) if ordered else input.new_empty(own, dtype=int64)
     return finish(found.to(int32) if out_int32 else found, out)
 
 

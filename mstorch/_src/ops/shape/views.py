@@ -559,9 +559,8 @@ def unfold(self: TensorBase, dimension: int, size: int, step: int) -> TensorBase
     return windows.window_on(self, shape, steps, self._ms_offset, "UnfoldBackward0", maps)
 
 
-def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
-    """Return a view of the storage of ``input`` with any size, strides and offset (in elements)."""
-    size, stride, offset = tuple(size), tuple(stride), input._ms_offset if storage_offset is None else storage_offset
+def check_window(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
+    """Raise torch's error for a window that does not lie in the storage of ``input``."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):
@@ -572,6 +571,12 @@ def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], st
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
     if counted(size) and last >= limit:
         raise beyond_storage(size, stride, offset, item, limit * item)
+
+
+def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
+    """Return a view of the storage of ``input`` with any size, strides and offset (in elements)."""
+    size, stride, offset = tuple(size), tuple(stride), input._ms_offset if storage_offset is None else storage_offset
+    check_window(input, size, stride, offset)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 
 
