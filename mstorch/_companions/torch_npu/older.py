@@ -204,7 +204,7 @@ def npu_cross_entropy_loss(
 def npu_top_k_top_p(logits: torch.Tensor, p: Any = None, k: Any = None) -> torch.Tensor:
     """Return the logits with minus infinity where they are not among the ``k`` greatest of the row, or not among those that hold the
     probability ``p``."""
-    ordered, places = logits.sort(-1, stable=True)
+    ordered, places = logits.sort(dim=-1, stable=True)
     if k is not None:
         least = ordered.gather(-1, (logits.shape[-1] - k.long()).unsqueeze(-1))
         ordered = ordered.masked_fill(ordered < least, float("-inf"))

@@ -107,11 +107,12 @@ enter_all({
     "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
 })  # fmt: skip
 # Complex numbers have no order: CANN's kernels would refuse them, when they are launched and as an error of the device.
-for _op, _kernel in {
+_ordered: dict[str, Any] = {
     "floor_divide": lambda x, y: run("DivMod", x, y, "floor"), "maximum": "Maximum", "minimum": "Minimum", "copysign": _copysign,
     "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"),
     "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
-}.items():  # fmt: skip
+}  # fmt: skip
+for _op, _kernel in _ordered.items():
     enter(_op, _kernel, ORDERED)
 enter("clamp", _clamp, tuple(name for name in ORDERED if name != "bool"), {"bool": "uint8"})
 enter("heaviside", "Heaviside", FLOATS + HALVES)
