@@ -91,7 +91,7 @@ def speed() -> None:
     rows = re.findall(r"^\| (train|infer) (\w+) \| \S+ \| \S+ \| ([\d.]+) \|", table, re.MULTILINE)
     made = Drawing(560, 60 + 24 * len(rows), "mstorch's time over torch's, by network")
     left, unit = 130.0, 200.0
-    made.text(10, 22, "Time of a step over torch's (CPU, two cores; less is better)", bold=True)
+    made.text(10, 22, "Time of a step over torch's (CPU, one thread; less is better)", bold=True)
     for at, (kind, name, ratio) in enumerate(rows):
         y = 40 + 24 * at
         made.text(left - 8, y + 13, f"{kind} {name}", "end")
