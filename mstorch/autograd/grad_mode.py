@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _set(mode: bool) -> None:
     """Enable or disable gradients, in mstorch's autograd and, where it is in use, in MindSpore's."""
     modes.grad = mode
-    if modes.native is not None:
+    if modes.native is not None and not modes.native.follows:
         tape.set_grad_enabled(mode)
 
 

@@ -170,8 +170,11 @@ class Capture(_jit.TraceJitContext):
     are read.
     """
 
-    def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True, for_file: bool = False) -> None:
+    def __init__(
+        self, inputs: Sequence[Raw], raise_at_reads: bool = True, for_file: bool = False, differentiated: bool = True
+    ) -> None:  # fmt: skip
         super().__init__()
+        self.differentiated = differentiated  # whether MindSpore's autograd will be asked for gradients of the graph
         self.folded: dict[int, Raw] | None = {} if for_file else None
         self.inputs = {id(raw) for raw in inputs}
         self.known: dict[int, Raw] = {id(raw): raw for raw in inputs}
@@ -188,6 +191,9 @@ class Capture(_jit.TraceJitContext):
         self.broken: GraphBreak | None = None
         self.raise_at_reads = raise_at_reads
         self.watching = True
+        # While gradients are computed to find out what they need: the tensors of before, and those of them that were used.
+        self.before: frozenset[int] = frozenset()
+        self.needed: dict[int, Raw] | None = None
         self.thread = threading.get_ident()
 
     def __bool__(self) -> bool:
@@ -245,13 +251,15 @@ class Capture(_jit.TraceJitContext):
     def _enter(self, name: str, result: Raw, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if name.endswith("View") or name.startswith(("Inplace", "Assign")):
             self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
-        if tape.grad_mode.enabled and self.uncut:
+        if self.differentiated and tape.grad_mode.enabled and self.uncut:
             args = self._detach_without_grad(args)
         if self.folded is not None:
             args = tuple(map(self._exportable, args))
         bits = 0
         for raw in instances(args, Raw):
             key = id(raw)
+            if self.needed is not None and key in self.before:
+                self.needed[key] = raw
             found = self.depends.get(key)
             if found is not None:
                 bits |= found
@@ -409,10 +417,10 @@ class Graph:
         return bytes(_jit.JitExecutor_.get_instance().get_func_graph_proto(self.phase, "mind_ir"))
 
 
-def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
+def _begin(context: Capture, name: str, inputs: Sequence[Raw], differentiated: bool = True) -> str:
     # MindSpore compiles a backward graph for a phase whose name ends in "grad", whatever is recorded during the capture.
     name = "".join(character if character.isalnum() else "_" for character in name)
-    phase = f"{name}.{next(_numbers)}.grad"
+    phase = f"{name}.{next(_numbers)}{'.grad' * differentiated}"
     _jit.set_jit_context(context)
     _recorder.begin_graph(name, phase, _FILES, _LINES, *inputs)
     return phase
@@ -438,32 +446,35 @@ def _dummy_input() -> Raw:
 
 
 def capture(
-    function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str = "mstorch", given: Sequence[Raw] = ()
-) -> tuple[Graph | None, Capture]:
+    function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str = "mstorch", given: Sequence[Raw] = (),
+    differentiated: bool = True,
+) -> tuple[Graph | None, Capture]:  # fmt: skip
     """Return the graph of a function of ``inputs`` that returns raw tensors, and the capture's observations.
 
     ``inputs`` and ``given`` (the values for ``drawn``, in order) are new raw tensors without other owners. The function receives the
     capture and returns the outputs, all of which depend on inputs; the graph is None if it returns none. Raise GraphBreak for code that a
     graph does not support, and the function's own exceptions. MindSpore's recorder takes operations of any thread: others that need
-    MindSpore's kernels wait, others that compute on the host go on.
+    MindSpore's kernels wait, others that compute on the host go on. ``differentiated``: MindSpore's autograd will be asked for gradients of
+    the graph.
     """
-    with LOCK:
-        return _captured(function, inputs, name, given)
+    with LOCK, tape.native_set_to(differentiated and tape.grad_mode.enabled):
+        return _captured(function, inputs, name, given, differentiated)
 
 
 def _captured(
-    function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str, given: Sequence[Raw]
+    function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str, given: Sequence[Raw], differentiated: bool
 ) -> tuple[Graph | None, Capture]:
     if tape.tracing() is not None:
         raise GraphBreak("a capture inside of a capture")
-    context = Capture([*inputs, *given], for_file=name == "mindir")
+    context = Capture([*inputs, *given], for_file=name == "mindir", differentiated=differentiated)
     context.given = list(given)
     every = [*inputs, *given] or [_dummy_input()]
     finished = False
     phase = ""
-    tape.start_recording()
+    if differentiated:
+        tape.start_recording()
     try:
-        phase = _begin(context, name, every)
+        phase = _begin(context, name, every, differentiated)
         with _reads_watched(context):
             outputs = list(function(context))
         if context.broken is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from ..._tensor import Tensor
 from ..backend import tape, trace
 from ..backend.cell import capturing_modules, is_parameter, keeps_statistics
-from ..backend.raw import Raw
+from ..backend.raw import ON_CPU, Raw
 from ..backend.table import LOCK
 from ..backend.tape import native_set_to
 from ..backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
@@ -36,19 +36,18 @@ from ..core.warned import warn
 from ..leaving import Block, values_again
 from ..ops._dispatch import write
 from ..progress import Progress
-from ..tape.node import USED_UP, Node, edge_of, is_leaf
-from . import verify
+from ..tape.node import USED_UP, edge_of, is_leaf
+from . import backward, verify
 from .functional import Plan, delivered, exchanged, plan, replaced, stand_in
+from .graph_node import GraphNode
 from .guards import Guards
 from .memory import (
-    gradient_of,
     graphs_read_windows,
     has_memory,
     input_of,
     put_state,
     refuse_cpu,
     result_of,
-    seed_of,
     state_value,
     stays_behind,
 )
@@ -58,36 +57,6 @@ from .watch import Again, Watch
 
 _LIMIT = 64
 _lock = threading.RLock()  # MindSpore has one recorder per process
-
-
-class _GraphNode(Node):
-    """Node of a captured graph, which MindSpore differentiates as a whole."""
-
-    __slots__ = ("results", "ends", "places")
-    results: Any
-    ends: Any
-    places: Any
-
-    label = "CompiledFunctionBackward"
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients of the graph's inputs."""
-        if recorded:
-            # MindSpore's second derivative of a captured graph silently lacks terms (2.7.2 to 2.10).
-            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
-        chosen = [number for number, gradient in enumerate(gradients) if gradient is not None]
-        with LOCK:
-            seeds = [seed_of(gradients[number]) for number in chosen]
-            found = tape.run_backward([self.results[number] for number in chosen], seeds, self.ends, True, False)
-        full: list[Any] = [None] * len(self.edges)
-        for place, raw in zip(self.places, found):
-            full[place] = gradient_of(raw)
-        return full
-
-    def release(self) -> None:
-        """Free the graph's results."""
-        self.saved = None
-        self.results = self.ends = ()
 
 
 class Entry:
@@ -107,6 +76,8 @@ class Entry:
         self.draws: list[Callable[[], Raw]] = []
         self.drawn: list[Raw] = []
         self.cut: list[bool] = []  # inputs that need no gradient
+        self.follows = False  # whether the gradients are to be captured as a graph of their own, and are not MindSpore's
+        self.backward: backward.Backward | None = None
         self.lasting: list[bool] = []  # for each output of the graph, whether it is a new tensor or an argument's value
 
     def settle(self) -> None:
@@ -150,6 +121,8 @@ class Entry:
         places = [i for i, edge in enumerate(edges) if edge is not None]
         if not places:
             return self._computed(inputs, drawn)
+        if self.backward is not None:
+            return self._with_backward(edges, inputs + self.natives + drawn)
         with LOCK, native_set_to(True):
             for place in places:
                 inputs[place] = tape.detached(inputs[place])
@@ -161,12 +134,26 @@ class Entry:
                 tape.stop_recording()  # the following operations are not part of the graph
         with native_set_to(False):
             tensors = [*map(result_of, raws, self.lasting)]
-        node: Any = _GraphNode(edges)
+        node: Any = GraphNode(edges)
         node.saved = USED_UP
         node.results, node.ends, node.places = raws, [inputs[place] for place in places], places
-        node.saved = (True,)
+        node.saved, node.backward = (True,), None
         for number, (tensor, raw, tracked) in enumerate(zip(tensors, raws, self.plan.tracked)):
             if tracked and raw._requires_grad:
+                tensor._ms_node, tensor._ms_number = node, number
+        return tensors
+
+    def _with_backward(self, edges: list[Any], inputs: list[Raw]) -> list[Any]:
+        """Return the graph's outputs, connected to the graph of their gradients."""
+        assert self.graph is not None and self.backward is not None
+        with LOCK, native_set_to(False):
+            raws = self.graph(inputs)
+            tensors = [*map(result_of, raws, self.lasting)]
+        node: Any = GraphNode(edges)
+        node.backward, node.saved = self.backward, (True,)
+        node.results, node.ends, node.places = self.backward.kept(inputs, raws), self.backward.reached, self.backward.places
+        for number, (tensor, tracked) in enumerate(zip(tensors, self.plan.tracked)):
+            if tracked and number in self.backward.numbers:
                 tensor._ms_node, tensor._ms_number = node, number
         return tensors
 
@@ -297,13 +284,21 @@ class Compiled:
         """Return a new entry for these arguments, with a graph or the reason why there is none. Return None if the function raises an error
         of its own."""
         with streams_aside():
-            return self._compiled_aside(form, arguments)
+            # On the CPU gradients have kernels of the host, which no graph takes.
+            entry = self._compiled_aside(form, arguments, modes.grad and not ON_CPU)
+            if entry is not None and entry.follows and entry.reason is not None and not isinstance(entry.reason, StepBreak):
+                # MindSpore may have gradients of what mstorch's autograd can't capture.
+                entry = self._compiled_aside(form, arguments, False)
+            return entry
 
-    def _compiled_aside(self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any]) -> Entry | None:
+    def _compiled_aside(
+        self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any], follows: bool
+    ) -> Entry | None:  # fmt: skip
         graphs_read_windows()  # determined before the recorder is active
         stream = states_of_streams()
         enabled = modes.grad
         entry = Entry()
+        entry.follows = follows
         progress = Progress(f"capturing {self.name}")
         try:
             entry.guards = Guards(self.function, (*leaves(form), *{type(tensor) for tensor in arguments}))
@@ -391,10 +386,15 @@ class Compiled:
         argument_raws = [tape.detached(input_of(arguments[i])) for i in numbers]
         state_raws = [tape.detached(state_value(tensor)) for tensor in states]
         known = {id(tensor): tensor for tensor in entry.known}
+        parts: dict[str, Any] = {}
 
         def body(context: trace.Capture) -> Sequence[Raw]:
-            with exchanged(states, state_raws) as block:
+            with exchanged(states, state_raws, entry.follows) as block:
                 stand_ins = [stand_in(arguments[i], raw) for i, raw in zip(numbers, argument_raws)]
+                if entry.follows:
+                    for made, i in zip(stand_ins, numbers):
+                        backward.follow(made, arguments[i])
+                    ends = backward.ends_of(stand_ins, states)
                 given = replaced(arguments, numbers, stand_ins)
                 args, kwargs = unflatten(form, iter(given))
                 outputs: list[Any] = []
@@ -409,12 +409,25 @@ class Compiled:
                     [strides_of(made) != strides_of(arguments[i]) for made, i in zip(stand_ins, numbers)],
                 )  # fmt: skip
                 del args, kwargs, result
-                _check_escapes(context, outputs, stand_ins, states, block)
+                if entry.follows:
+                    raws = entry.plan.raws
+                    roots = backward.roots_of(raws, [*outputs, *stand_ins])
+                    saved = backward.needed(context, roots, raws, ends) if roots else []
+                    parts.update(block=block, first=context, roots=roots, raws=list(raws), ends=ends, saved=saved)
+                held = backward.held_by(parts["roots"]) if entry.follows else []
+                _check_escapes(context, [*outputs, *held], stand_ins, states, block)
             _check_shared(arguments, [numbers[i] for i, _ in entry.plan.arguments])
-            return entry.plan.raws
+            every = [*argument_raws, *state_raws, *entry.natives, *context.drawn]
+            return [*entry.plan.raws, *(backward.beside(entry.plan.raws, parts["saved"], every) if entry.follows else ())]
 
-        graph, context = trace.capture(body, [*argument_raws, *state_raws, *entry.natives], self.name, entry.drawn)
+        every = [*argument_raws, *state_raws, *entry.natives]
+        graph, context = trace.capture(body, every, self.name, entry.drawn, not entry.follows)
         entry.graph = graph
+        if entry.follows and parts["roots"]:
+            changed = {id(tensor) for tensor, _ in entry.plan.states}
+            written = sum(1 << i for i, _ in entry.plan.arguments)
+            written |= sum(1 << i for i, tensor in enumerate(states, len(numbers)) if id(tensor) in changed)
+            entry.backward = backward.capture(self.name, inputs=[*every, *context.drawn], written=written, **parts)
         entry.depends = [context.depends[id(raw)] for raw in entry.plan.raws]
         entry.settle()
         return context

@@ -93,6 +93,8 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
         entry.settle()
         if entry.graph is None:
             return
+        if entry.follows and not set(np.flatnonzero(made.tracked)) <= set(() if entry.backward is None else entry.backward.numbers):
+            raise KernelBreak("a result that requires grad has no gradient in the graph")
         _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
 
 
@@ -115,10 +117,11 @@ def _compare_run(
     entry: Entry, inputs: list[Raw], owners: Sequence[Any], ends: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
 ) -> None:
     places = [i for i, (end, cut) in enumerate(zip(ends, entry.cut)) if modes.grad and not cut and end is not None]
-    with LOCK, native_set_to(bool(places)):
-        for place in places:
+    differentiated = bool(places) and not entry.follows
+    with LOCK, native_set_to(differentiated):
+        for place in places if differentiated else ():
             tape.mark_leaf(inputs[place])
-        if places:
+        if differentiated:
             tape.start_recording()
         try:
             results = entry.graph([*inputs, *entry.natives, *entry.drawn])
@@ -129,8 +132,8 @@ def _compare_run(
                 same(from_numpy(want), from_numpy(found.reshape(want.shape)), "value")
             followed = [
                 (tensor, results[number]) for number, tensor in pairs
-                if isinstance(number, int) and is_tracked(tensor) and edge_of(tensor) is not None and results[number]._requires_grad
-                and tensor.numel() == results[number].size
+                if isinstance(number, int) and is_tracked(tensor) and edge_of(tensor) is not None
+                and (entry.follows or results[number]._requires_grad) and tensor.numel() == results[number].size
             ]  # fmt: skip
             if not followed or not places:
                 return
@@ -138,7 +141,10 @@ def _compare_run(
             seeds = [random.uniform(-1, 1, tensor._ms_shape).astype(tensor._ms_dtype.np) for tensor, _ in followed]
             wanted = _gradients([tensor for tensor, _ in followed], seeds, [ends[place] for place in places])
             faces = [from_numpy(_as_it_lies(seed, tensor).reshape(tuple(given.shape))) for seed, (tensor, given) in zip(seeds, followed)]
-            found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
+            if entry.follows:
+                found_there: Sequence[Raw | None] = _own_gradients(entry, inputs, results, followed, faces, places)
+            else:
+                found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
             got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
             # A gradient that cancels to zero (a bias before a normalization) consists of rounding errors of the others' size.
             noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
@@ -147,6 +153,20 @@ def _compare_run(
                 same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
         finally:
             tape.stop_recording()  # whatever was raised: the next operation of the device would be recorded in the graph's run
+
+
+def _own_gradients(
+    entry: Entry, inputs: list[Raw], results: Sequence[Raw], followed: Sequence[Any], faces: Sequence[Raw], places: Sequence[int]
+) -> list[Raw | None]:  # fmt: skip
+    """Return the gradients that the graph of the backward pass gives, for the inputs at ``places``."""
+    if entry.backward is None:
+        raise KernelBreak("the graph has no gradients")
+    seeds = {number: face for number in entry.backward.numbers for (_, given), face in zip(followed, faces) if results[number] is given}
+    if len(seeds) < len({id(given) for _, given in followed}):
+        raise KernelBreak("a result has no gradient in the graph")
+    kept = entry.backward.kept([*inputs, *entry.natives, *entry.drawn], results)
+    found = dict(zip(entry.backward.places, entry.backward.run([seeds.get(number) for number in entry.backward.numbers], kept)))
+    return [found.get(place) for place in places]
 
 
 def _gradients(roots: Sequence[Any], seeds: Sequence[Array], ends: Sequence[Any]) -> list[Raw | None]:

@@ -47,6 +47,11 @@ modes = Modes()
 MODES: list[None] = []
 
 
+def followed_capture() -> bool:
+    """Return whether this thread captures a graph whose gradients mstorch's autograd computes, and not MindSpore's."""
+    return modes.native is not None and modes.native.follows
+
+
 def capturing() -> bool:
     """Return whether this thread is capturing a graph."""
     return modes.native is not None and modes.native.captured

@@ -481,20 +481,29 @@ class Counter:
         self.version = version
 
 
+_NOT_IN_GRAPHS = frozenset(("batch_norm_parts",))
+"""Operations whose kernel writes to memory: to running statistics."""
+
+
 class NativeBlock(Block):
     """Block of a thread in which MindSpore computes: MindSpore tensors replace the host storages.
 
-    ``captured``: a graph is being captured; writes stay in the values, and reads come from them.
+    ``captured``: a graph is being captured; writes stay in the values, and reads come from them. ``follows``: mstorch's autograd tracks
+    what is computed, so that the gradients can be captured too.
     """
 
     kind = "captured"
     grows = False
-    fuses = is_free = _false
+    is_free = _false
 
-    def __init__(self, captured: bool = False) -> None:
-        self.captured = captured
+    def __init__(self, captured: bool = False, follows: bool = False) -> None:
+        self.captured, self.follows = captured, follows
         self.reads_are_free, self.has_elements = not captured and ON_CPU, not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
+
+    def fuses(self, op: str, name: str) -> bool:
+        """Return whether a capture may use a device's single kernel for an operation: its gradient must be mstorch's own."""
+        return self.follows and op not in _NOT_IN_GRAPHS and serves(op, name)
 
     def cell(self, storage: Storage, kind: np.dtype[Any], leaf: TensorBase | None = None) -> Value:
         """Return the MindSpore tensor that replaces a storage in a dtype; ``leaf`` is the tensor to which the storage belongs, for

@@ -228,6 +228,7 @@ def _computed_elsewhere(
 ) -> Any:  # fmt: skip
     """Compute and track an operation like ``apply`` if some input is neither an array nor a tensor in host memory."""
     ours, followed, alone, encoded = modes.native is None, False, True, kind.name in STORED
+    recorded = ours or modes.native.follows
     there = ours
     for item in inputs:
         if isinstance(item, TensorBase):
@@ -250,7 +251,7 @@ def _computed_elsewhere(
         result, told = (compute_on_device if there else compute)(op, kind.name, inputs, args, strides, pointwise)
     else:
         result, told = written, args
-    if ours and modes.grad and followed:
+    if recorded and modes.grad and followed:
         if there and encoded:
             _refuse_codes(kind, inputs)
         if alone and label is None and isinstance(result, TensorBase):

@@ -75,7 +75,7 @@ def refuse(
         raise NotImplementedError(
             f"Trying to use forward AD with {op} that does not support it because it has not been implemented yet."
         )
-    if modes.grad and modes.native is None and any(map(is_tracked, inputs)):
+    if modes.grad and (modes.native is None or modes.native.follows) and any(map(is_tracked, inputs)):
         if error is None and all(item._ms_dtype.is_integral for item in inputs):
             refuse_history(result._ms_dtype)
         node: Any = named(Refused, label)([edge_of(item) for item in inputs])
@@ -105,7 +105,7 @@ def record(
     it needs; of other inputs it gets only shape and dtype, so that they may be modified in place and are not kept alive.
     ``forward(tangents, outputs, inputs)`` returns the tangents of the results if they cannot be found by transposing ``backward``."""
     results = tuple(results)
-    if modes.grad and modes.native is None and any(is_tracked(item) for item in inputs):
+    if modes.grad and (modes.native is None or modes.native.follows) and any(is_tracked(item) for item in inputs):
         _attach(label, backward, inputs, results, rest, range(len(results)) if needed is None else needed, kept)
     if LEVELS and levels_of_all(inputs):
         refuse_native(*inputs)

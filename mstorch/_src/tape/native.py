@@ -45,6 +45,7 @@ class Native(Node):
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Return the gradients from MindSpore's autograd; if ``recorded``, they can be differentiated again in the same way."""
         forked.refuse(self.name())
+        native_tape.refuse_in_trace("the gradient of an operation is MindSpore's", "kernel")
         values = [item.value(self, recorded) for item in self.saved]
         if recorded and not modes.grad and without_values(gradients):
             return [None if edge is None else to_meta(value) for edge, value in zip(self.edges, values)]
@@ -123,7 +124,10 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> Array:
 
 
 def refuse_trained(what: str) -> None:
-    """Raise RuntimeError inside a Module that MindSpore trains, because MindSpore's autograd does not support ``what``."""
+    """Raise RuntimeError inside a Module that MindSpore trains, because MindSpore's autograd does not support ``what``, and end a capture
+    whose gradients are captured too: they are computed where no hook runs."""
+    if modes.native is not None and modes.native.follows:
+        native_tape.refuse_in_trace(what)
     if modes.native is not None and native_tape.is_recording():
         raise RuntimeError(f"mstorch: {what} cannot be trained by MindSpore itself")
 
@@ -178,7 +182,7 @@ def through(
     The results own their memory. ``host`` is the same function of arrays.
     """
     result = compute(_Rowless(function, host or through_mindspore(function)), "", tensors, tuple(constants))[0]
-    if modes.native is None and recording(tensors):
+    if (modes.native is None or modes.native.follows) and recording(tensors):
         results = result if result.__class__ is tuple else (result,)
         given = [None] * len(tensors) + [(as_raw(item),) for item in constants]
         if modes.grad and any(is_tracked(item) for item in tensors):

@@ -53,7 +53,6 @@ def numbers_ahead() -> int:
     return int(_numbers.__reduce__()[1][0])
 
 
-
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
     "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True "
@@ -329,9 +328,9 @@ class SavedInput:
         if recorded:
             return tensor
         array = tensor._ms_array
-        if array is not None and not tensor._ms_storage.moved:
+        if array is not None and not tensor._ms_storage.moved and (modes.native is None or not modes.native.follows):
             return array
-        return array_of(tensor) if tensor._ms_storage.__class__ is Storage else value_of(tensor)
+        return bare(tensor)
 
 
 USED_UP = (None,)  # stands for saved tensors if there are none, but backward may run only once
@@ -529,7 +528,8 @@ def changed_text(tensor: TensorBase | Watched, version: int, maker: Node | None 
 
 def bare(tensor: TensorBase) -> Array | Raw:
     """Return a tensor's raw array: a NumPy array on the host, a MindSpore tensor elsewhere."""
-    return array_of(tensor) if tensor._ms_storage.__class__ is Storage else value_of(tensor)
+    host = tensor._ms_storage.__class__ is Storage and (modes.native is None or not modes.native.follows)
+    return array_of(tensor) if host else value_of(tensor)
 
 
 def on_host(tensor: TensorBase) -> bool:

@@ -18,6 +18,7 @@ from ..backend.host.views import put
 from ..backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw, from_numpy, raw_dtype, raw_shape
 from ..backend.table import kernel, serves
 from ..core.dtype import dtype
+from ..core.modes import followed_capture
 from ..core.storage import NATIVE
 from ..core.strides import preserved_strides
 from ..core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_device, strides_of, tensor_of
@@ -70,7 +71,7 @@ def mapped(value: Operand, forward: Any, back: Any, label: str, raw: Any = None,
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
     if isinstance(value, TensorBase):
-        if raw is not None and value._ms_storage.__class__ in NATIVE:
+        if raw is not None and (value._ms_storage.__class__ in NATIVE or followed_capture()):
             forward, back = Move(forward, raw), Move(back, raw_back)
         return linear(value, forward, back, label)
     return movement.apply_map(forward, value) if raw is None else raw(value)

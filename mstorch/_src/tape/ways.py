@@ -88,4 +88,4 @@ def fused(op: str, kind: dtype, *tensors: TensorBase | None) -> bool:
 
 def followed(tensors: Sequence[Any]) -> bool:
     """Return whether mstorch's autograd (not MindSpore's) has to track an operation on these tensors as one node."""
-    return modes.native is None and recording(tensors)
+    return (modes.native is None or modes.native.follows) and recording(tensors)

@@ -13,7 +13,7 @@ from ..backend.raw import Raw, from_numpy
 from ..backend.table import kernel
 from ..core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD, Auto
 from ..core.dtype import OF_NP, dtype
-from ..core.modes import grad_set_to, modes, shapes_only
+from ..core.modes import followed_capture, grad_set_to, modes, shapes_only
 from ..core.storage import NATIVE, Counter, Storage
 from ..core.strides import Strides
 from ..core.tangents import LEVELS, below, keep, levels_of_all
@@ -153,7 +153,7 @@ def view(
     ``again`` makes the same view of another tensor; it is needed if the dtype differs, so that the view has no strides on the base.
     """
     made = make_view(source, read, shape, strides, offset, kind)
-    if modes.native is not None:
+    if modes.native is not None and not modes.native.follows:
         refuse(source)
         return made
     _enter_view(made, source, again)
@@ -189,7 +189,7 @@ def sorted_view(
     if source._ms_storage.__class__ is not Storage or modes.native is not None:
         own, read = source._ms_shape, sort.read(source._ms_dtype.name, argument)
         forward, back = sort.maps(own, argument)
-        if source._ms_storage.__class__ in NATIVE:
+        if source._ms_storage.__class__ in NATIVE or followed_capture():
             forward, back = Move(forward, read), Move(back, lambda raw: sort.back(raw, own, argument))
         return view(source, label, shape, strides, offset, read, forward, back)
     made = make_window(source, shape, strides, offset)
@@ -374,7 +374,7 @@ def window_maps(base: TensorBase, shape: tuple[int, ...], strides: Strides, offs
             found = found / counts[places].astype(found.dtype)
         return np.array(found, order="K")  # as in torch, in the tensor's memory order
 
-    if base._ms_storage.__class__ in NATIVE:
+    if base._ms_storage.__class__ in NATIVE or followed_capture():
         own, other = (own_shape, own_strides, own_offset), (shape, strides, offset)
         return (
             Move(forward, lambda raw: movement.window(raw, own, other)),
@@ -497,7 +497,7 @@ def views(
 ) -> tuple[TensorBase, ...]:
     """Return the views of one operation, each given as (shape, strides, offset, read); ``keys`` index the parts in the source's array."""
     made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
-    if modes.native is not None:
+    if modes.native is not None and not modes.native.follows:
         refuse(source)
         return made
     node: Any = None

@@ -195,7 +195,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: 
     was written to it.
 
     ``copied``: ``made`` has other owners, so that ``target`` gets a node of its own."""
-    if modes.native is not None:
+    if modes.native is not None and not modes.native.follows:
         return  # MindSpore's autograd tracks the write
     edge = None if made is None else edge_of(made)
     auto = target._ms_auto

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ..kernels._nodes import PARTS
 from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
+from ..tape import tracing
 from ._primitives import dense, enter_all, run, scatter_add
 
 Sizes = tuple[int, ...]
@@ -46,7 +47,7 @@ def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int,
     """Return ``size`` zeros with the elements of ``x`` written at the positions of a strided view; with ``adding``, elements at one
     position are summed."""
     memory = run("Zeros", (size,), x.dtype)
-    if not adding:
+    if not adding and tracing() is None:  # a graph has no writes
         run("InplaceCopy", run("AsStrided", memory, shape, strides, offset), x)
         return memory
     positions = run("Contiguous", run("AsStrided", run("Arange", 0, size, 1, MS_DTYPE["int64"]), shape, strides, offset))

@@ -11,6 +11,7 @@ from ...backend.errors import nameless, not_for
 from ...backend.onednn.library import FOUND
 from ...backend.table import kernel
 from ...core.dtype import float64
+from ...core.modes import followed_capture
 from ...core.strides import channels_last_strides, normalize, suggests_channels_last
 from ...core.tensor_base import TensorBase, in_order
 from ...core.warned import warn_once
@@ -252,7 +253,11 @@ def _is_direct_on_device(input: TensorBase, plain: bool) -> bool:
     return (plain or fused("conv_grad", input._ms_dtype, input)) and input._ms_dtype.name in _DIRECT
 
 
-@ways(host=_is_direct_on_host, captured=lambda input, plain: False, device=_is_direct_on_device)
+def _is_direct_in_graph(input: TensorBase, plain: bool) -> bool:
+    return followed_capture() and _is_direct_on_device(input, plain)  # else MindSpore differentiates the graph, by its own convolution
+
+
+@ways(host=_is_direct_on_host, captured=_is_direct_in_graph, device=_is_direct_on_device)
 def _is_direct(input: TensorBase, plain: bool) -> bool:
     """Return whether the kernel with a gradient rule of its own can be used: the dtype is supported and the call is ``plain``."""
     return plain and input._ms_dtype.name in _DIRECT
