@@ -230,7 +230,7 @@ class Function:
     # In torch a Function is a context too, and documentation names these as its methods; a context's are called.
     mark_dirty, mark_non_differentiable = FunctionCtx.mark_dirty, FunctionCtx.mark_non_differentiable
     save_for_backward, save_for_forward = FunctionCtx.save_for_backward, FunctionCtx.save_for_forward
-    set_materialize_grads, set_output_grad_dtype = FunctionCtx.set_materialize_grads, FunctionCtx.set_output_grad_dtype
+    set_materialize_grads = FunctionCtx.set_materialize_grads
     _backward_cls: Any = _BackwardClass()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

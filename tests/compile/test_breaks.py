@@ -318,3 +318,11 @@ def test_copies_in_bfloat16(function: Any) -> None:
     x = torch.randn(4, 2).to(torch.bfloat16)
     found = torch.compile(function, fullgraph=True)(x)
     assert found.dtype is torch.bfloat16 and torch.equal(found, function(x))
+
+
+def test_tensors_of_an_ended_vmap_do_not_hinder_graphs() -> None:
+    """A capture looks at all tensors that live, and these have no memory to look at."""
+    kept: list[Any] = []
+    torch.func.vmap(lambda x: kept.append(x) or x * 2)(torch.ones(3))
+    compiled = torch.compile(lambda x: x + len(kept), fullgraph=True)
+    assert compiled(torch.ones(2)).tolist() == [2, 2]

@@ -491,7 +491,7 @@ def _check_escapes(
     for tensor in [found for found in gc.get_objects() if type(found) in classes and hasattr(type(found), "_ms_raw")]:
         if id(tensor) in allowed:
             continue
-        storage = getattr(tensor, "_ms_storage", None) if type(tensor).__name__ != "SparseTensor" else None
+        storage = _storage_of(tensor)
         if storage is None or id(storage) in known:
             continue
         if isinstance(storage, (Storage, DeviceMemory)):
@@ -505,6 +505,14 @@ def _check_escapes(
                 continue
             if id(seen) in context.depends:
                 raise GraphBreak(f"a tensor that the function makes is kept{_holder(tensor)}")
+
+
+def _storage_of(tensor: Any) -> Any:
+    """Return a tensor's storage; None for one without memory of its own: a sparse tensor, or one of vmap, which may outlive its vmap."""
+    try:
+        return getattr(tensor, "_ms_storage", None)
+    except NotImplementedError:
+        return None
 
 
 def _holder(tensor: Any) -> str:
