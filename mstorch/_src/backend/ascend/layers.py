@@ -97,7 +97,25 @@ def _batch_norm_parts(
 def _batch_norm_parts_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
     if not x.size:
         return _norm_of_nothing(x)
+    if tracing() is not None:  # MindSpore 2.10 refuses BatchNormGradExt in a graph, whatever its arguments
+        return _batch_norm_grad_in_graph(g, x, weight, mean, inverse)
     return run("BatchNormGradExt", g, x, weight, None, None, mean, inverse, True, eps, (1, 1, 1), at=(True, eps))
+
+
+def _batch_norm_grad_in_graph(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw) -> tuple[Raw, Raw, Raw]:
+    """Return the gradients of batch norm by its formula, in the dtype of the statistics."""
+    kind, own = mean.dtype, x.dtype
+    if own != kind:
+        g, x = run("Cast", g, kind), run("Cast", x, kind)
+    dims, wide = (0, *range(2, len(x.shape))), (1, -1, *([1] * (len(x.shape) - 2)))
+    count = constant(x.size // x.shape[1], x)
+    mean, inverse, factor = (run("Reshape", item, wide) for item in (mean, inverse, run("Mul", inverse, weight)))
+    normal = run("Mul", run("SubExt", x, mean, 1), inverse)
+    by_bias, by_weight = (run("SumExt", item, dims, True, kind) for item in (g, run("Mul", g, normal)))
+    inner = run("SubExt", run("SubExt", g, run("Div", by_bias, count), 1), run("Mul", normal, run("Div", by_weight, count)), 1)
+    by_input = run("Mul", inner, factor)
+    flat = tuple(weight.shape)
+    return run("Cast", by_input, own) if own != kind else by_input, run("Reshape", by_weight, flat), run("Reshape", by_bias, flat)
 
 
 def _batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:

@@ -12,7 +12,6 @@ from ...backend.halves import narrowed, widened
 from ...backend.host.norm import layer_norm_slope
 from ...backend.raw import Raw
 from ...backend.table import kernel
-from ...core.modes import capturing
 from ...core.tensor_base import TensorBase
 from ...quiet import quiet
 from .. import vocabulary as v
@@ -177,8 +176,6 @@ def _batch_norm_of_arrays(node: Applied, g: Array, eps: float) -> tuple[Array, .
 
 
 def _batch_norm_of_raws(node: Any, g: Any, eps: float) -> Any:
-    if capturing():  # MindSpore 2.10 refuses BatchNormGradExt in a graph, whatever its arguments
-        return None
     return _batch_norm_grad[node.kind.name](g, *(node.kept(g, place) for place in range(4)), eps)
 
 
