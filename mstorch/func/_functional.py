@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._src.aten import calling
-from .._src.core.overriding import state
 from .._src.core.tensor_base import TensorBase
 from .._src.core.trees import tree_map
 from ..ops import aten
@@ -80,7 +79,7 @@ class _Step(NamedTuple):
 
 
 class _Base:
-    """What tensors that share memory have in common: the newest value of the whole, and writes that it does not have yet."""
+    """Memory that several tensors share: its last value, and the writes that are not in that value yet."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -290,8 +289,3 @@ def _copied(value: Any) -> Any:
 
 def _place(tensor: Any) -> tuple[Any, ...]:
     return id(tensor._ms_storage), tensor._ms_offset, tensor._ms_shape, tensor._ms_stride, tensor._ms_dtype
-
-
-def is_recorded() -> bool:
-    """Return whether a mode is active that sees the calls."""
-    return bool(state.dispatchers)

@@ -1,4 +1,4 @@
-"""What programs see of nodes: metadata of outputs, replayed views, copies of gradients, gradients that refuse to be differentiated."""
+"""Nodes as programs read them: metadata of outputs, replayed views, copies of gradients, gradients that raise when they are differentiated."""
 from __future__ import annotations
 
 from importlib import import_module
@@ -31,7 +31,7 @@ def _told(node):
     lambda torch, x: torch.nn.functional.layer_norm(x, (3,)),
 ])  # fmt: skip
 def test_input_metadata(both, make):
-    """Of the node itself, and of the nodes below, whose tensors the program has not seen."""
+    """Metadata of a node, and of the nodes below it whose tensors the program never read."""
 
     def body(torch):
         node, found = make(torch, torch.arange(9.0).reshape(3, 3).add(torch.eye(3)).requires_grad_()).grad_fn, []

@@ -59,7 +59,7 @@ def test_a_910a_has_no_bfloat16():
 
 @on_plugin(ASCEND_LAUNCH_BLOCKING=1)
 def test_complex_numbers_have_no_order():
-    """What CANN's kernels would refuse as an error of the device is refused with the CPU's error."""
+    """Calls that CANN's kernels would refuse raise the CPU's error before a kernel is launched."""
     x, y = torch.ones(2, dtype=torch.complex64), torch.ones(2)
     calls = [
         lambda x, y: x < y, lambda x, y: y <= x, lambda x, y: x > 1, lambda x, y: x >= y, lambda x, y: torch.fmax(x, y), lambda x, y: torch.fmin(y, x),

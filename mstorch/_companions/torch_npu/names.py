@@ -1,4 +1,4 @@
-"""What else torch_npu's namespace has: memory formats, dtypes by number, the compiled module's few names that programs use."""
+"""Further names of torch_npu: memory formats, numbers of dtypes, and the names of its compiled module that programs use."""
 from __future__ import annotations
 
 import enum

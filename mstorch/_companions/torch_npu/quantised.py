@@ -86,8 +86,7 @@ def _of_packed_groups(
     """Return the product with a matrix of four-bit numbers and scales of groups of its rows.
 
     Four-bit rows take an offset of each group, which is subtracted from the matrix; rows of int8 take a row of offsets that holds eight
-    times
-    the sums of the scaled columns, which is how CANN prepares it.
+    times the sums of the scaled columns, which is how CANN prepares it.
     """
     if x2.dtype is not torch.int32 or pertoken_scale is None or bias is not None:
         raise NotImplementedError("mstorch: npu_quant_matmul() with scales of groups takes packed four-bit numbers, and no bias")
@@ -132,9 +131,14 @@ def npu_quant_matmul_dequant(
 def _groups(input: torch.Tensor, smooth: Any, group_index: Any) -> torch.Tensor:
     """Return the rows times their group's factors; ``group_index`` has the groups' ends."""
     rows = input.flatten(0, -2)
-    places = torch.arange(rows.shape[0], device=rows.device)
-    group = (places[:, None] >= group_index.to(places.dtype)[None, :]).sum(1).clamp(max=smooth.shape[0] - 1)
-    return (rows * smooth.float()[group]).reshape(input.shape)
+    return (rows * _of_rows(smooth, group_index, rows.shape[0])).reshape(input.shape)
+
+
+def _of_rows(factors: Any, group_index: Any, count: int) -> torch.Tensor:
+    """Return for each of ``count`` rows its group's row of the factors; ``group_index`` has the groups' ends."""
+    places = torch.arange(count, device=factors.device)
+    group = (places[:, None] >= group_index.to(places.dtype)[None, :]).sum(1).clamp(max=factors.shape[0] - 1)
+    return factors.float()[group]
 
 
 _DIMS = {"pertoken": (-1,), "perchannel": (-2,), "pertensor": None}
@@ -199,9 +203,7 @@ def npu_quantize(input: torch.Tensor, scales: Any, zero_points: Any, dtype: Any,
 
 def npu_group_quant(x: torch.Tensor, scale: Any, group_index: Any, *, offset: Any = None, dst_dtype: Any = None) -> torch.Tensor:
     """Return ``x * scale[group] + offset``, rounded; ``group_index`` has the ends of the groups of rows."""
-    places = torch.arange(x.shape[0], device=x.device)
-    group = (places[:, None] >= group_index.to(places.dtype)[None, :]).sum(1).clamp(max=scale.shape[0] - 1)
-    wide = x.float() * scale.float()[group]
+    wide = x.float() * _of_rows(scale, group_index, x.shape[0])
     kind = dtype_of("npu_group_quant", dst_dtype, torch.int8)
     return rounded(wide if offset is None else wide + offset.float(), kind)
 
@@ -225,7 +227,7 @@ def npu_weight_quant_batchmatmul(
     """Return ``x @ ((weight + antiquant_offset) * antiquant_scale) + bias``, quantised to int8 if there is a ``quant_scale``."""
     kind = x.dtype
     if weight.dtype is torch.int32:
-        weight = unpacked(weight) if weight.shape[-2] == x.shape[-1] else unpacked(weight.transpose(-2, -1)).transpose(-2, -1)
+        weight = _unpacked_right(x, weight)
     wide = weight.float()
 
     def spread(factors: Any) -> Any:

@@ -151,7 +151,7 @@ class Entry:
             tensors = [*map(result_of, raws, self.lasting)]
         node: Any = GraphNode(edges)
         node.backward, node.saved = self.backward, (True,)
-        node.results, node.ends, node.places = self.backward.kept(inputs, raws), self.backward.reached, self.backward.places
+        node.results = self.backward.kept(inputs, raws)
         for number, (tensor, tracked) in enumerate(zip(tensors, self.plan.tracked)):
             if tracked and number in self.backward.numbers:
                 tensor._ms_node, tensor._ms_number = node, number

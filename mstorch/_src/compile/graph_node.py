@@ -41,8 +41,8 @@ class GraphNode(Node):
         given = [gradients[number] if number < len(gradients) else None for number in self.backward.numbers]
         found = self.backward.run([None if gradient is None else seed_of(gradient) for gradient in given], self.results)
         full: list[Any] = [None] * len(self.edges)
-        for place, raw in zip(self.places, found):
-            if self.edges[place] is not None and any(place in self.ends.get(number, ()) for number in chosen):
+        for place, raw in zip(self.backward.places, found):
+            if self.edges[place] is not None and any(place in self.backward.reached.get(number, ()) for number in chosen):
                 full[place] = gradient_of(raw)
         return full
 

@@ -1,4 +1,4 @@
-"""What a node knows of its outputs: ``grad_fn._input_metadata``, an entry for each gradient that the node takes."""
+"""``grad_fn._input_metadata``: shape, dtype and device of each output of a node."""
 from __future__ import annotations
 
 from collections.abc import Sequence
