@@ -27,6 +27,7 @@ from ._src.core.mirrors import Mirror
 from ._src.core.modes import grad_set_to, modes
 from ._src.core.naming import NamedAsInTorch, is_torch
 from ._src.core.overriding import disabled_dispatch, join, refuse_in_transform, state
+from ._src.core.postponed import refuse_after_steps
 from ._src.core.promotion import WORDS
 from ._src.core.size import Size
 from ._src.core.storage import FIXED, NATIVE, Absent, Counter, Storage
@@ -358,6 +359,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
+        if modes.native is not None:
+            refuse_after_steps("a gradient is read")
         auto = self._ms_auto
         found = None if auto is None else auto.grad
         if found is None and self._ms_node is not None and not (auto is not None and auto.retains):
@@ -366,6 +369,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        refuse_after_steps("a gradient is assigned")
         if value is not None:
             if not isinstance(value, TensorBase):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
@@ -384,8 +388,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @grad.deleter
     def grad(self) -> None:
-        if self._ms_auto is not None:
-            self._ms_auto.grad = None
+        self.grad = None
 
     _grad = grad
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, overload
 
+from .._src.backend.tape import refuse_in_trace
 from .._src.core import cuda_names
 from .._src.core.dtype import float16, float32, int32
+from .._src.core.postponed import can_wait
 from .._src.core.warned import warn
 from .._src.ops.memory.creation import full
 from .._src.ops.memory.together import can_be_laid_out, laid_out, put_back
@@ -92,15 +94,18 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                if self._growth_tracker is not None:
-                    raise AssertionError("_growth_tracker initialized before _scale")
-                self._scale = full((), self._init_scale, dtype=float32, device=outputs.device)
-                self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=outputs.device)
+                self._lazy_init_scale_growth_tracker(outputs.device)
             return outputs * self._scale.to(device=outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+        if self._growth_tracker is not None:
+            raise AssertionError("_growth_tracker initialized before _scale")
+        self._scale = full((), self._init_scale, dtype=float32, device=dev)
+        self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=dev)
 
     def _unscale_grads_(self, optimizer: Optimizer, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Any]:
         """Multiply the gradients by ``inv_scale`` in place. Return a dict from device to a 0-d tensor: 1 if a gradient there has an inf or
@@ -136,6 +141,7 @@ class GradScaler:
         """Divide the gradients of an optimizer's parameters by the scale, for inspection or clipping before ``step``."""
         if not self._enabled:
             return
+        refuse_in_trace("scaler.unscale_() notes what it did", "step")
         self._check_scale_growth_tracker("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
@@ -152,6 +158,7 @@ class GradScaler:
             return None
         return optimizer.step(*args, **kwargs)
 
+    @can_wait
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> float | None:
         """Unscale the gradients, unless this is already done, and call ``optimizer.step`` if they are finite; return the result of
         ``optimizer.step``.
@@ -196,6 +203,7 @@ class GradScaler:
         del optimizer.grad_scale, optimizer.found_inf
         return result
 
+    @can_wait
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Adjust the scale after the steps since the last ``update``, or set it."""
         if not self._enabled:

@@ -16,6 +16,7 @@ from .._src.core.modes import capturing, grad_set_to, modes
 from .._src.core.nested_parts import kept, kept_gradients, like_nested, nested_in
 from .._src.core.no_memory import tells_no_memory
 from .._src.core.overriding import MODES, PLAIN, dispatches, for_maps, mode_is_on, overrides, state
+from .._src.core.postponed import refuse_after_steps
 from .._src.core.size import Size
 from .._src.core.sparse_parts import is_sparse
 from .._src.core.storage import NATIVE, DeviceMemory, Storage
@@ -188,7 +189,7 @@ def _check_roots(roots: Sequence[Any]) -> None:
 
 def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
     """Return the starting points of backward with their gradients."""
-    _refuse_in_graph()
+    _refuse_in_graph(create_graph)
     _check_roots(roots)
     with grad_set_to(create_graph):
         values = _root_gradients(roots, gradients or (None,) * len(roots), create_graph)
@@ -208,7 +209,10 @@ def _edges(roots: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _refuse_in_graph() -> None:
+def _refuse_in_graph(create_graph: bool) -> None:
+    if modes.native is not None and modes.native.steps and not create_graph:
+        refuse_after_steps("gradients are computed")
+        return
     if capturing():
         tape.refuse_in_trace("gradients are computed", "step")
     if modes.native is not None:

@@ -10,13 +10,9 @@ from .._src.core.mirrors import modes_are_on
 from .._src.core.overriding import TENSORS
 from .._src.core.tensor_base import array_of, is_tracked
 from .._src.ops.memory.from_data import tensor as make
-from .._src.ops.memory.together import can_be_laid_out, known_number, laid_out, put_back, set_together
+from .._src.ops.memory.together import can_be_laid_out, known_number, laid_out, parts_of, put_back, set_together
 from .._src.tape.ways import ways
 from .._tensor import Tensor
-
-_LEAST, _MOST, _PARTS = 1 << 21, 1 << 25, 24
-"""An update needs about two copies of the elements that it updates at once. So they are a 24th of all, which keeps a step within 1.1 of
-torch's memory; but not fewer than 2 million, below which the time of launches counts more than 16 MB, nor more than 33 million."""
 
 Lists = dict[str, list[Any]]
 
@@ -55,7 +51,7 @@ def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: 
     """Yield the indices of parameters that one update may process together: of one dtype and with equal step counters, up to a number of
     elements."""
     sizes = [math.prod(param._ms_shape) if param.__class__ in TENSORS else param.numel() for param in params]
-    most, plain = min(_MOST, max(_LEAST, sum(sizes) // _PARTS)), not modes_are_on()
+    plain = not modes_are_on()
     kinds: dict[Any, list[int]] = {}
     for place, (param, grad) in enumerate(zip(params, grads)):
         states = [values[place] for name, values in lists.items() if values and name not in counters]
@@ -68,15 +64,7 @@ def _batches(params: list[Tensor], grads: list[Tensor], lists: Lists, counters: 
                 key = (param._ms_dtype, *counts)
         kinds.setdefault(key, []).append(place)
     for places in kinds.values():
-        part: list[int] = []
-        size = 0
-        for place in places:
-            if part and size + sizes[place] > most:
-                yield part
-                part, size = [], 0
-            part.append(place)
-            size += sizes[place]
-        yield part
+        yield from parts_of(places, sizes)
 
 
 def update_together(

@@ -15,6 +15,7 @@ from .._src.core.dtype import dtype, float32, float64, get_default_dtype
 from .._src.core.modes import MODES, grad_set_to
 from .._src.core.no_memory import tells_no_memory
 from .._src.core.overriding import PLAIN
+from .._src.core.postponed import keep, postponed, waits_after_steps
 from .._src.core.warned import warn
 from .._tensor import Tensor
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
@@ -141,6 +142,8 @@ class Optimizer:
 
         @functools.wraps(func)
         def wrapper(*args, **kwargs):
+            if postponed.calls is not None:
+                return keep(wrapper, args, kwargs)
             self = args[0]
             for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
                 replaced = hook(self, args, kwargs)
@@ -244,6 +247,7 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
+    @waits_after_steps
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients to None, or to detached zeros if ``set_to_none`` is False."""
         for group in self.param_groups:

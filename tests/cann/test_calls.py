@@ -14,3 +14,12 @@ def test_a_step_of_a_llama():
 
     calls = calls_of(step_of_llama("npu"), 5)
     assert calls.total() <= 8000, calls.most_common(20)
+
+
+@on_plugin
+def test_a_compiled_step_of_a_llama():
+    import mstorch as torch
+    from tests.calls import calls_of, step_of_llama
+
+    calls = calls_of(torch.compile(step_of_llama("npu"), fullgraph=True), 5)
+    assert calls.total() <= 1200, calls.most_common(20)

@@ -24,8 +24,9 @@ from mindspore import ops
 from ..leaving import Block, each
 from . import tape
 from .arrays import Array
-from .geometry import flat_index
-from .raw import Raw, from_numpy, instances, to_numpy
+from .device_memory import is_dense, primitive_window
+from .geometry import contiguous_strides, flat_index
+from .raw import ON_CPU, Raw, from_numpy, instances, raw_shape, raw_size, to_numpy
 from .table import LOCK
 
 try:
@@ -188,9 +189,11 @@ class Capture(_jit.TraceJitContext):
         self.given: list[Raw] = []
         self.drawn: list[Raw] = []
         self.reads: list[str] = []
+        self.closed: dict[int, Raw] = {}  # values of which nothing more may be computed: calls wait that change them
         self.broken: GraphBreak | None = None
         self.raise_at_reads = raise_at_reads
         self.watching = True
+        self.outside = False  # whether what is computed is no part of the graph
         # While gradients are computed to find out what they need: the tensors of before, and those of them that were used.
         self.before: frozenset[int] = frozenset()
         self.needed: dict[int, Raw] | None = None
@@ -204,6 +207,8 @@ class Capture(_jit.TraceJitContext):
 
     def run_op(self, prim: Any, prim_res: Raw, *args: Any) -> Raw:
         """Record an operation called from Python; return its result, or the value that replaces it."""
+        if self.outside:
+            return prim_res
         key = id(prim_res)
         if key in self.replaced:
             return self.replaced[key]
@@ -258,6 +263,8 @@ class Capture(_jit.TraceJitContext):
         bits = 0
         for raw in instances(args, Raw):
             key = id(raw)
+            if key in self.closed:
+                self.refuse("parameters or gradients are read after the optimizer's step", "step")
             if self.needed is not None and key in self.before:
                 self.needed[key] = raw
             found = self.depends.get(key)
@@ -319,11 +326,19 @@ class Capture(_jit.TraceJitContext):
         """Return values that the host draws anew for each run of the graph, in the order of capture, as an input of the graph."""
         position = len(self.draws)
         self.draws.append(make)
-        raw = self.given[position] if position < len(self.given) else make()
+        raw = self.given[position] if position < len(self.given) else self._outside(make)
         if position >= len(self.given):
             self.foreign[id(raw)] = self.known[id(raw)] = raw
         self.drawn.append(raw)
         return raw
+
+    def _outside(self, make: Callable[[], Raw]) -> Raw:
+        """Return ``make()``, whose operations are no part of the graph: some draw by kernels that have no form in one."""
+        self.outside = True
+        try:
+            return make()
+        finally:
+            self.outside = False
 
 
 def _inner_line() -> str:
@@ -402,13 +417,32 @@ _numbers = itertools.count()
 class Graph:
     """Captured graph, callable with raw tensors of the captured shapes and dtypes."""
 
-    __slots__ = ("phase", "outputs", "__weakref__")
+    __slots__ = ("phase", "outputs", "windows", "__weakref__")
 
     def __init__(self, phase: str, outputs: int) -> None:
         self.phase = phase
         self.outputs = outputs
+        self.windows: set[int] = set()  # numbers of the inputs that have been windows
 
     def __call__(self, raws: Sequence[Raw]) -> tuple[Raw, ...]:
+        return self.run(self.shown(raws))
+
+    def shown(self, raws: Sequence[Raw]) -> list[Raw]:
+        """Return the inputs as this graph can read them.
+
+        MindSpore (2.10) keeps the offset and strides of an input that was a window, and reads the next one by them unless that has some of
+        its own: from then on this input is always a window."""
+        raws = list(raws)
+        for place, raw in enumerate(() if ON_CPU else raws):
+            if not is_dense(raw):
+                self.windows.add(place)
+            elif place in self.windows and raw_size(raw):
+                shape = raw_shape(raw)
+                raws[place] = primitive_window(raw, shape, contiguous_strides(shape), 0)
+        return raws
+
+    def run(self, raws: Sequence[Raw]) -> tuple[Raw, ...]:
+        """Return the graph's outputs for the result of ``shown``."""
         result = _recorder.run_graph(self.phase, _CONFIG, tuple(raws))
         return result if isinstance(result, tuple) else (result,)
 

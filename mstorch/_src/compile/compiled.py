@@ -9,21 +9,21 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from ..._tensor import Tensor
 from ..backend import tape, trace
 from ..backend.cell import capturing_modules, is_parameter, keeps_statistics
 from ..backend.raw import ON_CPU, Raw
-from ..backend.table import LOCK
-from ..backend.tape import native_set_to
-from ..backend.trace import Graph, GraphBreak, KernelBreak, StepBreak
+from ..backend.trace import GraphBreak, KernelBreak, StepBreak
 from ..core.generator import put_states, states_of_streams, streams_aside
 from ..core.mirrors import TENSORS
 from ..core.modes import modes
 from ..core.nested_parts import is_nested
 from ..core.no_memory import limit_reached
 from ..core.overriding import mode_is_on
+from ..core.postponed import calls_wait
 from ..core.raised import foreign
 from ..core.storage import DeviceMemory, Storage, Value
 from ..core.tangents import on as forward_mode
@@ -34,20 +34,17 @@ from ..core.tensor_base import (
 )
 from ..core.warned import warn
 from ..leaving import Block, values_again
-from ..ops._dispatch import write
 from ..progress import Progress
-from ..tape.node import USED_UP, edge_of, is_leaf
-from . import backward, verify
-from .functional import Plan, delivered, exchanged, plan, replaced, stand_in
-from .graph_node import GraphNode
+from ..tape.node import is_leaf
+from . import backward, steps, verify
+from .entry import Entry
+from .functional import exchanged, plan, replaced, stand_in
 from .guards import Guards
 from .memory import (
     graphs_read_windows,
     has_memory,
     input_of,
-    put_state,
     refuse_cpu,
-    result_of,
     state_value,
     stays_behind,
 )
@@ -57,127 +54,6 @@ from .watch import Again, Watch
 
 _LIMIT = 64
 _lock = threading.RLock()  # MindSpore has one recorder per process
-
-
-class Entry:
-    """A captured graph, or the reason why the function has none, with the conditions under which it may be used."""
-
-    def __init__(self) -> None:
-        self.guards: Guards | None = None
-        self.reason: GraphBreak | None = None
-        self.graph: Graph | None = None
-        self.plan = Plan()
-        self.numbers: list[int] = []  # which arguments are inputs of the graph
-        self.identical: list[tuple[int, Any]] = []  # arguments that are known tensors
-        self.states: list[Any] = []  # one known tensor for each storage that the function can reach
-        self.known: list[Any] = []
-        self.depends: list[int] = []  # for each output of the graph, the inputs that it depends on, as bits
-        self.natives: list[Raw] = []
-        self.draws: list[Callable[[], Raw]] = []
-        self.drawn: list[Raw] = []
-        self.cut: list[bool] = []  # inputs that need no gradient
-        self.follows = False  # whether the gradients are to be captured as a graph of their own, and are not MindSpore's
-        self.backward: backward.Backward | None = None
-        self.lasting: list[bool] = []  # for each output of the graph, whether it is a new tensor or an argument's value
-
-    def settle(self) -> None:
-        """Set ``lasting`` and ``cut``: an input of the graph gets no gradient if none of the outputs that require grad depends on it."""
-        self.lasting = self.plan.kept()
-        wanted = 0
-        for bits, tracked in zip(self.depends, self.plan.tracked):
-            wanted |= bits if tracked else 0
-        self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
-
-    def fits(self, arguments: Sequence[Any]) -> bool:
-        """Return True if the entry's guards hold for these arguments, whose signature already matches."""
-        for i, tensor in self.identical:
-            if arguments[i] is not tensor:
-                return False
-        return self.guards is None or isinstance(self.reason, StepBreak) or self.guards.holds()
-
-    def run(self, arguments: Sequence[Any]) -> Any:
-        """Return the function's result, computed by the graph."""
-        used = list(map(arguments.__getitem__, self.numbers))
-        drawn = [make() for make in self.draws] if self.draws else []
-        tensors: list[Any] = []
-        if self.graph is not None:
-            inputs = [*map(input_of, used), *map(state_value, self.states)]
-            follow = modes.grad and True in self.plan.tracked
-            tensors = self._recorded(used, inputs, drawn) if follow else self._computed(inputs, drawn)
-        return self._deliver(tensors, used)
-
-    def _computed(self, inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
-        with LOCK, native_set_to(False):
-            raws = self.graph(inputs + self.natives + drawn)
-        return [*map(result_of, raws, self.lasting)]
-
-    def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
-        """Return the graph's outputs, connected to the autograd graph where the eager function's results require grad."""
-        owners = [*used, *self.states]
-        edges = [
-            edge_of(owner) if not cut and is_tracked(owner) and not owner._ms_dtype.is_integral else None
-            for owner, cut in zip(owners, self.cut)
-        ]
-        places = [i for i, edge in enumerate(edges) if edge is not None]
-        if not places:
-            return self._computed(inputs, drawn)
-        if self.backward is not None:
-            return self._with_backward(edges, inputs + self.natives + drawn)
-        with LOCK, native_set_to(True):
-            for place in places:
-                inputs[place] = tape.detached(inputs[place])
-                tape.mark_leaf(inputs[place])
-            tape.start_recording()
-            try:
-                raws = list(self.graph(inputs + self.natives + drawn))
-            finally:
-                tape.stop_recording()  # the following operations are not part of the graph
-        with native_set_to(False):
-            tensors = [*map(result_of, raws, self.lasting)]
-        node: Any = GraphNode(edges)
-        node.saved = USED_UP
-        node.results, node.ends, node.places = raws, [inputs[place] for place in places], places
-        node.saved, node.backward = (True,), None
-        for number, (tensor, raw, tracked) in enumerate(zip(tensors, raws, self.plan.tracked)):
-            if tracked and raw._requires_grad:
-                tensor._ms_node, tensor._ms_number = node, number
-        return tensors
-
-    def _with_backward(self, edges: list[Any], inputs: list[Raw]) -> list[Any]:
-        """Return the graph's outputs, connected to the graph of their gradients."""
-        assert self.graph is not None and self.backward is not None
-        with LOCK, native_set_to(False):
-            raws = self.graph(inputs)
-            tensors = [*map(result_of, raws, self.lasting)]
-        node: Any = GraphNode(edges)
-        node.backward, node.saved = self.backward, (True,)
-        node.results = self.backward.kept(inputs, raws)
-        for number, (tensor, tracked) in enumerate(zip(tensors, self.plan.tracked)):
-            if tracked and number in self.backward.numbers:
-                tensor._ms_node, tensor._ms_number = node, number
-        return tensors
-
-    def _deliver(self, tensors: Sequence[Any], used: Sequence[Any]) -> Any:
-        """Apply the function's writes, and return its result, rebuilt from the graph's outputs."""
-        made = self.plan
-        fresh = [delivered(number, tensors) for number in made.fresh]
-        for tensor, number in made.states:
-            put_state(tensor, delivered(number, tensors))
-        for i, number in made.arguments:
-            write(used[i], delivered(number, tensors))
-        found = []
-        for recipe in made.recipes:
-            if recipe.owner == "fresh":
-                found.append(recipe.make(fresh[recipe.number]))
-            elif recipe.owner == "same":
-                found.append(used[recipe.number])
-            elif recipe.owner == "known":
-                found.append(recipe.number)
-            elif recipe.owner == "state":
-                found.append(recipe.make(recipe.number))
-            else:
-                found.append(recipe.make(used[recipe.number]))
-        return unflatten(made.form, iter(found))
 
 
 # torch's names of the artifacts; torch._logging enables them.
@@ -286,26 +162,44 @@ class Compiled:
         with streams_aside():
             # On the CPU gradients have kernels of the host, which no graph takes.
             entry = self._compiled_aside(form, arguments, modes.grad and not ON_CPU)
+            if entry is not None and entry.follows and isinstance(entry.reason, StepBreak):
+                return self._whole_step(entry, form, arguments)
             if entry is not None and entry.follows and entry.reason is not None and not isinstance(entry.reason, StepBreak):
                 # MindSpore may have gradients of what mstorch's autograd can't capture.
                 entry = self._compiled_aside(form, arguments, False)
             return entry
 
+    def _whole_step(self, parts: Entry, form: Any, arguments: list[Any]) -> Entry:
+        """Return an entry with the graph of a whole training step; ``parts``, by which only its modules are graphs, if there is none."""
+        entry = self._compiled_aside(form, arguments, True, True)
+        if entry is not None and entry.reason is None:
+            return entry
+        assert parts.reason is not None
+        if entry is not None and entry.reason is not None and entry.reason.reason != parts.reason.reason:
+            why = f"{parts.reason.reason}, and there is no graph of the whole step: {entry.reason.reason}"
+            parts.reason = StepBreak(why, parts.reason.place)
+        return parts
+
     def _compiled_aside(
-        self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any], follows: bool
+        self, form: tuple[type, tuple[tuple[Any, ...], tuple[Any, ...]]], arguments: list[Any], follows: bool, whole: bool = False
     ) -> Entry | None:  # fmt: skip
         graphs_read_windows()  # determined before the recorder is active
         stream = states_of_streams()
         enabled = modes.grad
         entry = Entry()
         entry.follows = follows
+        entry.step = steps.Step() if whole else None
         progress = Progress(f"capturing {self.name}")
         try:
-            entry.guards = Guards(self.function, (*leaves(form), *{type(tensor) for tensor in arguments}))
+            entry.guards = Guards(self.function, (*leaves(form), *{type(tensor) for tensor in arguments}), steps=whole)
             self._capture(entry, form, arguments)
             entry.guards.finish()
             put_states(stream)
-            verify.compare(entry, self.function, form, arguments)
+            if entry.step is None:
+                verify.compare(entry, self.function, form, arguments)
+            else:
+                with calls_wait():
+                    verify.compare(entry, self.function, form, arguments)
             entry.settle()
         except GraphBreak as reason:
             entry.reason = reason
@@ -315,11 +209,13 @@ class Compiled:
             failure = limit_reached(error)
             if failure is not None and self.fullgraph:
                 raise failure from None
-            if entry.guards is None or verify.fails(self.function, form, arguments, entry.states):
+            if entry.guards is None or (entry.step is None and verify.fails(self.function, form, arguments, entry.states)):
                 return None
             entry.reason = _reason_of(error, self.name)
         finally:
             modes.grad = enabled
+            if entry.step is not None:
+                entry.step.restore()
             if entry.guards is not None:
                 try:
                     entry.guards.restore()
@@ -338,9 +234,13 @@ class Compiled:
             try:
                 context = self._run(entry, form, arguments)
             except Again:
+                if entry.step is not None:
+                    entry.step.restore()
                 guards.restore()
                 put_states(stream)
                 continue
+            if entry.step is not None:
+                entry.step.restore()
             changed = guards.restore()
             if changed:
                 raise GraphBreak(f"the function changes {changed}", place=self.name)
@@ -360,6 +260,8 @@ class Compiled:
         guards: Any = entry.guards
         entry.states = _states(guards)
         entry.known = [tensor for tensor, *_ in guards.tensors]
+        if entry.step is not None:
+            entry.step.begin(entry.known, arguments)
         entry.identical.clear()
         entry.numbers.clear()
         for cell in guards.natives:
@@ -385,11 +287,15 @@ class Compiled:
         numbers, states = entry.numbers, entry.states
         argument_raws = [tape.detached(input_of(arguments[i])) for i in numbers]
         state_raws = [tape.detached(state_value(tensor)) for tensor in states]
+        step = entry.step
+        held = [] if step is None else step.gradients()
+        held_raws = [tape.detached(state_value(gradient)) for gradient in held]
         known = {id(tensor): tensor for tensor in entry.known}
         parts: dict[str, Any] = {}
+        waiting = None if step is None else calls_wait()
 
         def body(context: trace.Capture) -> Sequence[Raw]:
-            with exchanged(states, state_raws, entry.follows) as block:
+            with exchanged([*states, *held], [*state_raws, *held_raws], entry.follows, step is not None) as block:
                 stand_ins = [stand_in(arguments[i], raw) for i, raw in zip(numbers, argument_raws)]
                 if entry.follows:
                     for made, i in zip(stand_ins, numbers):
@@ -398,7 +304,9 @@ class Compiled:
                 given = replaced(arguments, numbers, stand_ins)
                 args, kwargs = unflatten(form, iter(given))
                 outputs: list[Any] = []
-                result = Watch(entry.guards, context.stop).called(self.function, args, kwargs)  # type: ignore[arg-type]
+                with waiting or nullcontext():
+                    result = Watch(entry.guards, context.stop).called(self.function, args, kwargs)  # type: ignore[arg-type]
+                context.closed.clear()
                 result_form = flatten(result, outputs)
                 check_result(result_form)
                 context.watching = False
@@ -409,21 +317,30 @@ class Compiled:
                     [strides_of(made) != strides_of(arguments[i]) for made, i in zip(stand_ins, numbers)],
                 )  # fmt: skip
                 del args, kwargs, result
-                if entry.follows:
+                if step is not None:
+                    step.calls = waiting.calls  # type: ignore[union-attr]
+                    try:
+                        outputs += step.take(context, block, held_raws)
+                    except LookupError:
+                        context.stop(Again("gradients are added to"))
+                    steps.check_used_up(outputs)
+                elif entry.follows:
                     raws = entry.plan.raws
                     roots = backward.roots_of(raws, [*outputs, *stand_ins])
                     saved = backward.needed(context, roots, raws, ends) if roots else []
                     parts.update(block=block, first=context, roots=roots, raws=list(raws), ends=ends, saved=saved)
-                held = backward.held_by(parts["roots"]) if entry.follows else []
-                _check_escapes(context, [*outputs, *held], stand_ins, states, block)
+                kept = backward.held_by(parts["roots"]) if parts else []
+                _check_escapes(context, [*outputs, *kept], stand_ins, [*states, *held], block)
             _check_shared(arguments, [numbers[i] for i, _ in entry.plan.arguments])
+            if step is not None:
+                return [*entry.plan.raws, *step.raws]
             every = [*argument_raws, *state_raws, *entry.natives, *context.drawn]
             return [*entry.plan.raws, *(backward.beside(entry.plan.raws, parts["saved"], every) if entry.follows else ())]
 
-        every = [*argument_raws, *state_raws, *entry.natives]
+        every = [*argument_raws, *state_raws, *held_raws, *entry.natives]
         graph, context = trace.capture(body, every, self.name, entry.drawn, not entry.follows)
         entry.graph = graph
-        if entry.follows and parts["roots"]:
+        if step is None and entry.follows and parts["roots"]:
             changed = {id(tensor) for tensor, _ in entry.plan.states}
             written = sum(1 << i for i, _ in entry.plan.arguments)
             written |= sum(1 << i for i, tensor in enumerate(states, len(numbers)) if id(tensor) in changed)

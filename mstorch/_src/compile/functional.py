@@ -59,9 +59,9 @@ def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[An
     return [found.get(id(argument), argument) for argument in arguments]
 
 
-def exchanged(states: Sequence[Any], raws: Sequence[Raw], follows: bool = False) -> NativeBlock:
-    """Return a capture block in which the values ``raws`` replace the storages of the tensors ``states``; for ``follows`` see it."""
-    block = NativeBlock(captured=True, follows=follows)
+def exchanged(states: Sequence[Any], raws: Sequence[Raw], follows: bool = False, steps: bool = False) -> NativeBlock:
+    """Return a capture block in which the values ``raws`` replace the storages of the tensors ``states``; for the others see it."""
+    block = NativeBlock(captured=True, follows=follows, steps=steps)
     for tensor, raw in zip(states, raws):
         block.put(tensor._ms_storage, raw)
     return block

@@ -19,12 +19,15 @@ from ...nn.modules import module as of_all_modules
 from ...nn.modules._cell_names import STATE_OF_CELLS
 from ...nn.modules.module import Module
 from ..backend.cell import is_cell, is_raw
-from ..backend.trace import GraphBreak
+from ..backend.trace import GraphBreak, StepBreak
+from ..core.above import above
+from ..core.device import current
 from ..core.overriding import is_entry
 from ..core.tensor_base import TensorBase, is_tracked
 from ..tape.node import is_leaf
 from .kinds import CACHED, hides_state, is_plain, kept_by, parts, pictured, same_plain, slots
 from .origins import HEAP, OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
+from .quick import Quick
 from .unchanged import (
     MISSING,
     OF_CLASSES,
@@ -72,8 +75,12 @@ class Guards:
     GraphBreak for a value whose state no guard can observe, unless ``strict`` is False, and if there are too many values.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True) -> None:
-        self.strict = strict
+    def __init__(
+        self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True, steps: bool = False
+    ) -> None:  # fmt: skip
+        self.strict, self.steps = strict, steps
+        self.steppers: list[tuple[Any, str]] = []  # optimizers and the like
+        self.attributes: set[str] = set()  # names of attributes in the code that ran
         self.dicts: list[tuple[dict[str, Any], list[tuple[str, Any, bool]], str]] = []
         self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries, with copies of them
         self.items: list[tuple[Any, Any, Any, bool, str]] = []
@@ -82,6 +89,9 @@ class Guards:
         self.modules: list[Any] = []
         self.natives: list[Any] = []
         self.keys: list[tuple[dict[str, Any], frozenset[str], str]] = []
+        self.kinds: list[tuple[Any, type, str]] = []  # objects and their classes
+        self.quick: Quick | None = None
+        self.snapshots = 0
         # (function that returns a value, the value, function that restores it or None, name)
         self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
         # (module, name of a dict of hooks, the dict, the hooks)
@@ -110,9 +120,12 @@ class Guards:
             self.enter(own.__code__)
 
     def finish(self) -> None:
-        """Add the guards on ``.grad`` if the function used that name; called when the function has run."""
+        """Add the guards on ``.grad`` if the function used that name; called when the function has run. In a training step, gradients of
+        leaves are the graph's."""
         if "grad" in self.names:
-            for tensor, *_, path, _ in self.tensors:
+            for tensor, _, tracked, leaf, path, _ in self.tensors:
+                if self.steps and tracked and leaf:
+                    continue
                 self._probe(functools.partial(gradient_of, tensor), f"{path}.grad")
         self._seen.clear()
         self._by_dict.clear()
@@ -134,6 +147,8 @@ class Guards:
             self._class(type(value))
         elif isinstance(value, Module):
             self._module(value, path)
+        elif self.steps and isinstance(value, steppers()):
+            self._stepper(value, path)
         elif is_raw(value):
             return
         elif is_cell(value):
@@ -171,6 +186,16 @@ class Guards:
                     self.look(result, f"what {path} keeps")
         else:
             self._object(value, path)
+
+    def _stepper(self, value: Any, path: str) -> None:
+        self.steppers.append((value, path))
+        if getattr(value, "_scale", value) is None and value._enabled:  # the first call of `scale` makes it, which no graph repeats
+            value._lazy_init_scale_growth_tracker(current())
+        for name in _OF_SCALERS:
+            if hasattr(value, name):
+                self._probe(functools.partial(getattr, value, name), f"{path}.{name}")
+                self.look(getattr(value, name), f"{path}.{name}")
+        self._refuse_insights()
 
     def _sequence(self, value: list[Any] | tuple[Any, ...], path: str) -> None:
         if isinstance(value, list):
@@ -237,7 +262,7 @@ class Guards:
             self.look(now, f"{path}.{name}")
         if isinstance(value, weakref.WeakValueDictionary):
             self._dict(vars(value)["data"], path, lambda key: f"{path}[{key!r:.80}]")
-        self.probes.append((lambda: type(value), type(value), None, f"{path}.__class__"))
+        self.kinds.append((value, type(value), f"{path}.__class__"))
         self._class(type(value))
 
     def _module(self, module: Any, path: str) -> None:
@@ -252,7 +277,7 @@ class Guards:
                 continue
             self._put(members, key, value, path)
             self.look(value, f"{path}.{key}")
-        self.probes.append((lambda: type(module), type(module), None, f"{path}.__class__"))
+        self.kinds.append((module, type(module), f"{path}.__class__"))
         self._class(type(module))
 
     def _hooks_of_all(self) -> None:
@@ -365,12 +390,16 @@ class Guards:
             named.update(text for code in codes for text in _texts(code.co_consts) if text.isidentifier())
         self.names |= named
         loaded: dict[str, None] = {}
+        self.attributes |= named - {name for code in codes for name in code.co_names}
         for code in codes:
             for step in dis.get_instructions(code):
                 if step.opname in _OF_GLOBALS:
                     loaded[step.argval] = None
+                elif step.opname.endswith(_OF_ATTRIBUTES):
+                    self.attributes.add(step.argval)
                 elif step.opname == "IMPORT_NAME":
                     self._imported(step.argval, known, named, path)
+        self._refuse_insights()
         for name in loaded:
             self._global(known, name)
         for module, _ in list(self._python.values()):
@@ -439,10 +468,27 @@ class Guards:
         if id(data) not in self._by_dict:
             self._dict(data, "os.environ", lambda key: f"os.environ[{key!r}]")
 
+    def _refuse_insights(self) -> None:
+        """Raise GraphBreak if the code may look into an optimizer: its state is not guarded, and changes after the graph has run."""
+        for stepper, path in self.steppers:
+            used = {name for name in dir(stepper) if not name.startswith("__") or name == "__dict__"} & self.attributes - _WAIT
+            if used:
+                raise StepBreak(f"{path}.{min(used)} may be used", place=path)
+
     # Checking
 
     def holds(self) -> bool:
         """Return whether all guarded values are unchanged."""
+        if self.quick is not None and self.quick.holds():
+            return True
+        if not self._hold():
+            return False
+        # Values that are new objects at each call would make the snapshot for nothing.
+        self.snapshots += 1
+        self.quick = Quick(self) if self.snapshots <= _SNAPSHOTS else None
+        return True
+
+    def _hold(self) -> bool:
         for members, checks, _ in self.dicts:
             for key, value, plain in checks:
                 now = members.get(key, MISSING)
@@ -457,23 +503,6 @@ class Guards:
         for members, known, _ in self.keys:
             if len(members) != len(known) and not members.keys() - known <= _LATER:
                 return False
-        for base, before in self.classes:
-            if not same_members(base, before):
-                return False
-        for fetch, value, *_ in self.probes:
-            now = fetch()
-            if now is value:
-                continue
-            if now.__class__ is value.__class__ is tuple and len(now) == len(value) and all(map(is_, now, value)):  # of C alone
-                continue
-            if not same_picture(now, value):
-                return False
-        for space, name, hooks, before in self.hooks:  # `same_hooks` written out
-            if space.get(name) is not hooks or len(hooks) != len(before) or (before and not same_hooks(space, name, hooks, before)):
-                return False
-        for space, copy in self.public:
-            if not all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())):  # of C alone: a module has hundreds of names
-                return False
         for container, key, value, plain, _ in self.items:
             now = container[key]
             if now is not value and not (plain and same_plain(now, value)):
@@ -482,7 +511,13 @@ class Guards:
             now = contents(cell)
             if now is not value and not (plain and same_plain(now, value)):
                 return False
-        return True
+        return (
+            all(type(value) is kind for value, kind, _ in self.kinds)
+            and all(same_members(base, before) for base, before in self.classes)
+            and all(same_picture(fetch(), value) for fetch, value, *_ in self.probes)
+            and all(same_hooks(space, name, hooks, before) for space, name, hooks, before in self.hooks)
+            and all(all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())) for space, copy in self.public)
+        )
 
     def restore(self) -> str:
         """Restore all guarded values that have changed, and return a description of the first; empty if there are none.
@@ -516,6 +551,9 @@ class Guards:
                 found = found or path
                 if undo is not None:
                     undo(value)
+        for value, kind, path in self.kinds:
+            if type(value) is not kind:
+                found = found or path
         for space, name, hooks, before in self.hooks:
             if not same_hooks(space, name, hooks, before):
                 found = found or name
@@ -530,6 +568,19 @@ class Guards:
                 found = found or path
                 cell.cell_contents = value
         return found
+
+
+_SNAPSHOTS = 4
+_OF_ATTRIBUTES = ("_ATTR", "_METHOD")
+_OF_SCALERS = ("_scale", "_enabled")
+# Methods of optimizers, schedulers and scalers that wait for the end of the graph, or read nothing but what is guarded.
+_WAIT = frozenset(("step", "zero_grad", "update", "scale", "is_enabled"))
+
+
+def steppers() -> tuple[type, ...]:
+    """Return the classes of objects that a training step changes after its gradients are known."""
+    torch = above.torch
+    return torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler
 
 
 _ROOM = __name__.rpartition(".")[0]

@@ -96,6 +96,18 @@ def _logged(value: logging.Logger) -> tuple[Any, ...]:
     return value.level, value.disabled, value.getEffectiveLevel(), value.manager.disable
 
 
+class ItemsOf:
+    """Function that returns the pictures of a set's items, in iteration order."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def __call__(self) -> tuple[Any, ...]:
+        return tuple(map(picture, self.items))
+
+
 def pictured(value: Any) -> Callable[[], Any] | None:
     """Return a function that returns the current state of a value (an array's bytes, a set's items), for values whose state is not in their
     attributes. Return None for others."""
@@ -112,7 +124,7 @@ def pictured(value: Any) -> Callable[[], Any] | None:
     if isinstance(value, bytearray):
         return lambda: bytes(value)
     if isinstance(value, (set, frozenset)):
-        return lambda: tuple(map(picture, value))  # in iteration order
+        return ItemsOf(value)
     if isinstance(value, collections.deque):
         return lambda: (value.maxlen, *map(picture, value))
     if isinstance(value, types.MappingProxyType):

@@ -17,16 +17,20 @@ OF_CLASSES = frozenset((
 ))  # fmt: skip
 
 
+space_of: Any = type.__dict__["__dict__"].__get__
+"""Return the namespace of a class itself: that of Module is shown to programs without the names of Cell."""
+
+
 def members_of(base: type) -> dict[str, Any]:
     """Return a class's members, name and bases."""
-    members = {name: value for name, value in vars(base).items() if name not in OF_CLASSES}
+    members = {name: value for name, value in space_of(base).items() if name not in OF_CLASSES}
     members[""] = (base.__name__, base.__qualname__, base.__mro__)
     return members
 
 
 def same_members(base: type, before: dict[str, Any]) -> bool:
     """Return whether a class has the members, the name and the bases that it had before."""
-    space = vars(base)
+    space = space_of(base)
     # First by identity, in functions of C alone: a class has dozens of members, and they hardly ever change.
     same = map(is_, map(space.get, before, repeat(MISSING)), before.values())  # the last item is the name and the bases
     if len(space.keys() - OF_CLASSES) == len(before) - 1 and all(islice(same, len(before) - 1)):

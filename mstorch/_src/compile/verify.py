@@ -24,10 +24,11 @@ from ..tape import engine
 from ..tape.node import edge_of
 from .functional import array_source, copied, copied_memory, replaced
 from .memory import copy_of, input_of, refuse_cpu, state_value, stays_behind
+from .steps import Step, input_values
 from .trees import flatten, unflatten
 
 if TYPE_CHECKING:
-    from .compiled import Entry
+    from .entry import Entry
 
 # Largest allowed difference, relative to the largest value.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-7, "complex128": 1e-7}
@@ -69,7 +70,11 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
     if entry.graph is None and not made.recipes:
         return
     inputs = [copy_of(input_of(arguments[i])) for i in entry.numbers] + [copy_of(state_value(tensor)) for tensor in entry.states]
-    with _reference(function, form, arguments, entry.numbers, entry.states) as (outputs, stand_ins, ends):
+    step = entry.step
+    if step is not None:
+        inputs += [copy_of(raw) for raw in input_values(step.inputs)]
+    states = [*entry.states, *([] if step is None else step.gradients())]
+    with _reference(function, form, arguments, entry.numbers, states) as (outputs, stand_ins, ends):
         if len(outputs) != len(made.recipes):
             raise GraphBreak("the function does not do the same every time")
         if any(map(stays_behind, outputs)):
@@ -93,9 +98,33 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
         entry.settle()
         if entry.graph is None:
             return
+        if step is not None:
+            _compare_step(entry, step, inputs, values)
+            return
         if entry.follows and not set(np.flatnonzero(made.tracked)) <= set(() if entry.backward is None else entry.backward.numbers):
             raise KernelBreak("a result that requires grad has no gradient in the graph")
         _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
+
+
+def _compare_step(entry: Entry, step: Step, inputs: list[Raw], values: Sequence[tuple[Any, Array]]) -> None:
+    expected = step.expect()
+    with LOCK, native_set_to(False):
+        results = entry.graph([*inputs, *entry.natives, *entry.drawn])
+    _compare_values(values, results)
+    given = step.results(results[len(entry.plan.raws) :])
+    noise = 0.02 * max((float(np.abs(_finite(from_numpy(want))).max(initial=0.0)) for _, want in expected if want is not None), default=0.0)
+    for leaf, want in expected:
+        if want is None:
+            raise KernelBreak("a gradient is missing")
+        same(from_numpy(want), from_numpy(np.array(given[id(leaf)], order="C")), "gradient", noise)
+
+
+def _compare_values(values: Sequence[tuple[Any, Array]], results: Sequence[Raw]) -> None:
+    for number, want in values:
+        given = np.array(array_source(number, results))
+        if given.size != want.size:
+            raise KernelBreak("a result shows the memory of a tensor of another dtype")
+        same(from_numpy(want), from_numpy(given.reshape(want.shape)), "value")
 
 
 def _whole_storage(tensor: Tensor) -> Any:
@@ -125,11 +154,7 @@ def _compare_run(
             tape.start_recording()
         try:
             results = entry.graph([*inputs, *entry.natives, *entry.drawn])
-            for number, want in values:
-                found = np.array(array_source(number, results))
-                if found.size != want.size:
-                    raise KernelBreak("a result shows the memory of a tensor of another dtype")
-                same(from_numpy(want), from_numpy(found.reshape(want.shape)), "value")
+            _compare_values(values, results)
             followed = [
                 (tensor, results[number]) for number, tensor in pairs
                 if isinstance(number, int) and is_tracked(tensor) and edge_of(tensor) is not None

@@ -135,7 +135,11 @@ class Watch:
             name = next(name for name in code.co_names if name in _INNER)
             self.stop(GraphBreak(f"{code.co_name} uses {name}, by which it may get at anything"))
         known = len(self.guards.tensors)
-        if not self.guards.enter(code):
+        try:
+            known_code = self.guards.enter(code)
+        except GraphBreak as reason:  # kept as the first reason, should the function catch it
+            self.stop(reason)
+        if not known_code:
             self.stop(GraphBreak(f"{code.co_name} is a function that no guard knows"))
         self._allowed.add(id(code))
         if len(self.guards.tensors) != known:

@@ -259,6 +259,16 @@ class DeviceMemory(_Native):
         self.derived: tuple[Any, Any] | None = None
         self.parameter: Any = None
 
+    @classmethod
+    def over(cls, part: Raw) -> DeviceMemory:
+        """Return a storage whose memory is one of the ``parts`` of a larger one: it owns it, but others lie beside it."""
+        storage = cls.__new__(cls)
+        part._of_storage = True
+        storage.base, storage.version = part, 0
+        storage.exchanges, storage.windows, storage.lent, storage.level = 0, Windows(), False, modes.level
+        storage.shadow = storage.derived = storage.parameter = None
+        return storage
+
     def share_with(self, parameter: Any) -> None:
         """Use a mindspore.Parameter, which has the same values, as the base."""
         self.parameter = None
@@ -489,15 +499,15 @@ class NativeBlock(Block):
     """Block of a thread in which MindSpore computes: MindSpore tensors replace the host storages.
 
     ``captured``: a graph is being captured; writes stay in the values, and reads come from them. ``follows``: mstorch's autograd tracks
-    what is computed, so that the gradients can be captured too.
+    what is computed, so that the gradients can be captured too. ``steps``: they are captured in this graph, by ``backward()``.
     """
 
     kind = "captured"
     grows = False
     is_free = _false
 
-    def __init__(self, captured: bool = False, follows: bool = False) -> None:
-        self.captured, self.follows = captured, follows
+    def __init__(self, captured: bool = False, follows: bool = False, steps: bool = False) -> None:
+        self.captured, self.follows, self.steps = captured, follows, steps
         self.reads_are_free, self.has_elements = not captured and ON_CPU, not captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
@@ -531,6 +541,10 @@ class NativeBlock(Block):
     def storages(self) -> set[int]:
         """Return the ids of the storages that MindSpore tensors replace."""
         return set(self._cells)
+
+    def values(self) -> list[Value]:
+        """Return the values that replace storages."""
+        return [value for _, value in self._cells.values()]
 
     def put(self, storage: Storage, raw: Raw) -> Value:
         """Replace a storage by another MindSpore tensor."""

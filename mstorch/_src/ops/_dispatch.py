@@ -15,7 +15,7 @@ from ..backend.errors import nameless, not_for, wrong_type
 from ..backend.raw import from_numpy
 from ..backend.table import Kernel, kernel, on_fallback
 from ..core.dtype import complex32, dtype, float32, get_default_dtype
-from ..core.modes import grad_set_to, modes
+from ..core.modes import followed_capture, grad_set_to, modes
 from ..core.one_device import check_one_device
 from ..core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from ..core.resized import resize_within
@@ -147,9 +147,18 @@ def _cast_by_host(tensor: TensorBase, kind: dtype, strides: Any) -> TensorBase:
     return on_device(from_numpy(np.asarray(numpy_cast(array_of(tensor), kind.np), order="C")), strides, kind)
 
 
-@ways(host=_cast_array, absent=_cast_absent, captured=_cast_captured)
+def _cast_in_graph(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> TensorBase:
+    """Cast in a capture: MindSpore's autograd follows the cast itself."""
+    return _cast_followed(tensor, kind, strides) if followed_capture() else _cast_captured(tensor, kind, strides)
+
+
+@ways(host=_cast_array, absent=_cast_absent, captured=_cast_in_graph)
 def cast_tensor(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None = None) -> Any:
     """Cast a tensor, as an operation that autograd tracks; the result has the given ``strides``."""
+    return _cast_followed(tensor, kind, strides)
+
+
+def _cast_followed(tensor: TensorBase, kind: dtype, strides: tuple[int, ...] | None) -> Any:
     made = _cast_captured(tensor, kind, strides)
     if kind.is_integral and strides is None:
         stays_readable(made, tensor, kind)

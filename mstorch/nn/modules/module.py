@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from ..._src.backend.cell import init_cell, is_raw, keep_whole
 from ..._src.core.no_memory import limit_reached
+from ..._src.core.postponed import waits_after_steps
 from ..._src.core.settings import typename
 from ..._src.core.tensor_base import TensorBase
 from ..._tensor import Tensor
@@ -443,6 +444,7 @@ class Module(ModuleParts):
             parameter.requires_grad_(requires_grad)
         return self
 
+    @waits_after_steps
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zero."""
         for parameter in self.parameters():

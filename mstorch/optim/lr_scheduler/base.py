@@ -11,6 +11,7 @@ from typing import Any
 from typing_extensions import Self
 
 from ..._src.backend.arrays import Number
+from ..._src.core.postponed import can_wait
 from ..._src.core.warned import warn
 from ..._tensor import Tensor
 from ..optimizer import Optimizer, _to_scalar
@@ -34,6 +35,11 @@ class LRScheduler:
 
     _get_lr_called_within_step: bool = False
     _is_initial: bool = False
+
+    def __init_subclass__(cls) -> None:
+        """Let each class's own ``step`` wait in the capture of a training step: it changes the optimizer's groups."""
+        if "step" in vars(cls):
+            cls.step = can_wait(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)
@@ -77,6 +83,7 @@ class LRScheduler:
         """Return the learning rates for ``last_epoch``, one per group; called by ``step()`` only."""
         raise NotImplementedError
 
+    @can_wait
     def step(self, epoch: int | None = None) -> None:
         """Advance to the next epoch, or to ``epoch``, and set the learning rates."""
         if self._step_count == 1:

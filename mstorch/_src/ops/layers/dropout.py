@@ -14,7 +14,7 @@ from ...core.strides import dense_order, elementwise_strides
 from ...core.tensor_base import TensorBase, strides_of, tensor_of, wrap
 from ...tape.apply import apply
 from ...tape.moving import beside
-from ...tape.whole import has_kernel
+from ...tape.ways import fused
 from .._dispatch import call, cast_tensor, refuse_codes, type_word
 from .._memory_order import result_strides
 from .._numbers import refuse_tracked
@@ -101,7 +101,7 @@ def _dropped(input: TensorBase, p: float, train: bool, channels: bool) -> Tensor
         return mul(input, 0)
     _refuse_others(input, (0, 1))
     refuse_codes("bernoulli_scalar_cpu_", input)
-    if not channels and has_kernel("drop", input) and is_contiguous(input):
+    if not channels and fused("drop", input._ms_dtype, input) and is_contiguous(input):
         return apply(_drop, input._ms_dtype, (input, _bits(input, math.prod(input._ms_shape), p)), (float(p),))
     noise = _noise(input, p, channels)
     return call(_mul, (input, noise), strides=result_strides((input,), input._ms_shape))

@@ -1,0 +1,311 @@
+"""A training step as one graph: the function calls ``backward()``, and what arrives in ``.grad`` are further results of the graph.
+
+mstorch's autograd runs inside the capture. Calls of optimizers, learning rate schedulers and gradient scalers wait until the graph has run
+(``core/postponed.py``) and are made as they are: their state stays theirs, and learning rates and counters are no constants of a graph.
+Gradients are returned in the memory order in which optimizers update many parameters by one kernel (``ops/memory/together.py``).
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from sys import getrefcount
+from typing import Any
+from weakref import getweakrefcount
+
+import numpy as np
+
+from ..._tensor import Tensor
+from ..backend import device_memory
+from ..backend.arrays import Array
+from ..backend.raw import NAME_OF, Raw, from_numpy, raw_dtype, raw_shape
+from ..backend.trace import Capture, StepBreak
+from ..core.postponed import Call
+from ..core.storage import DeviceMemory, NativeBlock, Value, is_all_of_device_memory
+from ..core.tensor_base import array_of, is_tracked, value_of, window, wrap
+from ..ops.memory.together import LAYS_OUT, parts_of
+from ..tape.node import Node, edge_of, is_leaf
+from .memory import copy_of, state_value
+from .unchanged import gradient_of
+
+
+class _UsedUp(Node):
+    """The node of a result whose backward was part of the step."""
+
+    __slots__ = ()
+
+    label = "CompiledFunctionBackward"
+
+
+class Step:
+    """What a captured training step does with gradients, and the calls that follow.
+
+    ``leaves`` are the leaves that the function can reach, ``held`` their gradients before it; ``inputs`` the leaves whose gradients are
+    inputs of the graph, because the function adds to them. ``written`` are those whose gradient stays the same tensor, with the number of
+    its new value, ``cleared`` those that have none in the end, ``alone`` and ``constant`` those with a new one, with the output's number or
+    the value, ``together`` lists of leaves whose new gradients are one output. Numbers count the outputs after those of the function.
+    """
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.held: list[Any] = []
+        self.inputs: list[Any] = []
+        self.calls: list[Call] = []
+        self._forget()
+
+    def _forget(self) -> None:
+        self.raws: list[Raw] = []
+        self.written: list[tuple[Any, int]] = []
+        self.cleared: list[Any] = []
+        self.alone: list[tuple[Any, int]] = []
+        self.constant: list[tuple[Any, Array]] = []
+        self.together: list[tuple[list[Any], int]] = []
+        self.flats: list[Gradients] = []
+
+    def begin(self, tensors: Sequence[Any], arguments: Sequence[Any]) -> None:
+        """Take the tensors that the function can reach. Raise StepBreak where gradients would go elsewhere than to leaves."""
+        if any(map(is_tracked, arguments)):
+            raise StepBreak("an argument requires grad")
+        self.leaves = []
+        for tensor in tensors:
+            if tensor._ms_dtype.is_integral or not is_tracked(tensor) or any(tensor is leaf for leaf in self.leaves):
+                continue
+            edge = edge_of(tensor)
+            if not is_leaf(tensor) or edge is None or edge[0].marks is not None or tensor._ms_auto.post:
+                raise StepBreak("a tensor has a history or hooks")
+            self.leaves.append(tensor)
+        self.held = [gradient_of(leaf) for leaf in self.leaves]
+        if not all(gradient is None or _is_plain(gradient, leaf) for leaf, gradient in zip(self.leaves, self.held)):
+            raise StepBreak("a gradient is no tensor of its own in the leaf's memory order")
+
+    def restore(self) -> None:
+        """Give the leaves the gradients that they had."""
+        for leaf, gradient in zip(self.leaves, self.held):
+            if gradient is not gradient_of(leaf):
+                leaf._ms_auto.grad = gradient
+
+    def fits(self) -> bool:
+        """Return whether the leaves have gradients as they had when the step was captured."""
+        for leaf, before in zip(self.leaves, self.held):
+            now = leaf._ms_auto.grad
+            if now is None or before is None:
+                if now is not before:
+                    return False
+            elif not _is_plain(now, leaf):
+                return False
+        return True
+
+    def gradients(self) -> list[Any]:
+        """Return the gradients that are inputs of the graph."""
+        return [leaf._ms_auto.grad for leaf in self.inputs]
+
+    def take(self, context: Capture, block: NativeBlock, input_raws: Sequence[Raw]) -> list[Any]:
+        """Note what has become of the gradients when the function has run, and return the new ones. Return None if those of some leaves
+        have to be inputs first."""
+        self._forget()
+        used = block.storages()
+        missing = [leaf for leaf, gradient in zip(self.leaves, self.held) if gradient is not None and id(gradient._ms_storage) in used]
+        if len(missing) != len(self.inputs):
+            self.inputs = missing
+            raise LookupError
+        new: list[tuple[Any, Any]] = []
+        before = dict(zip(map(id, self.inputs), input_raws))
+        for leaf, gradient in zip(self.leaves, self.held):
+            now = gradient_of(leaf)
+            if now is None and gradient is not None:
+                self.cleared.append(leaf)
+            elif now is not gradient:
+                _check_new(now, leaf)
+                new.append((leaf, now))
+            elif now is not None and id(leaf) in before:
+                raw = block.cell(now._ms_storage, now._ms_dtype.np).raw
+                if raw is not before[id(leaf)]:
+                    self.written.append((leaf, self._output(raw, context)))
+        self._arrange(new, context)
+        return [gradient for _, gradient in new]
+
+    def _output(self, raw: Raw, context: Capture) -> int:
+        if id(raw) not in context.depends:
+            raise StepBreak("a gradient does not depend on what the graph computes")
+        self.raws.append(raw)
+        return len(self.raws) - 1
+
+    def _arrange(self, new: Sequence[tuple[Any, Any]], context: Capture) -> None:
+        """Let new gradients be results of the graph: those that an optimizer takes together as one."""
+        raws = {id(leaf): value_of(gradient) for leaf, gradient in new}
+        known = {id(leaf): leaf for leaf, _ in new}
+        fits_in = {
+            key for key, raw in raws.items()
+            if LAYS_OUT and id(raw) in context.depends and known[key]._ms_stride is None and raw_shape(raw) and 0 not in raw_shape(raw)
+        }  # fmt: skip
+        for params in _groups(self.calls):
+            kinds: dict[str, list[int]] = {}
+            params = [param for param in params if id(param) in known]
+            sizes = [math.prod(param._ms_shape) for param in params]
+            for place, param in enumerate(params):
+                if id(param) in fits_in:
+                    kinds.setdefault(NAME_OF[raw_dtype(raws[id(param)])], []).append(place)
+            for places in kinds.values():
+                for part in parts_of(places, sizes):
+                    leaves = [params[place] for place in part]
+                    if len(leaves) > 1:
+                        flat = device_memory.laid_out([raws[id(leaf)] for leaf in leaves])
+                        self.together.append((leaves, self._output(flat, context)))
+                        for leaf in leaves:
+                            del raws[id(leaf)]
+                            fits_in.discard(id(leaf))
+        self.flats = [Gradients(leaves) for leaves, _ in self.together]
+        for key, raw in raws.items():
+            if id(raw) in context.depends:
+                self.alone.append((known[key], self._output(raw, context)))
+            else:
+                self.constant.append((known[key], np.array(raw.asnumpy())))
+
+    def expect(self) -> list[tuple[Any, Array | None]]:
+        """Return the gradients of the leaves after the eager function, None for those that it leaves as they were."""
+        if len(self.held) != len(self.leaves):
+            raise StepBreak("the function does not do the same every time")
+        leaves = [leaf for leaf, _ in (*self.written, *self.alone, *self.constant)] + [leaf for part, _ in self.together for leaf in part]
+        changed = {id(leaf) for leaf in leaves}
+        found: list[tuple[Any, Array | None]] = []
+        for leaf, gradient in zip(self.leaves, self.held):
+            now = gradient_of(leaf)
+            if (now is not None and now is not gradient) and id(leaf) not in changed:
+                raise StepBreak("the function does not do the same every time")
+            if id(leaf) in changed:
+                found.append((leaf, None if now is None else np.array(array_of(now))))
+        return found
+
+    def results(self, raws: Sequence[Raw]) -> dict[int, Array]:
+        """Return by the id of the leaf the gradients that a run of the graph gives; ``raws`` are its outputs for ``self.raws``."""
+        found = {id(leaf): raws[number].asnumpy().reshape(leaf._ms_shape) for leaf, number in (*self.written, *self.alone)}
+        found.update((id(leaf), values) for leaf, values in self.constant)
+        for leaves, number in self.together:
+            flat = raws[number]
+            for leaf, part in zip(leaves, device_memory.parts(flat, [leaf._ms_shape for leaf in leaves])):
+                found[id(leaf)] = part.asnumpy()
+        return found
+
+    def deliver(self, raws: Sequence[Raw]) -> None:
+        """Put the gradients in place after a run."""
+        for leaf in self.cleared:
+            leaf._ms_auto.grad = None
+        for leaf, number in self.written:
+            gradient = leaf._ms_auto.grad
+            gradient._ms_storage.write(copy_of(raws[number]), gradient._ms_shape, None, 0, True)
+            gradient._ms_counter.version += 1
+        for leaf, number in self.alone:
+            leaf._ms_auto.grad = wrap(copy_of(raws[number]), leaf._ms_stride)
+        for leaf, values in self.constant:
+            leaf._ms_auto.grad = wrap(from_numpy(values.copy()), leaf._ms_stride)
+        for flat, (leaves, number) in zip(self.flats, self.together):
+            for leaf, gradient in zip(leaves, flat.filled(raws[number])):
+                leaf._ms_auto.grad = gradient
+
+    def make_calls(self) -> None:
+        """Make the calls that waited."""
+        for function, args, kwargs in self.calls:
+            function(*args, **kwargs)
+
+
+class Gradients:
+    """New gradients of leaves, which lie beside each other in memory.
+
+    A small step would spend a tenth of its time on views of that memory. So small gradients of the last run are used again, with their
+    memory, if nothing but the leaves refers to them.
+    """
+
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        self.leaves = leaves
+        self.shapes = [leaf._ms_shape for leaf in leaves]
+        self.small = sum(map(math.prod, self.shapes)) <= _SMALL
+        self.last: list[Any] = []
+        self.memory: Any = None
+
+    def filled(self, values: Raw) -> list[Any]:
+        """Return the gradients with these values."""
+        if self.last and self._are_free():
+            device_memory.put(self.memory, raw_shape(values), (1,), 0, values)
+            return self.last
+        flat = copy_of(values)
+        flat._of_storage = False  # so that writes to its parts are visible in its memory
+        parts = device_memory.parts(flat, self.shapes)
+        tensors = [
+            window(DeviceMemory.over(part), leaf._ms_dtype, shape, None, 0) for leaf, part, shape in zip(self.leaves, parts, self.shapes)
+        ]
+        self.last, self.memory = (tensors, flat) if self.small else ([], None)
+        return tensors
+
+    def _are_free(self) -> bool:
+        """Return whether no other object refers to the last gradients or their memory, and make them as new."""
+        for place, leaf in enumerate(self.leaves):  # `zip` would refer to them too
+            tensor = self.last[place]
+            storage = tensor._ms_storage
+            tensor._ms_raw = tensor._ms_at = None
+            # References: the list, the name and the argument; the tensor's two, the name and the argument; the storage and the argument.
+            if (
+                getrefcount(tensor) - (leaf._ms_auto.grad is tensor) > 3 or getrefcount(storage) > 4 or getrefcount(storage.base) > 2
+                or tensor._ms_counter is not storage or storage.exchanges or storage.lent or storage.parameter is not None
+                or getweakrefcount(tensor) or tensor.__class__ is not Tensor or tensor._ms_node is not None or tensor.__dict__
+            ):  # fmt: skip
+                return False
+        for tensor in self.last:
+            tensor._ms_auto = None
+            tensor._ms_storage.version = 0
+            tensor._ms_storage.forget()
+        return True
+
+
+_SMALL = 1 << 18
+"""Elements up to which gradients are used again: their memory stays taken between steps."""
+
+
+def _is_plain(gradient: Any, leaf: Any) -> bool:
+    """Return whether a gradient is a plain tensor of its own in device memory, like the leaf."""
+    return (
+        gradient._ms_node is None and (gradient._ms_auto is None or not is_tracked(gradient)) and not gradient._ms_sparse
+        and gradient._ms_shape == leaf._ms_shape and gradient._ms_dtype is leaf._ms_dtype and is_all_of_device_memory(gradient)
+    )  # fmt: skip
+
+
+def _check_new(gradient: Any, leaf: Any) -> None:
+    """Raise StepBreak for a gradient that is no plain result of the capture."""
+    if gradient._ms_sparse or is_tracked(gradient) or gradient._ms_storage.__class__ is not Value or (
+        gradient._ms_dtype is not leaf._ms_dtype or gradient._ms_shape != leaf._ms_shape
+    ):
+        raise StepBreak("a gradient is sparse, has a history, or is no result of the function")
+
+
+def _groups(calls: Sequence[Call]) -> list[list[Any]]:
+    """Return the parameters of the optimizers whose calls wait, by group."""
+    owners = [value for _, args, _ in calls for value in args if hasattr(value, "param_groups")]
+    return [list(group["params"]) for owner in owners for group in owner.param_groups]
+
+
+def check_used_up(tensors: Sequence[Any]) -> None:
+    """Raise StepBreak unless backward has run through the graph of each tensor: what remained of it would be lost."""
+    for tensor in tensors:
+        edge = edge_of(tensor) if is_tracked(tensor) and tensor._ms_storage.__class__ is Value else None
+        if edge is None:
+            continue
+        waiting, seen, used = [edge[0]], {edge[0]}, False
+        while waiting and not used:
+            node = waiting.pop()
+            used = node.saved is None
+            for below in node.edges:
+                if below is not None and below[0] not in seen:
+                    seen.add(below[0])
+                    waiting.append(below[0])
+        if not used:
+            raise StepBreak("a result is returned whose gradients are not computed")
+
+
+def use_up(tensor: Any) -> None:
+    """Give a result the node of a graph through which backward has run."""
+    node = _UsedUp(())
+    node.saved = None
+    tensor._ms_node, tensor._ms_number = node, 0
+
+
+def input_values(leaves: Sequence[Any]) -> list[Raw]:
+    """Return the gradients of leaves as inputs of a graph."""
+    return [state_value(leaf._ms_auto.grad) for leaf in leaves]
