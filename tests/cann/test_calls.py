@@ -22,4 +22,4 @@ def test_a_compiled_step_of_a_llama():
     from tests.calls import calls_of, step_of_llama
 
     calls = calls_of(torch.compile(step_of_llama("npu"), fullgraph=True), 5)
-    assert calls.total() <= 1200, calls.most_common(20)
+    assert calls.total() <= 720, calls.most_common(20)

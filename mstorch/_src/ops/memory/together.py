@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...backend import device_memory
+from ...backend.raw import NAME_OF, raw_dtype, raw_shape
 from ...core.modes import modes
-from ...core.storage import home
+from ...core.storage import DeviceMemory, home
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, on_device, touch_all, value_of
 from ...tape.ways import is_known, ways
@@ -47,15 +48,30 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     if not LAYS_OUT or LEVELS or modes.native is not None or not memories_differ(tensors):
         return False
     for tensor in tensors:
-        if not tensor._ms_storage.is_free(tensor) or not tensor._ms_shape or 0 in tensor._ms_shape:
+        storage, shape = tensor._ms_storage, tensor._ms_shape
+        if not shape or 0 in shape:
             return False
+        # `is_free` written out for the usual case: an optimizer asks this of each parameter and each of its states at every step.
+        if storage.__class__ is not DeviceMemory or tensor._ms_stride is not None or tensor._ms_offset or storage.lent or (
+            raw_shape(storage.base) != shape or storage.parameter is not None or NAME_OF[raw_dtype(storage.base)] != tensor._ms_dtype._held
+        ):
+            if not storage.is_free(tensor):
+                return False
     return True
 
 
 def laid_out(tensors: Sequence[Any]) -> Any:
     """Return one flat tensor with the elements of all tensors, with gaps between them. No copy is made if the tensors already are parts of
     one such tensor, to which ``put_back`` moved them."""
-    raw = device_memory.laid_out([value_of(tensor) for tensor in tensors])
+    raws = []
+    for tensor in tensors:
+        storage, base = tensor._ms_storage, None
+        if storage.__class__ is DeviceMemory and tensor._ms_stride is None and not tensor._ms_offset:
+            base = storage.base  # `value_of` written out for the usual case
+            if raw_shape(base) != tensor._ms_shape or NAME_OF[raw_dtype(base)] != tensor._ms_dtype._held:
+                base = None
+        raws.append(value_of(tensor) if base is None or modes.native is not None else base)
+    raw = device_memory.laid_out(raws)
     raw._of_storage = False  # so that writes to its parts are visible in its memory
     return on_device(raw)
 
@@ -102,8 +118,9 @@ def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> No
         return
     raw._spoiled = not clean or not has_clean_gaps(flat)
     for tensor in tensors:
+        storage = tensor._ms_storage
         tensor._ms_counter.version += writes
-        tensor._ms_storage.forget()
+        storage.shadow = storage.derived = None  # `forget` written out
     if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # otherwise kernels wrote to the parts' memory directly
         for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
             tensor._ms_storage.exchange(part)
