@@ -69,14 +69,14 @@ def _refuse(what: str) -> NoReturn:
     raise NotImplementedError(f"mstorch: FullyShardedDataParallel{what} {not_yet()}")
 
 
-def _refuse_unbuilt(strategy: ShardingStrategy, param_init_fn: Any, mesh: DeviceMesh | None, mixed_precision: MixedPrecision | None) -> None:
+def _refuse_unbuilt(strategy: ShardingStrategy, param_init_fn: Any, mesh: DeviceMesh | None, mixed: MixedPrecision | None) -> None:
     if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
         _refuse(f"(sharding_strategy={strategy})")
     if param_init_fn is not None:
         _refuse("(param_init_fn=…)")
     if mesh is not None and mesh.ndim != 1:
         _refuse(f" over a mesh of {mesh.ndim} dimensions")
-    if mixed_precision is not None and mixed_precision.keep_low_precision_grads:
+    if mixed is not None and mixed.keep_low_precision_grads:
         _refuse("(mixed_precision=MixedPrecision(keep_low_precision_grads=True))")
 
 
