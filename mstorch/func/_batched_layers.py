@@ -325,7 +325,6 @@ def _draws_nothing(name: str, args: tuple[Any, ...]) -> bool:
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 
-
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Draw random numbers with randomness "different": in one call for all slices, as torch does, so that the numbers are torch's."""
     result = _drawn_at_once(op, args, kwargs) if op.map.size else None
