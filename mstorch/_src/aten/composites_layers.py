@@ -286,7 +286,7 @@ def _is_index(item: Any) -> bool:
 def _index_tensor(item: Any) -> Any:
     if isinstance(item, TensorBase):
         return item
-    return aten("lift_fresh", subscript._as_index(list(item) if isinstance(item, range) else item))
+    return aten("lift_fresh", subscript.as_index(list(item) if isinstance(item, range) else item))
 
 
 _LAST = (1 << 63) - 1

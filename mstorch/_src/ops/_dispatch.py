@@ -352,22 +352,28 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
         )
     check_copy(result, out)
     check_one_device(result, out, "out")
-    if result._ms_shape != out._ms_shape:
-        if 0 not in out._ms_shape:
-            warn(
-                f"An output with one or more elements was resized since it had shape {list(out._ms_shape)}, which "
-                f"does not match the required output shape {list(result._ms_shape)}. This behavior is deprecated, and in a future "
-                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
-                "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-            )
-        if not resize_within(out, result._ms_shape):
-            turn_into(out, result if result._ms_dtype is out._ms_dtype else cast_tensor(result, out._ms_dtype))
-            return out
-        if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
-            out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, a resized ``out`` gets the result's memory order
+    if result._ms_shape != out._ms_shape and not _fit_out(out, result):
+        return out
     write_result(out, result)
     return out
+
+
+def _fit_out(out: TensorBase, result: TensorBase) -> bool:
+    """Resize an ``out`` of another shape; return False if that has made it the result, so that nothing is left to write."""
+    if 0 not in out._ms_shape:
+        warn(
+            f"An output with one or more elements was resized since it had shape {list(out._ms_shape)}, which "
+            f"does not match the required output shape {list(result._ms_shape)}. This behavior is deprecated, and in a future "
+            "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
+            "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning,
+        )
+    if not resize_within(out, result._ms_shape):
+        turn_into(out, result if result._ms_dtype is out._ms_dtype else cast_tensor(result, out._ms_dtype))
+        return False
+    if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
+        out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, a resized ``out`` gets the result's memory order
+    return True
 
 
 def write_result(target: TensorBase, values: TensorBase) -> None:
