@@ -54,7 +54,8 @@ class _Port:
             print(f"note: {note}", file=sys.stderr)
         if self.asking:
             packages = ", ".join(sorted(self.asking))
-            print(f"note: {packages} import torch themselves: run with `python -m mstorch`, or call mstorch.install() first", file=sys.stderr)
+            way = "run with `python -m mstorch`, or call mstorch.install() first"
+            print(f"note: {packages} import torch themselves: {way}", file=sys.stderr)
 
 
 def main(arguments: list[str]) -> int:
