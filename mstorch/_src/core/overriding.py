@@ -12,7 +12,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -142,17 +142,10 @@ def enabled() -> values_set_to:
     return values_set_to(state, level=ON)
 
 
-class Mode(Protocol):
-    """What stands on the stack of modes: a ``TorchFunctionMode``, or another object that sees calls."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Run a call, or something in its place."""
-
-
 class without_innermost_mode(Block):
     """Context manager that disables the innermost mode."""
 
-    def __enter__(self) -> Mode:
+    def __enter__(self) -> object:
         mode = state.modes[-1]
         self.at_end(functools.partial(state.modes.append, mode))
         del state.modes[-1]
