@@ -298,6 +298,7 @@ _WHOLE = {"max": "amax", "min": "amin"}
 
 def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a reduction."""
+    # ``max`` and ``min`` of two tensors are elementwise.
     if op.name in _WHOLE and (len(args) > 1 and isinstance(args[1], TensorBase) or "other" in kwargs):
         return pointwise(op, args, kwargs)
     given = bound(op, args, kwargs)

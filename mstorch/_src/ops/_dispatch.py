@@ -64,6 +64,7 @@ Tensor = TensorBase  # for isinstance and annotations; results are instances of 
 
 def is_number(value: Any) -> bool:
     """Return whether the value is a Python or NumPy number that an operation accepts in place of a tensor."""
+    # The usual classes first: for ``numbers.Number`` Python's abc runs a function of its own.
     return isinstance(value, (bool, int, float, complex, np.bool_)) or isinstance(value, numbers.Number)
 
 
@@ -278,6 +279,7 @@ def call(
     Tensors among ``args`` (indices, masks) are passed without a cast.
     """
     kind = dtype or inputs[0]._ms_dtype
+    # Most calls need no cast: a loop finds that out without the call that a comprehension is before Python 3.12.
     for tensor in inputs:
         if tensor._ms_dtype is not kind:
             inputs = [t if t._ms_dtype is kind else cast_tensor(t, kind) for t in inputs]

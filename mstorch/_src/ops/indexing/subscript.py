@@ -78,6 +78,7 @@ def items_of(key: Any, rank: int) -> list[Any]:
     items: list[Any] = []
     used = ellipses = 0
     for item in key if isinstance(key, tuple) else (key,):
+        # An array without dimensions selects, as a number does; one of bool or uint8 is a mask.
         if isinstance(item, np.bool_) or isinstance(item, np.ndarray) and not item.ndim and item.dtype not in _MASKS:
             item = int(item)
         items.append(item)
@@ -130,6 +131,7 @@ def basic_view(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
             current = views.unsqueeze(current, dim)
             dim += 1
         elif isinstance(item, slice):
+            # As in torch, a slice of a whole dimension makes no view of its own, and no node.
             if not is_whole(item, shape[dim : dim + 1]):
                 current = _sliced(current, dim, item)
             dim += 1
@@ -145,6 +147,7 @@ def basic_view(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
         elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
             check_index(self, item)
             index = as_index(item)
+            # A mask is replaced by the places of its True elements: from here on there is one kind of index.
             if index._ms_dtype is bool_:
                 dim, current = _add_mask(current, dim, index, advanced)
             else:
