@@ -309,9 +309,9 @@ def grad(
         return _batched(roots, wanted, _as_tuple(grad_outputs), retain_graph, create_graph, allow_unused, materialize_grads)
     keep = create_graph if retain_graph is None else retain_graph
     starts = _starts(roots, _as_tuple(grad_outputs), create_graph)
-    gradients = engine.run(starts, keep, create_graph, list(map(_end, wanted)))
+    raw = engine.run(starts, keep, create_graph, list(map(_end, wanted)))
     with grad_set_to(create_graph):
-        results = [_owned_gradient(gradient, starts) for gradient in gradients]
+        results = [_owned_gradient(gradient, starts) for gradient in raw]
     missing = [place for place, result in enumerate(results) if result is None]
     if missing and materialize_grads:
         _fill_with_zeros(results, missing, wanted, create_graph)

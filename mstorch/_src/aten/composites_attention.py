@@ -50,19 +50,19 @@ def _attention_layer(
         masks = [_longer(mask) for mask in masks]
     mask = _combined_masks(masks, batch, num_heads, k.shape[1])
     dropped = dropout_p if training else 0.0
-    weights = None
+    shown: Tensor | None = None
     if need_weights:
-        result, weights = _weighted(q, k, v, mask, dropped)
+        result, shown = _weighted(q, k, v, mask, dropped)
         result = result.transpose(0, 1).reshape(rows * batch, width)
     else:
         result = _unweighted(q, k, v, mask, dropped, is_causal, (batch, num_heads, rows, head))
     result = functional.linear(result, out_proj_weight, out_proj_bias).view(rows, batch, width)
-    if weights is not None:
-        weights = weights.view(batch, num_heads, rows, weights.shape[-1])
-        weights = weights.mean(1) if average_attn_weights else weights
+    if shown is not None:
+        shown = shown.view(batch, num_heads, rows, shown.shape[-1])
+        shown = shown.mean(1) if average_attn_weights else shown
     if batched:
-        return result, weights
-    return result.squeeze(1), None if weights is None else weights.squeeze(0)
+        return result, shown
+    return result.squeeze(1), None if shown is None else shown.squeeze(0)
 
 
 def _in_heads(part: Tensor, heads: int, width: int, static: Any) -> Any:

@@ -257,21 +257,21 @@ class RNNBase(Module):
         )  # fmt: skip
         return output, tuple(last)
 
-    def _forward_packed(self, input: PackedSequence, states: tuple[Tensor, ...] | None) -> tuple[Any, tuple[Tensor, ...]]:
+    def _forward_packed(self, input: PackedSequence, states: Any) -> tuple[Any, tuple[Tensor, ...]]:
         data, batch_sizes, sorted_indices, unsorted_indices = input
         self.check_input(data, batch_sizes)
         batch = int(batch_sizes[0])
         if states is None:
             states = self._initial(data, batch)
         else:
-            states = self.permute_hidden(tuple(states), sorted_indices)
+            states = self.permute_hidden(tuple(states), sorted_indices)  # type: ignore[arg-type]  # LSTM's takes both states
         self._check_states(states, batch)
         if self._is_seen(data):
             output, last = self._as_function(data, states, batch_sizes)
         else:
             output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
         packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
-        return packed, self.permute_hidden(last, unsorted_indices)
+        return packed, self.permute_hidden(last, unsorted_indices)  # type: ignore[arg-type]
 
     def _check_ranks(self, states: tuple[Tensor, ...], batched: bool) -> None:
         rank = 3 if batched else 2

@@ -304,12 +304,12 @@ def _sizes_and_factors(
     """Return the result's spatial sizes, and the factors with which positions are computed, None where the sizes give them."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
-    given = size if size is not None else scale_factor
+    given: Any = size if size is not None else scale_factor
     if given is None:
         raise ValueError("either size or scale_factor should be defined")
     rank = len(shape) - 2
     is_sequence = isinstance(given, (tuple, list))
-    values = tuple(given) if is_sequence else (given,) * rank  # type: ignore[arg-type]
+    values = tuple(given) if is_sequence else (given,) * rank
     if is_sequence and len(values) != rank:
         what, shown, name, form = (
             ("output", f"output size of {size}", "output size", "(o1, o2, ...,oK)")

@@ -242,7 +242,9 @@ class _Planner:
 def _by_owner(a: _Value, b: _Value, labels: Sequence[Label]) -> tuple[list[Label], list[Label], list[Label]]:
     """Return the labels along which both values are longer than 1, those along which ``a`` alone is, and those along which ``b`` alone is.
     """
-    both, first, second = [], [], []
+    both: list[Label] = []
+    first: list[Label] = []
+    second: list[Label] = []
     for label in labels:
         if a.size(label) != 1:
             (both if b.size(label) != 1 else first).append(label)

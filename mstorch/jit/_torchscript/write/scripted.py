@@ -392,7 +392,7 @@ class Program:
         function = module.__dict__.get(name) or (vars(definer)[name] if definer is not None else None)
         if getter:
             function = function.fget  # type: ignore[union-attr]
-        mark = get_torchscript_modifier(getattr(function, "__func__", function))
+        mark: str = get_torchscript_modifier(function)  # type: ignore[arg-type]
         without_form = _without_form(function, mark, name)
         if without_form is not None:
             raise Unwritable(f"mstorch: torch.jit.save cannot write {without_form} as TorchScript ({place})")
