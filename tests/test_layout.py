@@ -31,6 +31,11 @@ ROOMS = [
     "_src.ops", "_tensor_str", "_src.methods", "_tensor", "autograd",
 ]  # fmt: skip
 
+# Files that name a type of a room above them, for type checkers alone.
+UPWARDS = {
+    "_src/core/tensor_base.py": "the methods of Tensor, which families of operations define and a tool writes down for checkers",
+    "_src/ops/memory/memory.py": "the classes of storages, which methods of Tensor return",
+}
 # Import cycles: the files on them besides the first, and the reasons.
 CIRCLES = {
     "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._src.namespace.foreach"),  # written as programs are, with the package's names
@@ -100,6 +105,7 @@ class _Imports(ast.NodeVisitor):
     def __init__(self, path: pathlib.Path) -> None:
         self.package = _module(path) if path.name == "__init__.py" else _module(path).rpartition(".")[0]
         self.found: list[tuple[str, int, bool]] = []  # the name, the line, and whether it is within a function
+        self.for_checkers: list[tuple[str, int, bool]] = []  # those that type checkers alone see
         self.by_name: list[int] = []  # lines that import modules whose names are known only at run time
         self._depth = 0
         self.visit(_tree(path))
@@ -115,7 +121,11 @@ class _Imports(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
 
     def visit_If(self, node: ast.If) -> None:
-        if ast.unparse(node.test) != "TYPE_CHECKING":  # imports for type checkers do not count
+        if ast.unparse(node.test) == "TYPE_CHECKING":
+            found, self.found = self.found, []
+            self.generic_visit(node)
+            self.for_checkers, self.found = self.found, found
+        else:
             self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -160,7 +170,8 @@ def test_imports_run_one_way() -> None:
         room = _room(path)
         if room not in ROOMS:
             continue
-        for name, line, _ in _imports()[_module(path)].found:
+        imports = _imports()[_module(path)]
+        for name, line, _ in (*imports.found, *([] if path.relative_to(PACKAGE).as_posix() in UPWARDS else imports.for_checkers)):
             package, _, rest = name.partition(".")
             parts = rest.split(".")
             target = ".".join(parts[: 1 + (parts[0] in WINGS)])
@@ -443,6 +454,8 @@ def test_nothing_decides_by_the_text_of_an_error() -> None:
 
 
 MOST_LISTS = 25
+MOST_BY_NAME = 94
+"""Statements that name six or more operations in any form: lists, texts, split or not, and keys of dictionaries"""
 
 
 def _words(node: ast.AST) -> list[str]:
@@ -473,3 +486,29 @@ def test_lists_of_operations_are_few_and_say_why() -> None:
     assert len(found) <= MOST_LISTS, "\n".join(_place(*one) for one in found)
     silent = [_place(path, line) for path, line in found if not path.read_text().splitlines()[line - 2].lstrip().startswith("#")]
     assert not silent, "lists of operations without a reason above:\n" + "\n".join(silent)
+
+
+def _named_in_any_form(path: pathlib.Path, known: set[str]) -> Iterator[int]:
+    """Yield the lines of statements, decorators included, that name six or more operations in one list, text or dictionary."""
+    tree = _tree(path)
+    documents = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)}
+    statements = [node for node in ast.walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return))]
+    statements += [one for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for one in node.decorator_list]  # type: ignore[misc]
+    for statement in statements:
+        for node in ast.walk(statement):
+            words = _words(node)
+            if isinstance(node, ast.Dict):
+                words = [one.value for one in node.keys if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+                words = node.value.split()
+            named = [last for last in (word.rpartition(".")[2] for word in words) if last in known or last.rstrip("_") in known]
+            if len(named) >= 6 and len(named) >= 0.6 * len(words):
+                yield statement.lineno
+                break
+
+
+def test_facts_about_operations_do_not_leave_them() -> None:
+    """A fact about an operation is declared with it; a table of kernels or rules by name is counted too, so that the number only falls."""
+    known = set(re.findall(r"^\w+", (PACKAGE / "_library" / "schemas.txt").read_text("utf-8"), re.MULTILINE))
+    found = [_place(path, line) for path in FILES for line in sorted(set(_named_in_any_form(path, known)))]
+    assert len(found) <= MOST_BY_NAME, f"{len(found)} statements name operations:\n" + "\n".join(found)

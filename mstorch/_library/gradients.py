@@ -23,6 +23,7 @@ def derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequ
     if any(wanted) and (state.maps or state.levels):
         return _within_transforms(function, grad, inputs, wanted)
     with enable_grad():
+        # New leaves: the walk ends at them, and the graph that the caller has made of the inputs is not walked.
         leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
         result = function(*leaves)
         found = iter(gradients_of(result, [leaf for leaf, want in zip(leaves, wanted) if want], grad) if any(wanted) else ())
@@ -53,6 +54,7 @@ def gradient_operator(name: str, find: Callable[[str], Callable[..., Any] | None
             default=argument.default if argument.has_default else inspect.Parameter.empty,
         ) for argument in backward.arguments
     ])  # fmt: skip
+    # Schemas do not name the arguments whose gradients a backward operator returns; they are the first ones, in their order.
     differentiated = forward.arguments[: max(1, backward.returns.count("Tensor"))]
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -63,12 +65,13 @@ def gradient_operator(name: str, find: Callable[[str], Callable[..., Any] | None
         if values.get("is_result"):
             raise NotImplementedError(f"mstorch: aten.{name} takes the input, not the result")
         if "input_size" in values:
+            # Operators that get sizes in place of the input are linear: their gradient is the same at every input.
             values["self"] = creation.zeros(tuple(values["input_size"]), dtype=grad.dtype, device=grad.device)
         values.setdefault("self", values.get("self_or_result"))
 
         def value(argument: Argument) -> Any:
             if argument.name == "output_size" and "output_size" not in values:
-                return tuple(grad.shape[-int(argument.type[-2]) :])
+                return tuple(grad.shape[-int(argument.type[-2]) :])  # the type, ``SymInt[2]``, says how many
             found = values.get(argument.name, argument.default)
             return None if isinstance(found, (list, tuple)) and not found else found
 

@@ -48,48 +48,69 @@ def infer_schema(
     unsupported.
     """
     signature = inspect.signature(prototype_function)
+    try:
+        return (op_name or "") + _schema_of(prototype_function, signature, None if mutates_args == "unknown" else set(mutates_args))
+    except _Unsupported as error:
+        raise ValueError(f"infer_schema(func): {error} Got func with signature {signature})") from error.__cause__
 
-    def wrong(text: str) -> ValueError:
-        return ValueError(f"infer_schema(func): {text} Got func with signature {signature})")
 
-    kinds = {name: p.annotation for name, p in signature.parameters.items()}
-    if any(isinstance(kind, str) for kind in (*kinds.values(), signature.return_annotation)):
-        try:
-            kinds = typing.get_type_hints(prototype_function)
-        except NameError as error:
-            raise wrong(f"Unsupported type annotation: {error}.") from error
-    written = None if mutates_args == "unknown" else set(mutates_args)
+class _Unsupported(Exception):
+    """An annotation that has no form in a schema; the text is torch's."""
+
+
+def _schema_of(function: Callable[..., Any], signature: inspect.Signature, written: set[str] | None) -> str:
+    """Return the schema; ``written`` are the parameters that the function changes, or None if any tensor may be changed."""
+    kinds = _annotations(function, signature)
     parts: list[str] = []
-    starred = False
-    for position, (name, parameter) in enumerate(signature.parameters.items()):
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise wrong("We do not support positional-only args, varargs, or varkwargs.")
-        if parameter.annotation is inspect.Parameter.empty:
-            raise wrong(f"Parameter {name} must have a type annotation.")
-        word = _word(kinds[name])
-        if word is None:
-            raise wrong(f"Parameter {name} has unsupported type {parameter.annotation}.")
-        if (written is None and word.startswith("Tensor")) or (written is not None and name in written):
-            if not word.startswith("Tensor"):
-                raise wrong(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
-            word = word.replace("Tensor", f"Tensor(a{position}!)", 1)
-        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+    for position, parameter in enumerate(signature.parameters.values()):
+        part = f"{_parameter_word(parameter, kinds.get(parameter.name), position, written)} {parameter.name}{_default(parameter)}"
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-            starred = True
-        default = ""
-        if parameter.default is not inspect.Parameter.empty:
-            value = parameter.default
-            if value is not None and not isinstance(value, (int, float, bool, str, dtype)):
-                raise wrong(f"Parameter {name} has an unsupported default value type {type(value)}.")
-            default = f'="{value}"' if isinstance(value, str) else f"={str(value).removeprefix('torch.')}"
-        parts.append(f"{word} {name}{default}")
+        parts.append(part)
     unknown = (written or set()) - set(signature.parameters)
     if unknown:
-        raise wrong(f"{unknown} in mutates_args were not found in the custom op's signature.")
+        raise _Unsupported(f"{unknown} in mutates_args were not found in the custom op's signature.")
     result = signature.return_annotation
     if result is inspect.Signature.empty:
-        raise wrong("No return type annotation was provided. Please add one.")
+        raise _Unsupported("No return type annotation was provided. Please add one.")
     returned = _returned(kinds.get("return", result))
     if returned is None:
-        raise wrong(f"Return has unsupported type {result}.")
-    return f"{op_name or ''}({', '.join(parts)}) -> {returned}"
+        raise _Unsupported(f"Return has unsupported type {result}.")
+    return f"({', '.join(parts)}) -> {returned}"
+
+
+def _annotations(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
+    """Return the annotations as objects, also those that are written as texts."""
+    kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    if any(isinstance(kind, str) for kind in (*kinds.values(), signature.return_annotation)):
+        try:
+            return typing.get_type_hints(function)
+        except NameError as error:
+            raise _Unsupported(f"Unsupported type annotation: {error}.") from error
+    return kinds
+
+
+def _parameter_word(parameter: inspect.Parameter, kind: Any, position: int, written: set[str] | None) -> str:
+    """Return a parameter's type in the schema, with its alias if it is written to."""
+    name = parameter.name
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise _Unsupported("We do not support positional-only args, varargs, or varkwargs.")
+    if parameter.annotation is inspect.Parameter.empty:
+        raise _Unsupported(f"Parameter {name} must have a type annotation.")
+    word = _word(kind)
+    if word is None:
+        raise _Unsupported(f"Parameter {name} has unsupported type {parameter.annotation}.")
+    holds_tensors = word.startswith("Tensor")
+    if written is not None and name in written and not holds_tensors:
+        raise _Unsupported(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+    is_written = holds_tensors if written is None else name in written
+    return word.replace("Tensor", f"Tensor(a{position}!)", 1) if is_written else word
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    value = parameter.default
+    if value is inspect.Parameter.empty:
+        return ""
+    if value is not None and not isinstance(value, (int, float, bool, str, dtype)):
+        raise _Unsupported(f"Parameter {parameter.name} has an unsupported default value type {type(value)}.")
+    return f'="{value}"' if isinstance(value, str) else f"={str(value).removeprefix('torch.')}"

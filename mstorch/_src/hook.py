@@ -61,8 +61,8 @@ def _absent() -> dict[str, frozenset[str]]:
 
 
 def _may_be_torchs(name: str) -> bool:
-    """Return whether torch may have a module that mstorch lacks: a private one of the list, or one below a private package, of whose
-    modules there is no list. All public modules can be imported."""
+    """Return whether torch may have a module of this name that mstorch lacks. All public modules can be imported; the private ones are
+    listed, but for those below private packages, any of which torch may have."""
     return name in _absent() or any(part.startswith("_") for part in name.split(".")[1:-1])
 
 

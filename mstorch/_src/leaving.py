@@ -17,10 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ContextDecorator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ..autograd.graph import saved_tensors_hooks
+from typing import Any
 
 _VARARGS = 0x0001
 _ADDRESS = ctypes.cast(ctypes.pythonapi.PyIter_Next, ctypes.c_void_p).value  # it reads its first argument only
@@ -155,7 +152,7 @@ class LastAway:
     def __init__(self, items: Callable[[], list[Any]]) -> None:
         self._items = items
 
-    def __get__(self, block: saved_tensors_hooks | None, owner: type | None = None) -> Callable[..., Any]:
+    def __get__(self, block: object, owner: type | None = None) -> Callable[..., Any]:
         if block is None:
             return self
         return built_in_next(map(_call, iter((functools.partial(operator.delitem, self._items(), slice(-1, None)),))))

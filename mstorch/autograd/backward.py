@@ -261,6 +261,23 @@ def backward(
     engine.run(starts, keep, create_graph, only=only)
 
 
+def _end(tensor: Any) -> Any:
+    """Return the edge at which the gradient of a tensor, or of an edge that stands for one, is wanted."""
+    if isinstance(tensor, GradientEdge):
+        return tensor.node, tensor.output_nr
+    if not is_tracked(tensor):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return _strided_edge(tensor)
+
+
+def _fill_with_zeros(results: list[Any], missing: list[int], wanted: Any, create_graph: bool) -> None:
+    if any(isinstance(wanted[place], GradientEdge) for place in missing):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    for place in missing:
+        like = wanted[place]
+        results[place] = tensor_of(np.zeros(like._ms_shape, like._ms_dtype.np)).requires_grad_(create_graph)
+
+
 @for_maps
 @tells_no_memory
 def grad(
@@ -296,24 +313,12 @@ def grad(
         return _batched(roots, wanted, _as_tuple(grad_outputs), retain_graph, create_graph, allow_unused, materialize_grads)
     keep = create_graph if retain_graph is None else retain_graph
     starts = _starts(roots, _as_tuple(grad_outputs), create_graph)
-    ends: list[Any] = []
-    for tensor in wanted:
-        if isinstance(tensor, GradientEdge):
-            ends.append((tensor.node, tensor.output_nr))
-            continue
-        if not is_tracked(tensor):
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        ends.append(_strided_edge(tensor))
-    found = engine.run(starts, keep, create_graph, ends)
+    raw = engine.run(starts, keep, create_graph, list(map(_end, wanted)))
     with grad_set_to(create_graph):
-        results = [_owned_gradient(gradient, starts) for gradient in found]
+        results = [_owned_gradient(gradient, starts) for gradient in raw]
     missing = [place for place, result in enumerate(results) if result is None]
     if missing and materialize_grads:
-        if any(isinstance(wanted[place], GradientEdge) for place in missing):
-            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-        for place in missing:
-            like = wanted[place]
-            results[place] = tensor_of(np.zeros(like._ms_shape, like._ms_dtype.np)).requires_grad_(create_graph)
+        _fill_with_zeros(results, missing, wanted, create_graph)
     elif missing and not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph. Set allow_unused=True if "

@@ -304,16 +304,11 @@ class Function:
         if MODES and is_watched():
             return watched(functools.partial(cls.apply, *args, **kwargs), (args, kwargs))
         if state.maps or state.levels:
-            for transform in FUNCTION_TRANSFORMS:
-                found = transform(cls, args, kwargs)
-                if found is not NotImplemented:
-                    return found
+            transformed = _transformed(cls, args, kwargs)
+            if transformed is not NotImplemented:
+                return transformed
         apart = cls.setup_context is not Function.setup_context
-        if apart:
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
-        if kwargs:
+        if apart or kwargs:
             args = _in_places(cls, args, kwargs, apart)
         if (state.levels or state.functional) and not apart:
             raise RuntimeError(
@@ -323,11 +318,10 @@ class Function:
         if nested_in(*args):
             return apply_to_nested(cls, Function, args, apart)
         tensors = [argument if isinstance(argument, TensorBase) else None for argument in args]
-        needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
+        needs = tuple([tensor is not None and is_tracked(tensor) for tensor in tensors])
         ctx = FunctionCtx(needs)
-        record = modes.grad and any(needs)
-        given = zip(tensors, needs) if record else ()
-        edges = [edge_of(tensor) if needed else None for tensor, needed in given if tensor is not None]
+        record = modes.grad and True in needs
+        edges = _edges(tensors, needs) if record else []  # before ``forward``, which may write to the tensors
         levels = levels_of_all(tensors) if LEVELS else []
         forward, modes.forward = modes.forward, False  # operations inside have no tangents; the Function has its own ``jvp``
         try:
@@ -342,8 +336,7 @@ class Function:
         if ctx._output_grad_dtypes is not None:
             _check_declared(ctx, output)
         if not record:
-            dirty = {id(tensor) for tensor in ctx._dirty}
-            output = _plain_output([tensor for tensor in tensors if id(tensor) not in dirty], output)
+            output = _plain_output(_not_written(ctx, tensors), output)
         elif modes.native is not None:
             return _native_output(cls, output)
         else:
@@ -353,9 +346,39 @@ class Function:
         return output
 
 
+def _transformed(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the first transform that is active makes of a call; NotImplemented if none takes it."""
+    for transform in FUNCTION_TRANSFORMS:
+        result = transform(cls, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def _edges(tensors: list[Any], needs: tuple[bool, ...]) -> list[Any]:
+    """Return the edge of each tensor, None for one that needs no gradient."""
+    edges = []
+    for tensor, needed in zip(tensors, needs):
+        if tensor is not None:
+            edges.append(edge_of(tensor) if needed else None)
+    return edges
+
+
+def _not_written(ctx: FunctionCtx, tensors: list[Any]) -> list[Any]:
+    dirty = {id(tensor) for tensor in ctx._dirty}
+    return [tensor for tensor in tensors if id(tensor) not in dirty] if dirty else tensors
+
+
 def _in_places(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], apart: bool) -> tuple[Any, ...]:
     """Return arguments with those given by name at the places that ``forward`` has for them, where their gradients have places too. Raise
-    TypeError, as torch, for a name that is keyword-only or unknown, and for a gap before one that is given."""
+    TypeError, as torch, for a name that is keyword-only or unknown, and for a gap before one that is given. A ``forward`` without ctx
+    (``apart``) gets its defaults, too."""
+    if apart:
+        bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        args, kwargs = bound.args, bound.kwargs
+    if not kwargs:
+        return args
     parameters = list(inspect.signature(cls.forward).parameters.values())[0 if apart else 1 :]
     names = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     for name in kwargs:

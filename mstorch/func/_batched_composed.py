@@ -258,14 +258,9 @@ _ODD = ("bias_k", "bias_v", "static_k", "static_v", "q_proj_weight", "k_proj_wei
 
 @composed("nn.functional.multi_head_attention_forward")
 def _multi_head_attention(op: Op, given: Given) -> tuple[Tensor | None, ...]:
-    query, key, value = given["input"], given["key"], given["value"]
-    dropout = given["dropout_p"] and given.get("training", True)
-    masks = (given.get("key_padding_mask"), given.get("attn_mask"))
-    odd = given["add_zero_attn"] or given.get("use_separate_proj_weight") or any(given.get(name) is not None for name in _ODD)
+    query, key, value, mask = given["input"], given["key"], given["value"], given.get("attn_mask")
     ranks = {len(item._ms_shape) for item in (query, key, value)}
-    if dropout or odd or len(ranks) != 1 or ranks - {2, 3} or any(mask is not None and is_of(mask, op.map) for mask in masks):
-        return NotImplemented
-    if masks[0] is not None or masks[1] is not None and len(masks[1]._ms_shape) != 2:
+    if not _is_usual(op, given) or ranks not in ({2}, {3}) or mask is not None and len(mask._ms_shape) != 2:
         return NotImplemented
     single = ranks == {2}
     if single:
@@ -276,23 +271,35 @@ def _multi_head_attention(op: Op, given: Given) -> tuple[Tensor | None, ...]:
         return NotImplemented
     projected = []
     for place, item in enumerate((query, key, value)):
-        part = item.matmul(weight[place * width : (place + 1) * width].t())
-        part = part if bias is None else part + bias[place * width : (place + 1) * width]
+        rows = slice(place * width, (place + 1) * width)
+        part = _affine(item, weight[rows], None if bias is None else bias[rows])
         projected.append(part.reshape(item._ms_shape[0], batch, heads, width // heads).permute(1, 2, 0, 3))
     q, k, v = projected
     scores = (q * math.sqrt(heads / width)).matmul(k.mT)
-    mask = masks[1]
     if mask is not None:
         scores = scores.masked_fill(mask, -math.inf) if mask._ms_dtype.category == 0 else scores + mask.to(scores._ms_dtype)
     weights = scores.softmax(-1)
     mixed = weights.matmul(v).permute(2, 0, 1, 3).reshape(length, batch, width)
-    out = mixed.matmul(given["out_proj_weight"].t())
-    out = out if given["out_proj_bias"] is None else out + given["out_proj_bias"]
+    out = _affine(mixed, given["out_proj_weight"], given["out_proj_bias"])
     shown = None
     if given.get("need_weights", True):
         shown = weights.mean(1) if given.get("average_attn_weights", True) else weights
         shown = shown.squeeze(0) if single else shown
     return out.squeeze(1) if single else out, shown
+
+
+def _is_usual(op: Op, given: Given) -> bool:
+    """Return whether a call draws nothing, has none of the rare arguments, and masks all slices alike, no key by padding."""
+    if given["dropout_p"] and given.get("training", True) or given["add_zero_attn"] or given.get("use_separate_proj_weight"):
+        return False
+    if any(given.get(name) is not None for name in (*_ODD, "key_padding_mask")):
+        return False
+    return given.get("attn_mask") is None or not is_of(given["attn_mask"], op.map)
+
+
+def _affine(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product = input.matmul(weight.t())
+    return product if bias is None else product + bias
 
 
 @ruled("linalg.polar linalg.matrix_sqrth")

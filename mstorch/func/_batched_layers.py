@@ -325,57 +325,98 @@ def _draws_nothing(name: str, args: tuple[Any, ...]) -> bool:
     return name.endswith("dropout") and len(args) > 2 and not args[2]
 
 
-_BY_SIZE = frozenset(("rand", "randn"))
-
-
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Draw random numbers with randomness "different": in one call for all slices, as torch does, so that the numbers are torch's."""
-    map, name = op.map, op.name
-    if map.size:
-        if name in _BY_SIZE:
-            size = args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs.pop("size", ())
-            return batched(op((map.size, *size), **kwargs), 0, map)
-        if name == "randint":
-            given = [value for value in args if not isinstance(value, (tuple, list))]
-            size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
-            return batched(op(*given, (map.size, *size), **kwargs), 0, map)
-        if name == "normal" and len(args) == 3 and not any(isinstance(value, TensorBase) for value in args):
-            return batched(op(*args[:2], (map.size, *args[2]), **kwargs), 0, map)
-        tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
-        if name == "gumbel_softmax" and len(tensors) == 1 and args and tensors[0]._ms_shape:
-            named = bound(op, args, kwargs)
-            given, dim = named.pop("input"), shifted(op, named.get("dim", -1), len(tensors[0]._ms_shape))
-            if not is_of(given, map):
-                return batched(op(expanded(given, map), **{**named, "dim": dim}), 0, map)
-            place = dim - 1 if dim <= given.bdim else dim  # it draws in the order of all slices' elements
-            return batched(op(given.value, **{**named, "dim": place}), given.bdim, map)
-        if name == "multinomial" and len(tensors) == 1 and args and len(tensors[0]._ms_shape) in (1, 2):
-            value = expanded(args[0], map)
-            found = op(value if len(value._ms_shape) == 2 else value.flatten(0, 1), *args[1:], **kwargs)
-            return batched(found if len(value._ms_shape) == 2 else found.reshape(*value._ms_shape[:2], -1), 0, map)
-        plain = len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not any(args[3:])
-        if name in ("dropout1d", "dropout2d", "dropout3d") and plain:
-            return _channels(op, map, int(name[-2]), args, kwargs)
-        if name in ("normal", "binomial") and tensors and not isinstance(kwargs.get("size"), (tuple, list)):
-            spread = iter(in_line(op, [batched(expanded(tensor, map), 0, map) for tensor in tensors]))
-            values = [next(spread) if isinstance(value, TensorBase) else value for value in args]
-            named = {key: next(spread) if isinstance(value, TensorBase) else value for key, value in kwargs.items()}
-            return batched(op(*values, **named), 0, map)
-        if name in _BY_TENSOR and plain:
-            value = expanded(args[0], map)
-            # Dropout draws in the memory order of its input.
-            return batched(op(value.contiguous() if name == "dropout" else value, *args[1:], **kwargs), 0, map)
-    return looped(op, args, kwargs)
+    result = _drawn_at_once(op, args, kwargs) if op.map.size else None
+    return looped(op, args, kwargs) if result is None else result
 
 
-def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def _drawn_at_once(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """Return what one call draws for all slices; None for a call whose numbers would not be torch's then."""
+    if op.name in _AT_ONCE:
+        return _AT_ONCE[op.name](op, args, kwargs)
+    if op.name in _BY_TENSOR and _is_plain(args, kwargs):
+        value = expanded(args[0], op.map)
+        # Dropout draws in the memory order of its input.
+        return batched(op(value.contiguous() if op.name == "dropout" else value, *args[1:], **kwargs), 0, op.map)
+    return None
+
+
+def _is_plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether the first argument is the only tensor, and nothing is written to it."""
+    tensors = _tensors_of(args, kwargs)
+    return len(tensors) == 1 and bool(args) and tensors[0] is args[0] and not kwargs.get("inplace") and not any(args[3:])
+
+
+def _tensors_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[TensorBase]:
+    return [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+
+
+def _of_size(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    size = args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs.pop("size", ())
+    return batched(op((op.map.size, *size), **kwargs), 0, op.map)
+
+
+def _randint(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    bounds = [value for value in args if not isinstance(value, (tuple, list))]
+    size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
+    return batched(op(*bounds, (op.map.size, *size), **kwargs), 0, op.map)
+
+
+def _by_parameters(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """Draw from distributions of which tensors are the parameters; ``normal`` of two numbers takes a size."""
+    map, tensors = op.map, _tensors_of(args, kwargs)
+    if not tensors:
+        is_sized = op.name == "normal" and len(args) == 3
+        return batched(op(*args[:2], (map.size, *args[2]), **kwargs), 0, map) if is_sized else None
+    if isinstance(kwargs.get("size"), (tuple, list)):
+        return None
+    spread = iter(in_line(op, [batched(expanded(tensor, map), 0, map) for tensor in tensors]))
+    values = [next(spread) if isinstance(value, TensorBase) else value for value in args]
+    named = {key: next(spread) if isinstance(value, TensorBase) else value for key, value in kwargs.items()}
+    return batched(op(*values, **named), 0, map)
+
+
+def _multinomial(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    tensors = _tensors_of(args, kwargs)
+    if len(tensors) != 1 or not args or len(tensors[0]._ms_shape) not in (1, 2):
+        return None
+    value = expanded(args[0], op.map)
+    if len(value._ms_shape) == 2:
+        return batched(op(value, *args[1:], **kwargs), 0, op.map)
+    samples = op(value.flatten(0, 1), *args[1:], **kwargs)
+    return batched(samples.reshape(*value._ms_shape[:2], -1), 0, op.map)
+
+
+def _gumbel_softmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    tensors = _tensors_of(args, kwargs)
+    if len(tensors) != 1 or not args or not tensors[0]._ms_shape:
+        return None
+    named = bound(op, args, kwargs)
+    tensor, dim = named.pop("input"), shifted(op, named.get("dim", -1), len(tensors[0]._ms_shape))
+    if not is_of(tensor, op.map):
+        return batched(op(expanded(tensor, op.map), **{**named, "dim": dim}), 0, op.map)
+    place = dim - 1 if dim <= tensor.bdim else dim  # it draws in the order of all slices' elements
+    return batched(op(tensor.value, **{**named, "dim": place}), tensor.bdim, op.map)
+
+
+def _channels(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Apply dropout to whole channels of (C, *) or (N, C, *)."""
-    value, rank = expanded(args[0], map), len(args[0]._ms_shape)
+    if not _is_plain(args, kwargs):
+        return None
+    spatial, value, rank = int(op.name[-2]), expanded(args[0], op.map), len(args[0]._ms_shape)
     if rank == spatial + 1 and spatial != 2:
-        return batched(op(value, *args[1:], **kwargs), 0, map)
+        return batched(op(value, *args[1:], **kwargs), 0, op.map)
     if rank not in (spatial + 1, spatial + 2):  # (N, C, L) in dropout2d
-        return looped(op, args, kwargs)
-    return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._ms_shape), 0, map)
+        return None
+    return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._ms_shape), 0, op.map)
+
+
+_AT_ONCE: dict[str, Callable[[Op, tuple[Any, ...], dict[str, Any]], Tensor | None]] = {
+    "rand": _of_size, "randn": _of_size, "randint": _randint, "normal": _by_parameters, "binomial": _by_parameters,
+    "multinomial": _multinomial, "gumbel_softmax": _gumbel_softmax,
+    "dropout1d": _channels, "dropout2d": _channels, "dropout3d": _channels,
+}  # fmt: skip
 
 
 _DRAWN_BY_TENSOR = (

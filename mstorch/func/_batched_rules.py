@@ -298,6 +298,7 @@ _WHOLE = {"max": "amax", "min": "amin"}
 
 def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a reduction."""
+    # ``max`` and ``min`` of two tensors are elementwise.
     if op.name in _WHOLE and (len(args) > 1 and isinstance(args[1], TensorBase) or "other" in kwargs):
         return pointwise(op, args, kwargs)
     given = bound(op, args, kwargs)
@@ -310,26 +311,31 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if "*" in given:
         dim = given.pop("*")
         dim = dim[0] if len(dim) == 1 and isinstance(dim[0], (tuple, list)) else dim
-    rank = len(tensor._ms_shape)
-    value = front(tensor)
-    if dim is not None and not (isinstance(dim, (tuple, list)) and not dim):
-        given["dim"] = shifted(op, dim, rank)
-        if rank == 0:
-            given.pop("keepdim", None)
-            return as_batched(op(value.unsqueeze(1), **given), 0, op.map)
-        return as_batched(op(value, **given), 0, op.map)
-    keep = given.pop("keepdim", False)
+    if dim is None or isinstance(dim, (tuple, list)) and not dim:
+        return _of_whole_slices(op, tensor, given)
+    rank, value = len(tensor._ms_shape), front(tensor)
+    given["dim"] = shifted(op, dim, rank)
+    if rank == 0:
+        given.pop("keepdim", None)
+        value = value.unsqueeze(1)
+    return as_batched(op(value, **given), 0, op.map)
+
+
+def _of_whole_slices(op: Op, tensor: BatchedTensor, given: Arguments) -> Any:
+    """Reduce each slice to one number."""
+    rank, value = len(tensor._ms_shape), front(tensor)
+    keep = given.pop("keepdim", False) and rank > 0
     name = op.key.removeprefix("Tensor.")
     if name in _WHOLE:
         return batched(getattr(value.reshape(op.map.size, -1), _WHOLE[name])(1), 0, op.map)
     if takes_dims(name.rpartition(".")[2]):
         value = value if rank else value.unsqueeze(1)
-        result = op(value, dim=tuple(range(1, max(rank, 1) + 1)), **given, **({"keepdim": True} if keep and rank else {}))
-        return as_batched(result, 0, op.map)
-    result = op(value.reshape(op.map.size, math.prod(tensor._ms_shape)), dim=1, **given)
+        return as_batched(op(value, dim=tuple(range(1, max(rank, 1) + 1)), **given, **({"keepdim": True} if keep else {})), 0, op.map)
+    rows = value.reshape(op.map.size, math.prod(tensor._ms_shape))
+    result = op(rows, dim=1, **given)
     if name in ("median", "nanmedian"):
-        result = _shared(value.reshape(op.map.size, -1), result[0])
-    elif keep and rank:
+        result = _shared(rows, result[0])
+    elif keep:
         result = result.reshape(op.map.size, *(1,) * rank)
     return as_batched(result, 0, op.map)
 
@@ -501,10 +507,10 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
     """Return the batching rule of a function."""
     owner, _, name = key.rpartition(".")
     if name in ("__get__", "__set__", "__delete__"):
-        held = owner.rpartition(".")[2]
+        attribute = owner.rpartition(".")[2]
         if name == "__get__":
-            return _property(held)
-        return _own_write(held) if held in vars(BatchedTensor) else by_slices
+            return _property(attribute)
+        return _own_write(attribute) if attribute in vars(BatchedTensor) else by_slices
     if key in RULES:
         return RULES[key]
     if owner == "Tensor" and name in vars(BatchedTensor):
@@ -512,17 +518,23 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
     if name in _OF_A_SLICE or (not name.startswith("_") and tells_of_shape(name)):
         return of_a_slice
     name = operation_of(name) if name.startswith("__i") else name
-    if owner in ("", "Tensor", "functional", "nn.functional", "_src.namespace.implicit") and name in RULES:
+    if name in RULES and owner in (*_OF_OPERATORS, "_src.namespace.implicit"):
         return RULES[name]
-    if owner in ("", "Tensor", "functional", "nn.functional") and not is_in_place(name) and (name in CONVERSIONS or is_elementwise(name)):
-        return pointwise
-    if owner == "special" and name not in _NOT_SPECIAL:
-        return pointwise
-    if owner in ("", "Tensor", "nn.functional") and is_in_place(name):
-        base = name[:-1]
-        if RULES.get(base) is pointwise or base in ("zero", "copy") or is_elementwise(base):
-            return pointwise_in_place
-    return by_slices
+    if owner == "special":
+        return by_slices if name in _NOT_SPECIAL else pointwise
+    return _of_elements(name) if owner in _OF_OPERATORS else by_slices
+
+
+_OF_OPERATORS = ("", "Tensor", "functional", "nn.functional")
+"""The namespaces in which a name is that of an operator."""
+
+
+def _of_elements(name: str) -> Rule:
+    """Return the rule of an operator without one of its own: that of elementwise functions, if it is one."""
+    if not is_in_place(name):
+        return pointwise if name in CONVERSIONS or is_elementwise(name) else by_slices
+    base = name[:-1]
+    return pointwise_in_place if RULES.get(base) is pointwise or base in ("zero", "copy") or is_elementwise(base) else by_slices
 
 
 def _own_write(name: str) -> Rule:

@@ -148,43 +148,53 @@ def rearrange(tensor: Tensor, pattern: str, **axes_lengths: int) -> Tensor:
     if not isinstance(tensor, TensorBase):
         tensor = public("stack")(tensor)
     left, right = _parsed(pattern)
-    for length in axes_lengths.values():
-        if type(length) is not int:
-            raise TypeError(f"rearrange axis lengths must be integers, got: {type(length)}")
-    unknown = axes_lengths.keys() - set(left.names)
-    if unknown:
-        raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
+    _check_lengths(left, axes_lengths)
     shape = tuple(tensor.shape)
-    named = len(left.groups) - (_DOTS in left.names)
-    if _DOTS in left.names and named > len(shape):
-        raise ValueError(
-            f"Number of dimensions in pattern ({named}) must be less than or equal to the number of dimensions in the tensor "
-            f"({len(shape)})"
-        )
-    if _DOTS not in left.names and named != len(shape):
-        raise ValueError(
-            f"Number of dimensions in pattern ({named}) must be equal to the number of dimensions in the tensor ({len(shape)})"
-        )
-    extra = [f"{_DOTS}{i}" for i in range(len(shape) - named)]
+    extra = [f"{_DOTS}{i}" for i in range(len(shape) - _named_dims(left, len(shape)))]
     groups: list[Group] = []
     for group in left.groups:
         groups.extend([(name,) for name in extra] if group == (_DOTS,) else [group])
     numbers = {name: i for i, name in enumerate(name for group in groups for name in group)}
     sizes: dict[str, int] = {}
-    unnamed = []
-    for position, (group, size) in enumerate(zip(groups, shape)):
-        if group:
-            sizes.update(_group_lengths(group, size, axes_lengths, numbers))
-        else:
-            unnamed.append(position)
+    for group, size in zip(groups, shape):
+        sizes.update(_group_lengths(group, size, axes_lengths, numbers) if group else {})
+    unnamed = [position for position, group in enumerate(groups) if not group]
     if unnamed:
         tensor = tensor.sum(unnamed)
+    wanted = _wanted(right, extra)
+    order = [numbers[name] for group in wanted for name in group]
+    split = tensor.reshape([sizes[name] for name in numbers]).permute(order)
+    return split.reshape([math.prod(sizes[name] for name in group) for group in wanted])
+
+
+def _wanted(right: _Side, extra: list[str]) -> list[list[str]]:
+    """Return the names in each dimension of the result; ``extra`` are those of the dimensions for which ``...`` stands."""
     wanted: list[list[str]] = []
     for group in right.groups:
         if group == (_DOTS,) and not right.dots_in_group:
             wanted.extend([name] for name in extra)
         else:
             wanted.append([part for name in group for part in (extra if name == _DOTS else [name])])
-    order = [numbers[name] for group in wanted for name in group]
-    split = tensor.reshape([sizes[name] for name in numbers]).permute(order)
-    return split.reshape([math.prod(sizes[name] for name in group) for group in wanted])
+    return wanted
+
+
+def _check_lengths(left: _Side, lengths: Mapping[str, int]) -> None:
+    for length in lengths.values():
+        if type(length) is not int:
+            raise TypeError(f"rearrange axis lengths must be integers, got: {type(length)}")
+    unknown = lengths.keys() - set(left.names)
+    if unknown:
+        raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
+
+
+def _named_dims(left: _Side, rank: int) -> int:
+    """Return how many dimensions of the tensor a pattern names, without those for which ``...`` stands. Raise ValueError unless it fits."""
+    has_dots = _DOTS in left.names
+    named = len(left.groups) - has_dots
+    if has_dots and named > rank:
+        raise ValueError(
+            f"Number of dimensions in pattern ({named}) must be less than or equal to the number of dimensions in the tensor ({rank})"
+        )
+    if not has_dots and named != rank:
+        raise ValueError(f"Number of dimensions in pattern ({named}) must be equal to the number of dimensions in the tensor ({rank})")
+    return named

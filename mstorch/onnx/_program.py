@@ -100,12 +100,7 @@ def export(
     Raises ``OnnxExporterError`` for a model that ONNX cannot express, ``UnsupportedOperatorError`` for an operation without translation.
     Differs from torch: ``dynamo`` chooses the result alone; there is no report, profile or table of translations.
     """
-    if custom_translation_table or custom_opsets or export_modules_as_functions:
-        raise NotImplementedError("mstorch: torch.onnx.export takes no translations, opsets or functions of a program's own")
-    if not export_params:
-        raise NotImplementedError("mstorch: torch.onnx.export writes a model with its parameters")
-    if getattr(training, "value", 0):
-        raise NotImplementedError("mstorch: torch.onnx.export writes a model in evaluation")
+    _refuse_unbuilt(custom_translation_table or custom_opsets or export_modules_as_functions, export_params, training)
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     if opset not in OPSETS:
         raise ValueError(f"Unsupported ONNX opset version: {opset}")
@@ -115,11 +110,7 @@ def export(
     if not given and args and isinstance(args[-1], dict) and dynamo is False:
         args, given = tuple(args[:-1]), args[-1]  # the form of arguments of the older exporter
     parameters = _called(model)
-    count = len([leaf for leaf in tree_flatten((args, given))[0] if isinstance(leaf, Tensor)])
-    names = list(input_names or ())
-    plain = all(isinstance(one, Tensor) for one in args) and all(isinstance(one, Tensor) for one in given.values())
-    own = [*parameters[: len(args)], *given] if plain else []
-    names += [own[number] if number < len(own) else f"input_{number}" for number in range(len(names), count)]
+    names = _named_inputs(list(input_names or ()), args, given, parameters)
     dims = dims_of((args, given), names, dynamic_axes, dynamic_shapes, parameters, OnnxExporterError)
     _exporting[0] = True
     try:
@@ -133,6 +124,23 @@ def export(
     if f is not None:
         _write(program, f, external_data)
     return program if dynamo else None
+
+
+def _refuse_unbuilt(has_translations: Any, export_params: bool, training: Any) -> None:
+    if has_translations:
+        raise NotImplementedError("mstorch: torch.onnx.export takes no translations, opsets or functions of a program's own")
+    if not export_params:
+        raise NotImplementedError("mstorch: torch.onnx.export writes a model with its parameters")
+    if getattr(training, "value", 0):
+        raise NotImplementedError("mstorch: torch.onnx.export writes a model in evaluation")
+
+
+def _named_inputs(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]) -> list[str]:
+    """Return a name for each tensor among the arguments: the caller's, then the parameter's if each argument is one tensor, or a number."""
+    count = len([leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)])
+    plain = all(isinstance(one, Tensor) for one in (*args, *kwargs.values()))
+    own = [*parameters[: len(args)], *kwargs] if plain else []
+    return names + [own[number] if number < len(own) else f"input_{number}" for number in range(len(names), count)]
 
 
 def _write(program: ONNXProgram, f: Any, external_data: bool) -> None:

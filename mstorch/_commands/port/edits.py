@@ -120,6 +120,19 @@ def _is_device(text: object) -> bool:
 
 
 def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], modules: set[str], device: str) -> Iterator[Edit]:
+    """Edit what names the device in one node: texts, methods and attributes of tensors, and names of ``torch.cuda``."""
+    if isinstance(node, (ast.Constant, ast.JoinedStr)):
+        yield from _device_text(source, node, starts, device)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id in modules):  # a function of another module
+            yield from _last_name(source, node.func, starts, device)
+    elif isinstance(node, ast.ClassDef):
+        yield from _methods_called_cuda(source, node, starts, device)
+    elif isinstance(node, ast.Attribute):
+        yield from _device_attribute(source, node, starts, named, device)
+
+
+def _device_text(source: bytes, node: ast.Constant | ast.JoinedStr, starts: list[int], device: str) -> Iterator[Edit]:
     if isinstance(node, ast.Constant) and _is_device(node.value):
         start, end = _span(node, starts)
         text = source[start:end].decode("utf-8", "replace")
@@ -129,19 +142,22 @@ def _device(source: bytes, node: ast.AST, starts: list[int], named: set[str], mo
         start, _ = _span(node, starts)
         at = source.index(b"cuda", start)
         yield at, at + len("cuda"), device
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
-        if not (isinstance(node.func.value, ast.Name) and node.func.value.id in modules):  # a function of another module
-            yield from _last_name(source, node.func, starts, device)
-    elif isinstance(node, ast.ClassDef):  # calls of such methods are changed, too
-        for item in node.body:
-            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and item.name == "cuda" and not _is_property(item):
-                at = source.index(b"cuda", source.index(b"def", starts[item.lineno - 1] + item.col_offset))
-                yield at, at + len("cuda"), device
-    elif isinstance(node, ast.Attribute) and node.attr == "is_cuda" and isinstance(node.ctx, ast.Load):
+
+
+def _methods_called_cuda(source: bytes, node: ast.ClassDef, starts: list[int], device: str) -> Iterator[Edit]:
+    """Rename a class's own method ``cuda``, whose calls are changed, too."""
+    for item in node.body:
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and item.name == "cuda" and not _is_property(item):
+            at = source.index(b"cuda", source.index(b"def", starts[item.lineno - 1] + item.col_offset))
+            yield at, at + len("cuda"), device
+
+
+def _device_attribute(source: bytes, node: ast.Attribute, starts: list[int], named: set[str], device: str) -> Iterator[Edit]:
+    if node.attr == "is_cuda" and isinstance(node.ctx, ast.Load):
         start, end = _span(node, starts)
         yield start, start, "("
         yield end - len("is_cuda"), end, f'device.type == "{device}")'
-    elif isinstance(node, ast.Attribute) and _is_cuda_itself(node, named) and not _continues(source, node, starts):
+    elif _is_cuda_itself(node, named) and not _continues(source, node, starts):
         yield from _last_name(source, node, starts, device)
     elif _is_of_cuda(node, named):
         if node.attr in _OF_TORCH:  # torch.OutOfMemoryError

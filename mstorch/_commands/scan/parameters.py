@@ -18,7 +18,7 @@ _OF_TENSORS = frozenset((
 _NAMES = frozenset((
     "x y z h q k v x1 x2 input inputs image images img features feats query key value hidden hidden_states tensor src tgt logits"
 ).split())  # fmt: skip
-# Tensors and containers share these, so that they imply nothing.
+# Names in ``OF_CONTAINERS`` that tensors have, too
 _STILL_UNKNOWN = frozenset(("copy", "index", "count", "sort", "add", "clear", "real", "imag", "conjugate", "format"))
 
 

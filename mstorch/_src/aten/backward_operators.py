@@ -31,6 +31,7 @@ def _gradients(forward: Schema, backward: Schema, node: Derived, grad: Tensor, *
     places = {argument.name: place for place, argument in enumerate(forward.arguments)}
 
     def value(name: str) -> Any:
+        """Return the value of a parameter of the backward operator: an argument or a result of the forward one, or False for a flag."""
         if name in places:
             return node.named(name) if name in node.options or places[name] < len(node.plan) else _default(forward, places[name])
         if name in RESULTS:

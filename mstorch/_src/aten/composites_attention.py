@@ -44,30 +44,42 @@ def _attention_layer(
     if bias_k is not None:
         k, v = (aten("cat", [part, bias.repeat(1, batch, 1)]) for part, bias in ((k, bias_k), (v, bias_v)))
         masks = [_longer(mask) for mask in masks]
-    q = q.view(rows, batch * num_heads, head).transpose(0, 1)
-    k, v = (
-        part.view(part.shape[0], batch * num_heads, head).transpose(0, 1) if given is None else given
-        for part, given in ((k, static_k), (v, static_v))
-    )
+    q, k, v = (_in_heads(part, batch * num_heads, head, static) for part, static in ((q, None), (k, static_k), (v, static_v)))
     if add_zero_attn:
         k, v = (aten("cat", [x, aten("zeros", [len(x), 1, head], dtype=x.dtype, device=x.device)], 1) for x in (k, v))
         masks = [_longer(mask) for mask in masks]
     mask = _combined_masks(masks, batch, num_heads, k.shape[1])
     dropped = dropout_p if training else 0.0
+    shown: Tensor | None = None
     if need_weights:
-        result, weights = _weighted(q, k, v, mask, dropped)
+        result, shown = _weighted(q, k, v, mask, dropped)
         result = result.transpose(0, 1).reshape(rows * batch, width)
-        result = functional.linear(result, out_proj_weight, out_proj_bias).view(rows, batch, width)
-        weights = weights.view(batch, num_heads, rows, weights.shape[-1])
-        weights = weights.mean(1) if average_attn_weights else weights
-        return (result, weights) if batched else (result.squeeze(1), weights.squeeze(0))
-    if mask is not None:
-        mask = mask.unsqueeze(0) if len(mask) == 1 else mask.view(batch, num_heads, -1, k.shape[1])
-    q, k, v = (part.view(batch, num_heads, part.shape[1], head) for part in (q, k, v))
-    result = functional.scaled_dot_product_attention(q, k, v, mask, dropped, is_causal and mask is None)
-    result = result.permute(2, 0, 1, 3).contiguous().view(rows * batch, width)
+    else:
+        result = _unweighted(q, k, v, mask, dropped, is_causal, (batch, num_heads, rows, head))
     result = functional.linear(result, out_proj_weight, out_proj_bias).view(rows, batch, width)
-    return (result if batched else result.squeeze(1)), None
+    if shown is not None:
+        shown = shown.view(batch, num_heads, rows, shown.shape[-1])
+        shown = shown.mean(1) if average_attn_weights else shown
+    if batched:
+        return result, shown
+    return result.squeeze(1), None if shown is None else shown.squeeze(0)
+
+
+def _in_heads(part: Tensor, heads: int, width: int, static: Any) -> Any:
+    """Return queries, keys or values as (heads of all samples, length, width), or those that the caller has computed."""
+    return part.view(part.shape[0], heads, width).transpose(0, 1) if static is None else static
+
+
+def _unweighted(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: float, is_causal: bool, sizes: tuple[int, int, int, int]
+) -> Tensor:
+    """Return the attention as rows, by the function that computes no weights; ``sizes`` are batch, heads, rows and a head's width."""
+    batch, heads, rows, width = sizes
+    if mask is not None:
+        mask = mask.unsqueeze(0) if len(mask) == 1 else mask.view(batch, heads, -1, k.shape[1])
+    q, k, v = (part.view(batch, heads, part.shape[1], width) for part in (q, k, v))
+    result = functional.scaled_dot_product_attention(q, k, v, mask, dropped, is_causal and mask is None)
+    return result.permute(2, 0, 1, 3).contiguous().view(rows * batch, heads * width)
 
 
 def _added(mask: Tensor | None, query: Tensor) -> Tensor | None:

@@ -246,9 +246,8 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     items = list(key) if isinstance(key, tuple) else [key]
     if isinstance(key, list) and any(isinstance(item, (slice, type(None), type(Ellipsis), TensorBase, list)) for item in key):
         raise NotInTerms("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
-    taken = sum(1 if not (isinstance(item, TensorBase) and item.dtype.name in ("bool", "uint8")) else item.dim()
-                for item in items if item is not None and item is not Ellipsis and not isinstance(item, bool))  # fmt: skip
-    current, dim, chosen = self, 0, {}
+    taken = sum(_dims_taken(item) for item in items)
+    current, dim, indices = self, 0, {}
     for item in items:
         if item is Ellipsis:
             dim += self.dim() - taken
@@ -260,19 +259,34 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
         elif isinstance(item, slice):
             current = _cut(current, dim, item)
             dim += 1
-        elif isinstance(item, (TensorBase, list, np.ndarray, range)) and not (isinstance(item, TensorBase) and item.dim() == 0 and (
-            item.dtype.category == 1)):  # fmt: skip
-            index: Any = item
-            if not isinstance(item, TensorBase):
-                index = aten("lift_fresh", subscript._as_index(list(item) if isinstance(item, range) else item))
-            chosen[dim] = index
-            dim += index.dim() if index.dtype.name in ("bool", "uint8") else 1
+        elif _is_index(item):
+            indices[dim] = _index_tensor(item)
+            dim += _dims_taken(indices[dim])
         else:
             current = aten("select.int", current, dim, int(item))
-    if not chosen:
+    if not indices:
         return aten("alias", current) if current is self else current
-    indices = [chosen.get(i) for i in range(max(chosen) + 1)]
-    return aten("index.Tensor", current, indices)
+    return aten("index.Tensor", current, [indices.get(i) for i in range(max(indices) + 1)])
+
+
+def _dims_taken(item: Any) -> int:
+    """Return how many of the tensor's dimensions an item of a key stands for: a mask as many as it has, None and Ellipsis none."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return 0
+    return item.dim() if isinstance(item, TensorBase) and item.dtype.name in ("bool", "uint8") else 1
+
+
+def _is_index(item: Any) -> bool:
+    """Return whether an item is an index of places or a mask; a tensor that is one integer selects, as a number does."""
+    if isinstance(item, TensorBase):
+        return not (item.dim() == 0 and item.dtype.category == 1)
+    return isinstance(item, (list, np.ndarray, range))
+
+
+def _index_tensor(item: Any) -> Any:
+    if isinstance(item, TensorBase):
+        return item
+    return aten("lift_fresh", subscript.as_index(list(item) if isinstance(item, range) else item))
 
 
 _LAST = (1 << 63) - 1

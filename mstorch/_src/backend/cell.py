@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mindspore import Parameter, context, nn
 from mindspore.rewrite.common.namespace import _subtree_black_list as _called_whole
@@ -14,9 +14,6 @@ from . import device_memory, tape
 from .geometry import contiguous_strides
 from .namesake import namesake
 from .raw import Raw
-
-if TYPE_CHECKING:
-    from ..core.tensor_base import TensorBase
 
 Cell = nn.Cell
 _context = context._context()
@@ -170,7 +167,7 @@ def _shared_members(kind: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def share(parameter: Parameter, tensor: TensorBase) -> None:
+def share(parameter: Parameter, tensor: object) -> None:
     """Register a tensor for a mindspore.Parameter: setting ``requires_grad`` of either sets both."""
     parameter.__class__ = namesake(type(parameter), "shared", _shared_members)
     known = parameter.__dict__.setdefault("_mstorch_tensors", [])

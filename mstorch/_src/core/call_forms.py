@@ -180,18 +180,25 @@ def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) 
         if wrong is None:
             return _unpacked(name, form, args, named)
         wrongs.append(wrong)
-    folded, stem = not (room == "Tensor" and last in _BY_HAND) and _has_several(name), last.removesuffix("_")
-    if len(forms) == 1 and not folded and last not in _OLDER and stem not in _OLDER:
+    is_folded = not (room == "Tensor" and last in _BY_HAND) and _has_several(name)
+    alone = len(forms) == 1 and not is_folded
+    if alone and _OLDER.isdisjoint((last, last.removesuffix("_"))):
         return wrongs[0]
     count = len(args) + len(named)
     likely = [place for place, form in enumerate(forms) if form.least <= count <= len(form.parameters)]
-    if not folded and len(forms) == 1 and (strange := [key for key in named if key not in forms[0].names]) and not likely:
+    strange = [key for key in named if key not in forms[0].names]
+    if alone and strange and not likely:
         return f"{name}() received an invalid combination of arguments - got unrecognized keyword arguments: {', '.join(strange)}"
-    unclear = folded and (len(forms) == 1 or _is_folded(forms[likely[0]])) if len(likely) == 1 else True
-    fitting = [form for form in _in_schemas(name) if form.least <= count + (room == "Tensor") <= len(form.parameters)]
-    if unclear and (len(likely) != 1 or len(fitting) != 1):
-        return combination(name, args, named, forms)
-    return wrongs[likely[0]]
+    if len(likely) == 1:
+        stands_for_several = is_folded and (len(forms) == 1 or _is_folded(forms[likely[0]]))
+        if not stands_for_several or _fits_one_schema(name, count + (room == "Tensor")):
+            return wrongs[likely[0]]
+    return combination(name, args, named, forms)
+
+
+def _fits_one_schema(name: str, count: int) -> bool:
+    """Return whether one overload alone takes that many arguments."""
+    return sum(form.least <= count <= len(form.parameters) for form in _in_schemas(name)) == 1
 
 
 _SCHEMA_KINDS = {

@@ -34,7 +34,6 @@ from .size import Size
 from .warned import warn_of_plain_method
 
 if TYPE_CHECKING:
-    from ...overrides import TorchFunctionMode
     from .tensor_base import TensorBase
 
 Function = Callable[..., Any]
@@ -146,7 +145,7 @@ def enabled() -> values_set_to:
 class without_innermost_mode(Block):
     """Context manager that disables the innermost mode."""
 
-    def __enter__(self) -> TorchFunctionMode:
+    def __enter__(self) -> object:
         mode = state.modes[-1]
         self.at_end(functools.partial(state.modes.append, mode))
         del state.modes[-1]

@@ -162,7 +162,7 @@ def explained(
     except ValueError:
         return None
     given = _bound_arguments(signature, args, named)
-    if room == "Tensor" and in_python(room, last) and given is None and inspect.unwrap(function).__qualname__ == last:
+    if given is None and room == "Tensor" and in_python(room, last) and inspect.unwrap(function).__qualname__ == last:
         return TypeError(f"Tensor.{error}")
     if about(error) is NAMELESS:
         return TypeError(f"{last}(): {error}")
@@ -171,11 +171,15 @@ def explained(
     called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
     below = None if called is None else refusal_below(*called, given)
     if below is None and isinstance(error, ValueError) and any(map(_holds_tensors, (*args, *named.values()))):
-        # A str that cannot be parsed as a number, for a parameter that does not accept a str.
-        texts = [key for key, (value, usual) in given.items() if isinstance(value, str) and not isinstance(usual, str)]
-        wrong = next((key for key in texts if "str" not in str(signature.parameters[key].annotation)), None)
-        below = None if wrong is None else f"{last}(): argument '{wrong}' must be a number or several, not str"
+        below = _of_a_text(last, signature, given)
     return None if below is None else TypeError(below)
+
+
+def _of_a_text(name: str, signature: inspect.Signature, given: dict[str, tuple[Any, Any]]) -> str | None:
+    """Return the message for a str that cannot be parsed as a number, for a parameter that does not accept a str; None without one."""
+    texts = [key for key, (value, usual) in given.items() if isinstance(value, str) and not isinstance(usual, str)]
+    wrong = next((key for key in texts if "str" not in str(signature.parameters[key].annotation)), None)
+    return None if wrong is None else f"{name}(): argument '{wrong}' must be a number or several, not str"
 
 
 def _bound_arguments(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:

@@ -64,6 +64,7 @@ Tensor = TensorBase  # for isinstance and annotations; results are instances of 
 
 def is_number(value: Any) -> bool:
     """Return whether the value is a Python or NumPy number that an operation accepts in place of a tensor."""
+    # The usual classes first: for ``numbers.Number`` Python's abc runs a function of its own.
     return isinstance(value, (bool, int, float, complex, np.bool_)) or isinstance(value, numbers.Number)
 
 
@@ -287,6 +288,7 @@ def call(
     Tensors among ``args`` (indices, masks) are passed without a cast.
     """
     kind = dtype or inputs[0]._ms_dtype
+    # Most calls need no cast: a loop finds that out without the call that a comprehension is before Python 3.12.
     for tensor in inputs:
         if tensor._ms_dtype is not kind:
             inputs = [t if t._ms_dtype is kind else cast_tensor(t, kind) for t in inputs]
@@ -361,22 +363,28 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
         )
     check_copy(result, out)
     check_one_device(result, out, "out")
-    if result._ms_shape != out._ms_shape:
-        if 0 not in out._ms_shape:
-            warn(
-                f"An output with one or more elements was resized since it had shape {list(out._ms_shape)}, which "
-                f"does not match the required output shape {list(result._ms_shape)}. This behavior is deprecated, and in a future "
-                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
-                "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-            )
-        if not resize_within(out, result._ms_shape):
-            turn_into(out, result if result._ms_dtype is out._ms_dtype else cast_tensor(result, out._ms_dtype))
-            return out
-        if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
-            out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, a resized ``out`` gets the result's memory order
+    if result._ms_shape != out._ms_shape and not _fit_out(out, result):
+        return out
     write_result(out, result)
     return out
+
+
+def _fit_out(out: TensorBase, result: TensorBase) -> bool:
+    """Resize an ``out`` of another shape; return False if that has made it the result, so that nothing is left to write."""
+    if 0 not in out._ms_shape:
+        warn(
+            f"An output with one or more elements was resized since it had shape {list(out._ms_shape)}, which "
+            f"does not match the required output shape {list(result._ms_shape)}. This behavior is deprecated, and in a future "
+            "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
+            "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning,
+        )
+    if not resize_within(out, result._ms_shape):
+        turn_into(out, result if result._ms_dtype is out._ms_dtype else cast_tensor(result, out._ms_dtype))
+        return False
+    if result._ms_stride is not None and dense_order(result._ms_shape, result._ms_stride) is not None:
+        out._ms_stride, out._ms_array = result._ms_stride, None  # as in torch, a resized ``out`` gets the result's memory order
+    return True
 
 
 def write_result(target: TensorBase, values: TensorBase) -> None:

@@ -145,29 +145,32 @@ REQUIRED = _Required
 
 def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
     """Return the function's signature with the aliases as keywords, and optional parameters for the old orders."""
-    required = _Required()
-    meant = (names if isinstance(names, tuple) else (names,) for names in forms.names.values())
-    replaced = {name for names in meant for name in names} | ({"size"} if forms.star else set())
-    parameters = []
-    optional = False
-    for parameter in shown.parameters.values():
-        optional = optional or parameter.name in replaced
-        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and optional and parameter.default is parameter.empty:
-            parameter = parameter.replace(default=required)
-        if parameter.kind is parameter.VAR_POSITIONAL and parameter.name == forms.star:
-            parameter = parameter.replace(name=f"{parameter.name}s")
-        parameters.append(parameter)
-    own = {parameter.name for parameter in parameters}
+    aliased = {name for names in forms.names.values() for name in (names if isinstance(names, tuple) else (names,))}
+    parameters = _optional_from(list(shown.parameters.values()), aliased | ({"size"} if forms.star else set()), forms.star)
+    if not (forms.names or forms.star or forms.old):
+        return shown
+    named = {parameter.name for parameter in parameters}
     if forms.old and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         place = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         parameters.insert(place, inspect.Parameter("old", inspect.Parameter.VAR_POSITIONAL))
-    if not (forms.names or forms.star or forms.old):
-        return shown
-    more = [*forms.names, *([forms.star] if forms.star else [])]
+    more = [name for name in (*forms.names, *([forms.star] if forms.star else ())) if name not in named]
     ends = [p for p in parameters if p.kind is p.VAR_KEYWORD]
     parameters = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
-    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more if name not in own]
+    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more]
     return shown.replace(parameters=parameters + ends)
+
+
+def _optional_from(parameters: list[inspect.Parameter], replaced: set[str], star: str | None) -> list[inspect.Parameter]:
+    """Return the parameters with a default from the first on that an alias may give in its place; the star's own is called otherwise."""
+    required, optional, changed = _Required(), False, []
+    for parameter in parameters:
+        optional = optional or parameter.name in replaced
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and optional and parameter.default is parameter.empty:
+            parameter = parameter.replace(default=required)
+        if parameter.kind is parameter.VAR_POSITIONAL and parameter.name == star:
+            parameter = parameter.replace(name=f"{parameter.name}s")
+        changed.append(parameter)
+    return changed
 
 
 def with_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:

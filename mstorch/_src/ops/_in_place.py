@@ -97,31 +97,33 @@ def stored(tensor: TensorBase, function: Callable[..., Any], args: tuple[Any, ..
     is_snapshot = before._ms_storage is tensor._ms_storage
     if is_snapshot and (result._ms_node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
         detach_snapshot(before)  # backward needs the old value
-    node = result._ms_node
-    if node is not None and node.marks is not None and node.watched:
-        # It may be written to, because torch saves a copy of the old value.
-        node.watched = [item for item in node.watched if item.own or item._ms_counter is not tensor._ms_counter]
-    outputs = _kept_outputs(node)
-    for item in outputs:
-        item.tensor = None  # so that nothing else refers to the result's memory
-    assign(tensor, result)
-    if node is not None and node.marks is not None:
-        for item in node.watched or ():
-            if item.own:
-                item._ms_counter, item.version = tensor._ms_counter, tensor._ms_counter.version
-    for item in outputs:  # as in torch, a saved result is the written tensor, with its version
-        item.tensor, item.version = bare_twin(tensor), tensor._ms_counter.version
+    if result._ms_node is None:
+        assign(tensor, result)
+    else:
+        _assign_recorded(tensor, result)
     label = record_of(function).written
     if label and tensor._ms_node is not None:
         name_written(tensor, label if label[-1].isdigit() else f"{label}{int(isinstance(args[0], TensorBase))}")
     return tensor
 
 
-def _kept_outputs(node: Applied | None) -> list[Any]:
-    """Return those outputs of an operation that its autograd node saves."""
-    if not isinstance(node, Applied) or not node.saved:
-        return []
-    return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
+def _assign_recorded(tensor: TensorBase, result: TensorBase) -> None:
+    """Assign a result that has a node, and let the node save what torch's saves: the written tensor, with its version, for the result."""
+    node: Any = result._ms_node
+    is_watching = node.marks is not None and node.watched
+    if is_watching:
+        # It may be written to, because torch saves a copy of the old value.
+        node.watched = [item for item in node.watched if item.own or item._ms_counter is not tensor._ms_counter]
+    saved = node.saved if isinstance(node, Applied) and node.saved else ()
+    outputs = [item for item in saved if item is not None and getattr(item, "output", False) and item.unpack is None]
+    for item in outputs:
+        item.tensor = None  # so that nothing else refers to the result's memory
+    assign(tensor, result)
+    for item in node.watched if is_watching else ():
+        if item.own:
+            item._ms_counter, item.version = tensor._ms_counter, tensor._ms_counter.version
+    for item in outputs:
+        item.tensor, item.version = bare_twin(tensor), tensor._ms_counter.version
 
 
 _ARITHMETIC = {name: kernel(name) for name in ("add", "sub", "mul", "div")}

@@ -70,37 +70,37 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
     module = home_of(obj) if isinstance(obj, _KINDS) else getattr(obj, "__module__", None)
     if not isinstance(module, str) or module.split(".", 1)[0] != "mstorch":
         return None
-    if isinstance(obj, _KINDS) and obj in _own:
-        own = _own[obj][1]
-    else:
-        own = getattr(obj, "__qualname__", obj.__name__) if written(obj) is obj else obj.__name__
+    own = _own_name(obj)
     name = qualname or own
     place, known = homes.home(module, own)
     if qualname in (None, own) and (place, known) != (module, own) or "._C._" in module:
         return _of_torch(place), known
     if module == "mstorch._src.serialization.rebuild":
-        for home, functions in rebuild.OF_NPU.items():
-            if name in functions:
-                return home, name
-        return rebuild.HOMES.get(name, "torch._utils"), name
+        home = next((home for home, functions in rebuild.OF_NPU.items() if name in functions), None)
+        return home or rebuild.HOMES.get(name, "torch._utils"), name
     head = name.split(".", 1)[0]
-    if head in _CORE and isinstance(obj, type):
+    if isinstance(obj, type) and head in _CORE:
         return ("torch._C" if head == "Generator" else "torch"), name
-    if module.startswith("mstorch.nn") and head in _HOME_OF and isinstance(obj, type):
+    if isinstance(obj, type) and head in _HOME_OF and module.startswith("mstorch.nn"):
         return _HOME_OF[head], name
     for ours, torchs in _FILES.items():
         if module == ours or module.startswith(ours + "."):
             return torchs, name
-    parts = module.split(".")[1:]
-    if any(part.startswith("_") for part in parts):
-        # Torch has no such private module; public names are in the package that contains it, or at the top.
-        public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
-        room = sys.modules.get(".".join(["mstorch", *public]))
-        if head in getattr(room, "__all__", ()):
-            return ".".join(["torch", *public]), name
-        # An object that torch lacks keeps its own name: a file with a name that does not exist could not be loaded.
-        return ("torch", name) if head in vars(sys.modules["mstorch"]) else None
-    return ".".join(["torch", *parts]), name
+    public = list(itertools.takewhile(lambda part: not part.startswith("_"), module.split(".")[1:]))
+    if len(public) == module.count("."):
+        return ".".join(["torch", *public]), name
+    # Torch has no such private module; public names are in the package that contains it, or at the top.
+    room = sys.modules.get(".".join(["mstorch", *public]))
+    if head in getattr(room, "__all__", ()):
+        return ".".join(["torch", *public]), name
+    # An object that torch lacks keeps its own name: a file with a name that does not exist could not be loaded.
+    return ("torch", name) if head in vars(sys.modules["mstorch"]) else None
+
+
+def _own_name(obj: Any) -> str:
+    if isinstance(obj, _KINDS) and obj in _own:
+        return _own[obj][1]
+    return getattr(obj, "__qualname__", obj.__name__) if written(obj) is obj else obj.__name__
 
 
 def is_torch_module(module: str) -> bool:

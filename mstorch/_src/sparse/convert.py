@@ -132,43 +132,60 @@ def _as_coo(self: Any) -> Tensor:
 
 def _compress(self: Any, kind: layout, blocksize: Any, dense_dim: int | None, name: str = "") -> Tensor:
     if not name:
-        word = WORDS[kind][6:].lower()
-        name = f"{'sparse_compressed' if is_sparse(self) and self._layout in COMPRESSED else 'dense'}_to_sparse_{word}"
-    if kind in BLOCKED:
-        if blocksize is None:
-            raise _unsupported(name, self, kind, "without blocksize argument given")
-        blocksize = tuple(int(length) for length in blocksize)
-        if len(blocksize) != 2:
-            raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
-        if min(blocksize) <= 0:
-            raise RuntimeError(f"{name}: blocksize needs to be positive, but got {list(blocksize)}")
-    elif blocksize is not None:
-        raise _unsupported(name, self, kind, "with blocksize argument given")
+        name = f"{'sparse_compressed' if is_sparse(self) and self._layout in COMPRESSED else 'dense'}_to_sparse_{_word(kind)}"
+    blocksize = _checked_blocksize(self, kind, blocksize, name)
     if is_sparse(self):
-        if self._layout is sparse_coo and self.sparse_dim() != 2:
-            raise RuntimeError(
-                f"sparse_coo_to_sparse: conversion from Sparse to {WORDS[kind]} for input tensors with sparse_dim()!=2 is not supported"
-            )
-        if self._layout in BLOCKED and kind in BLOCKED:
-            own = tuple(self._values_part.shape[self._index[0].dim() :][:2])
-            if own != blocksize:
-                where = name if self._layout is not kind else f"to_sparse_{WORDS[kind][6:].lower()}"
-                raise _unsupported(where, self, kind, f"with blocksize changed from {list(own)} to {list(blocksize)}")
+        _refuse_conversion(self, kind, blocksize, name)
         if self._layout is kind:
             return self
-        if self._layout in COMPRESSED and self._layout not in BLOCKED and kind in BLOCKED and self._index[0].dim() > 1:
-            raise _unsupported(name, self, kind, "for batched inputs")
-        if self._layout in BLOCKED and kind not in BLOCKED:
-            raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {WORDS[self._layout]}")
         trailing = self.dense_dim()
         batch = self._index[0].dim() - 1 if self._layout in COMPRESSED else self.sparse_dim() - 2
     else:
         trailing = dense_dim or 0
         batch = self.dim() - trailing - 2
         if batch < 0:
-            name = WORDS[kind]
-            raise IndexError(f"to_sparse: a tensor of {self.dim()} dimensions cannot be converted to {name}: it has no matrix")
+            raise IndexError(f"to_sparse: a tensor of {self.dim()} dimensions cannot be converted to {WORDS[kind]}: it has no matrix")
     return _converted(self, kind, lambda: _compressed(self, kind, batch, trailing, blocksize or (1, 1), name))
+
+
+def _word(kind: layout) -> str:
+    return WORDS[kind][6:].lower()
+
+
+def _checked_blocksize(self: Any, kind: layout, blocksize: Any, name: str) -> tuple[int, ...] | None:
+    """Return the size of blocks, which a layout of blocks needs and no other takes."""
+    if kind not in BLOCKED:
+        if blocksize is not None:
+            raise _unsupported(name, self, kind, "with blocksize argument given")
+        return None
+    if blocksize is None:
+        raise _unsupported(name, self, kind, "without blocksize argument given")
+    blocksize = tuple(int(length) for length in blocksize)
+    if len(blocksize) != 2:
+        raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
+    if min(blocksize) <= 0:
+        raise RuntimeError(f"{name}: blocksize needs to be positive, but got {list(blocksize)}")
+    return blocksize
+
+
+def _refuse_conversion(self: Any, kind: layout, blocksize: tuple[int, ...] | None, name: str) -> None:
+    """Raise for a sparse tensor that torch does not convert to a layout."""
+    own, to_blocks = self._layout, kind in BLOCKED
+    if own is sparse_coo:
+        if self.sparse_dim() != 2:
+            raise RuntimeError(
+                f"sparse_coo_to_sparse: conversion from Sparse to {WORDS[kind]} for input tensors with sparse_dim()!=2 is not supported"
+            )
+        return
+    if own in BLOCKED and to_blocks:
+        own_blocksize = tuple(self._values_part.shape[self._index[0].dim() :][:2])
+        if own_blocksize != blocksize:
+            where = name if own is not kind else f"to_sparse_{_word(kind)}"
+            raise _unsupported(where, self, kind, f"with blocksize changed from {list(own_blocksize)} to {list(blocksize or ())}")
+    elif own in BLOCKED:
+        raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {WORDS[own]}")
+    elif to_blocks and self._index[0].dim() > 1:
+        raise _unsupported(name, self, kind, "for batched inputs")
 
 
 def _compressed(self: Any, kind: layout, batch: int, trailing: int, block: tuple[int, int], name: str) -> Tensor:

@@ -335,6 +335,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def _joined(tensors: tuple[Any, ...], dim: int) -> Tensor:
+    """Return ``cat`` of sparse tensors: along a sparse dimension indices are shifted, along a dense one values are padded with zeros."""
     sources = [to_sparse_coo(tensor) for tensor in tensors]
     first = sources[0]
     rank, count = first.dim(), first.sparse_dim()

@@ -69,6 +69,33 @@ def _refuse(what: str) -> NoReturn:
     raise NotImplementedError(f"mstorch: FullyShardedDataParallel{what} {not_yet()}")
 
 
+def _refuse_unbuilt(strategy: ShardingStrategy, param_init_fn: Any, mesh: DeviceMesh | None, mixed: MixedPrecision | None) -> None:
+    if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+        _refuse(f"(sharding_strategy={strategy})")
+    if param_init_fn is not None:
+        _refuse("(param_init_fn=…)")
+    if mesh is not None and mesh.ndim != 1:
+        _refuse(f" over a mesh of {mesh.ndim} dimensions")
+    if mixed is not None and mixed.keep_low_precision_grads:
+        _refuse("(mixed_precision=MixedPrecision(keep_low_precision_grads=True))")
+
+
+def _left_out(modules: Iterable[Any] | None, states: Iterable[Any] | None) -> tuple[set[Any], set[Any]]:
+    """Return the ignored modules with those in them, and the ignored parameters, theirs included."""
+    states = list(states or ())
+    tops = [*(modules or ()), *(one for one in states if isinstance(one, Module))]
+    ignored = {part for one in tops for part in one.modules()}
+    parameters = {one for part in ignored for one in part._parameters.values() if one is not None}
+    return ignored, parameters | {one for one in states if isinstance(one, torch.nn.Parameter)}
+
+
+def _states_of(module: Any, left_out: set[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the parameters and the buffers of a module that no FSDP module within it holds."""
+    parts = [part for _, part in _own_parts(module)]
+    parameters = [one for part in parts for one in part._parameters.values() if one is not None and one not in left_out]
+    return parameters, [one for part in parts for one in part._buffers.values() if one is not None]
+
+
 class FullyShardedDataParallel(Module):
     """Wraps a module and shards its parameters as one flat parameter; they are all-gathered for forward and backward.
 
@@ -88,20 +115,14 @@ class FullyShardedDataParallel(Module):
         device_mesh: DeviceMesh | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        group = device_mesh.get_group() if device_mesh is not None else process_group if process_group is not None else default_group()
+        if device_mesh is not None:
+            group = device_mesh.get_group()
+        else:
+            group = default_group() if process_group is None else process_group
         named = device_of_id(device_id, group.rank())
         strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
-        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
-            _refuse(f"(sharding_strategy={strategy})")
-        if param_init_fn is not None:
-            _refuse("(param_init_fn=…)")
-        if device_mesh is not None and device_mesh.ndim != 1:
-            _refuse(f" over a mesh of {device_mesh.ndim} dimensions")
-        ignored = {part for one in ignored_modules or () for part in one.modules()}
-        states = list(ignored_states or ())
-        ignored |= {part for one in states if isinstance(one, Module) for part in one.modules()}
-        left_out = {one for part in ignored for one in part._parameters.values() if one is not None}
-        left_out |= {one for one in states if isinstance(one, torch.nn.Parameter)}
+        _refuse_unbuilt(strategy, param_init_fn, device_mesh, mixed_precision)
+        ignored, left_out = _left_out(ignored_modules, ignored_states)
         settings = {
             "process_group": process_group, "sharding_strategy": sharding_strategy, "cpu_offload": cpu_offload,
             "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision, "ignored_states": left_out, "device_id": device_id,
@@ -114,10 +135,7 @@ class FullyShardedDataParallel(Module):
         self.process_group, self.rank, self.world_size, self.sharding_strategy = group, group.rank(), group.size(), strategy
         self.mixed_precision, self.cpu_offload = mixed_precision or MixedPrecision(), cpu_offload or CPUOffload()
         self._use_orig_params, self._device_mesh = use_orig_params, device_mesh
-        if self.mixed_precision.keep_low_precision_grads:
-            _refuse("(mixed_precision=MixedPrecision(keep_low_precision_grads=True))")
-        own = [one for _, part in _own_parts(module) for one in part._parameters.values() if one is not None and one not in left_out]
-        buffers = [one for _, part in _own_parts(module) for one in part._buffers.values() if one is not None]
+        own, buffers = _states_of(module, left_out)
         if named is not None:
             move_states((*own, *buffers), named)
         self.compute_device = compute_device(own, named, group.rank())

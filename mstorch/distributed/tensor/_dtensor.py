@@ -305,38 +305,57 @@ def _compute(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     mesh = spread[0].device_mesh
     if any(one.device_mesh != mesh for one in spread):
         raise RuntimeError(f"mstorch: {name} of DTensors on different meshes")
-    mixed = [one for one in leaves if isinstance(one, Tensor) and not isinstance(one, DTensor) and one.dim() > 0]
-    if mixed and replicating[0]:
-        whole = [Replicate()] * mesh.ndim
-        leaves = [DTensor.from_local(one, mesh, whole, run_check=False) if any(one is other for other in mixed) else one for one in leaves]
-        args, kwargs = tree_unflatten(leaves, form)
-    elif mixed:
+    leaves = _without_plain_tensors(name, leaves, mesh)
+    args, kwargs = tree_unflatten(leaves, form)
+    written = operation_of(name)
+    if name in _WRITES or name in _RANDOM or (_is_in_place(written) and is_elementwise(name)):
+        return _write(name, func, args, kwargs)
+    result = None
+    if name in _EACH or is_elementwise(name):
+        result = _of_equal_parts(func, leaves, form, spread)
+    elif name in ("linear", "matmul", "mm", "__matmul__"):
+        result = _product(name, args, kwargs, mesh)
+    if result is not None:
+        return result
+    given, named = tree_unflatten([_plain(one) for one in leaves], form)
+    if _is_in_place(name):
+        return _write_whole(func, args[0], given, named)
+    return _replicated(func(*given, **named), mesh)
+
+
+def _is_in_place(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__")
+
+
+def _without_plain_tensors(name: str, leaves: list[Any], mesh: DeviceMesh) -> list[Any]:
+    """Return the operands with plain tensors as replicated DTensors where the program has asked for that; else plain tensors raise, but
+    for numbers that need no gradient.
+    """
+    mixed = {id(one) for one in leaves if isinstance(one, Tensor) and not isinstance(one, DTensor) and one.dim() > 0}
+    if mixed and not replicating[0]:
         raise RuntimeError(
             f"{name} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed operators!"
         )
+    whole = [Replicate()] * mesh.ndim
+    leaves = [DTensor.from_local(one, mesh, whole, run_check=False) if id(one) in mixed else one for one in leaves]
     if any(isinstance(one, Tensor) and not isinstance(one, DTensor) and is_tracked(one) for one in leaves):
         raise NotImplementedError(f"mstorch: {name} of a DTensor and a plain tensor that requires gradients: distribute it")
-    written = operation_of(name)
-    if name in _WRITES or name in _RANDOM or (written.endswith("_") and not written.endswith("__") and is_elementwise(name)):
-        return _write(name, func, args, kwargs)
-    placements, shape = spread[0].placements, _shape(spread[0])
-    alike = all(one.placements == placements and _shape(one) == shape for one in spread)
-    if (name in _EACH or is_elementwise(name)) and alike and not any(isinstance(one, Partial) for one in placements):
-        if name == "dropout" and not all(isinstance(one, Shard) for one in placements):
-            alike = False
-        parts = [_unwrap(one) if isinstance(one, DTensor) else one for one in leaves]
-        given, named = tree_unflatten(parts, form)
-        found = func(*given, **named)
-        if isinstance(found, Tensor) and found._ms_shape == part_shape(shape, mesh, placements):
-            return wrapped(views.alias(found) if any(found is one for one in parts) else found, mesh, placements, shape)
-    if name in ("linear", "matmul", "mm", "__matmul__"):
-        found = _product(name, args, kwargs, mesh)
-        if found is not None:
-            return found
-    given, named = tree_unflatten([_plain(one) for one in leaves], form)
-    if name.endswith("_") and not name.endswith("__"):
-        return _write_whole(func, args[0], given, named)
-    return _replicated(func(*given, **named), mesh)
+    return leaves
+
+
+def _of_equal_parts(func: Callable[..., Any], leaves: list[Any], form: Any, spread: list[Any]) -> Tensor | None:
+    """Return the result of an elementwise function, computed by each rank on its parts; None if the operands are not split alike."""
+    mesh, placements, shape = spread[0].device_mesh, spread[0].placements, _shape(spread[0])
+    if any(isinstance(one, Partial) for one in placements):
+        return None
+    if not all(one.placements == placements and _shape(one) == shape for one in spread):
+        return None
+    parts = [_unwrap(one) if isinstance(one, DTensor) else one for one in leaves]
+    given, named = tree_unflatten(parts, form)
+    result = func(*given, **named)
+    if not isinstance(result, Tensor) or result._ms_shape != part_shape(shape, mesh, placements):
+        return None
+    return wrapped(views.alias(result) if any(result is one for one in parts) else result, mesh, placements, shape)
 
 
 def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
@@ -387,30 +406,36 @@ def _write(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 
 def _product(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: DeviceMesh) -> Tensor | None:
     """Return a product on a 1-d mesh, computed on shards if the sharding of a factor allows it; else None."""
-    if mesh.ndim != 1 or kwargs or not all(isinstance(one, DTensor) for one in args[:2]):
+    factors = None if mesh.ndim != 1 or kwargs else _factors(*args)
+    if factors is None:
         return None
-    x, w = args[:2]
-    bias = args[2] if len(args) > 2 else None
-    if len(_shape(w)) != 2 or len(_shape(x)) < 2 or isinstance(x.placements[0], Partial):
-        return None
-    if bias is not None and not isinstance(bias, DTensor):
-        return None
+    x, w, bias = factors
     linear = name == "linear"
     out_dim, in_dim = (0, 1) if linear else (1, 0)
     group, last = mesh.get_group(), len(_shape(x)) - 1
     shape = (*_shape(x)[:-1], _shape(w)[out_dim])
     product = (lambda a, b, c=None: torch.nn.functional.linear(a, b, c)) if linear else (lambda a, b, c=None: torch.matmul(a, b))
     how_x, how_w = x.placements[0], w.placements[0]
-    if how_w == Shard(out_dim) and how_x == Replicate() and (bias is None or bias.placements[0] == Shard(0)):
-        found = product(Fan.apply(_unwrap(x), group), _unwrap(w), None if bias is None else _unwrap(bias))
-        return wrapped(found, mesh, [Shard(last)], shape)
+    how_bias = None if bias is None else bias.placements[0]
+    if how_w == Shard(out_dim) and how_x == Replicate() and how_bias in (None, Shard(0)):
+        columns = product(Fan.apply(_unwrap(x), group), _unwrap(w), None if bias is None else _unwrap(bias))
+        return wrapped(columns, mesh, [Shard(last)], shape)
     if how_w == Shard(in_dim) and how_x == Shard(last):
-        found = wrapped(product(_unwrap(x), _unwrap(w)), mesh, [Partial()], shape)
-        return found if bias is None else _biased(found, bias, shape, mesh)
-    if how_w == Replicate() and isinstance(how_x, Shard) and how_x.dim != last and (bias is None or bias.placements[0] == Replicate()):
+        summand = wrapped(product(_unwrap(x), _unwrap(w)), mesh, [Partial()], shape)
+        return summand if bias is None else _biased(summand, bias, shape, mesh)
+    if how_w == Replicate() and isinstance(how_x, Shard) and how_x.dim != last and how_bias in (None, Replicate()):
         shared = None if bias is None else Fan.apply(_unwrap(bias), group)
         return wrapped(product(_unwrap(x), Fan.apply(_unwrap(w), group), shared), mesh, [how_x], shape)
     return None
+
+
+def _factors(x: Any, w: Any, bias: Any = None) -> tuple[DTensor, DTensor, DTensor | None] | None:
+    """Return the operands of a product if they are distributed, the second is a matrix and the first is no part of a sum; else None."""
+    if not (isinstance(x, DTensor) and isinstance(w, DTensor) and (bias is None or isinstance(bias, DTensor))):
+        return None
+    if len(_shape(w)) != 2 or len(_shape(x)) < 2 or isinstance(x.placements[0], Partial):
+        return None
+    return x, w, bias
 
 
 def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceMesh) -> DTensor:

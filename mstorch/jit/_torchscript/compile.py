@@ -513,27 +513,13 @@ class Compiler(Unlowered):
         return lambda frame: call(*[arg(frame) for arg in args], **{key: value(frame) for key, value in kwargs.items()})
 
     def _call_of_word(self, word: str, node: ast.Call) -> Expression:
-        count = len(node.args)
-        if word in ("annotate", "unchecked_cast") and count == 2:
-            kind, value = read_type(node.args[0]), self.expression(node.args[1])
-            if word == "unchecked_cast" or not _casts(kind):
-                return value
-            return lambda frame: cast(value(frame), kind)
-        if word == "uninitialized" and count == 1:
-            return lambda frame: None
-        if word == "isinstance" and count == 2:
-            items = node.args[1].elts if isinstance(node.args[1], (ast.Tuple, ast.List)) else [node.args[1]]
-            kinds, value = [read_type(one) for one in items], self.expression(node.args[0])
-            return lambda frame: any(is_of(value(frame), kind) for kind in kinds)
-        if word == "getattr" and count == 2 and isinstance(node.args[1], ast.Constant) and type(node.args[1].value) is str:
-            holder, name, attribute = self.expression(node.args[0]), node.args[1].value, self._program.attribute
-            return lambda frame: attribute(holder(frame), name)
-        if word == "setattr" and count == 3 and isinstance(node.args[1], ast.Constant) and type(node.args[1].value) is str:
-            holder, name, value = self.expression(node.args[0]), node.args[1].value, self.expression(node.args[2])
-            return lambda frame: self._program.assign(holder(frame), name, value(frame))
-        if word in ("fork", "awaitable") and count:
-            function, args = self.expression(node.args[0]), [self.expression(one) for one in node.args[1:]]
-            return lambda frame: forked(function(frame), [arg(frame) for arg in args])
+        form = _FORMS.get((word, len(node.args)))
+        expression = form(self, node) if form is not None else None
+        if expression is not None:
+            return expression
+        if word in ("fork", "awaitable") and node.args:
+            function, operands = self.expression(node.args[0]), [self.expression(one) for one in node.args[1:]]
+            return lambda frame: forked(function(frame), [operand(frame) for operand in operands])
         if word in FUNCTIONS:
             return self._call_of(FUNCTIONS[word], node)
         if word in OPERATORS:
@@ -547,6 +533,33 @@ class Compiler(Unlowered):
             return function.call(*[arg(frame) for arg in args], **{key: value(frame) for key, value in kwargs.items()})
 
         return call
+
+    def _annotate(self, node: ast.Call) -> Expression:
+        kind, value = read_type(node.args[0]), self.expression(node.args[1])
+        return (lambda frame: cast(value(frame), kind)) if _casts(kind) else value
+
+    def _unchecked_cast(self, node: ast.Call) -> Expression:
+        read_type(node.args[0])  # a text that is no type is refused
+        return self.expression(node.args[1])
+
+    def _isinstance(self, node: ast.Call) -> Expression:
+        items = node.args[1].elts if isinstance(node.args[1], (ast.Tuple, ast.List)) else [node.args[1]]
+        kinds, value = [read_type(one) for one in items], self.expression(node.args[0])
+        return lambda frame: any(is_of(value(frame), kind) for kind in kinds)
+
+    def _getattr(self, node: ast.Call) -> Expression | None:
+        name, attribute = _text_of(node.args[1]), self._program.attribute
+        if name is None:
+            return None
+        holder = self.expression(node.args[0])
+        return lambda frame: attribute(holder(frame), name)
+
+    def _setattr(self, node: ast.Call) -> Expression | None:
+        name = _text_of(node.args[1])
+        if name is None:
+            return None
+        holder, value = self.expression(node.args[0]), self.expression(node.args[2])
+        return lambda frame: self._program.assign(holder(frame), name, value(frame))
 
 
 def _stored(name: str, value: Expression) -> Statement:
@@ -565,3 +578,18 @@ def _root(node: ast.expr) -> str:
 
 def _casts(kind: Type) -> bool:
     return kind.kind in ("int", "float", "complex") or kind.kind == "Optional" and kind.of[0].kind in ("int", "float", "complex")
+
+
+def _text_of(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is str else None
+
+
+_FORMS: dict[tuple[str, int], Callable[[Compiler, ast.Call], Expression | None]] = {
+    ("annotate", 2): Compiler._annotate,
+    ("unchecked_cast", 2): Compiler._unchecked_cast,
+    ("uninitialized", 1): lambda self, node: lambda frame: None,
+    ("isinstance", 2): Compiler._isinstance,
+    ("getattr", 2): Compiler._getattr,
+    ("setattr", 3): Compiler._setattr,
+}
+"""Words of TorchScript whose arguments are not all values, by their number; a form returns None for a call that is not one of it"""

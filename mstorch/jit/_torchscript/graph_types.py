@@ -25,6 +25,7 @@ _NUMBERS = ("int", "float", "complex", "bool", "number")
 _AS_INT = ("ScalarType", "Layout", "MemoryFormat", "SymInt")
 _ALIAS = re.compile(r"\([a-z*!|> -]*\)")
 _LISTED = re.compile(r"(.*)\[\d*\]")
+_VARIABLE = re.compile(r"t(\d*|Val)")  # a type that is the same in all places of a schema
 _IMPLICIT = {"int": "IntImplicit", "SymInt": "IntImplicit", "float": "FloatImplicit", "Scalar": "ScalarImplicit"}
 
 
@@ -76,23 +77,24 @@ class Match:
             return kind.kind == "NoneType" or self.fits(kind.of[0] if kind.kind == "Optional" else kind, text[:-1], place, loosely)
         inner = _LISTED.fullmatch(text)
         if inner is not None:
-            if kind.kind == "List":
-                return self.fits(kind.of[0], inner[1], -1, False) or kind.of[0].kind == "NoneType" and inner[1].endswith("?")
-            return kind.kind == "Tuple" and loosely and all(self.fits(one, inner[1], -1, False) for one in kind.of)
+            return self._fits_list(kind, inner[1], loosely)
         if loosely and place >= 0 and kind.kind == "Tensor" and text in _IMPLICIT:
             self.implicit[place] = _IMPLICIT[text]
             return True
+        if loosely and text == "float" and kind.kind in ("int", "number"):
+            return True
+        if _VARIABLE.fullmatch(text):
+            return self._bound.setdefault(text, kind).kind == kind.kind
         if text in _AS_INT:
             return kind.kind == "int"
         if text == "Scalar":
             return kind.kind in _NUMBERS
-        if text == "float" and loosely and kind.kind in ("int", "number"):
-            return True
-        if text.startswith("Dict"):
-            return kind.kind == "Dict"
-        if text.startswith("t") and (text == "t" or text[1:].isdecimal() or text == "tVal"):
-            return self._bound.setdefault(text, kind).kind == kind.kind
-        return text in ("Any", kind.kind) or kind.kind == "Any"
+        return kind.kind == "Dict" if text.startswith("Dict") else text in ("Any", kind.kind) or kind.kind == "Any"
+
+    def _fits_list(self, kind: Type, of: str, loosely: bool) -> bool:
+        if kind.kind == "List":
+            return self.fits(kind.of[0], of, -1, False) or kind.of[0].kind == "NoneType" and of.endswith("?")
+        return kind.kind == "Tuple" and loosely and all(self.fits(one, of, -1, False) for one in kind.of)
 
     def results(self, first: Type | None) -> list[Type]:
         """Return the types of the results. ``first`` is the type of the first argument, which a dict's methods give parts of."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..._src.backend.errors import TYPE_NAMES
 from ..._src.core.device import device
@@ -45,6 +45,11 @@ class Type:
 
 
 ANY, TENSOR = Type("Any"), Type("Tensor")
+
+
+def is_kind(kind: Type | None, *names: str) -> TypeGuard[Type]:
+    """Return whether a type is known, and of one of the kinds."""
+    return kind is not None and kind.kind in names
 _GENERIC = {"Optional": 1, "List": 1, "Future": 1, "Await": 1, "RRef": 1, "Final": 1, "Dict": 2, "Tuple": None, "Union": None}
 # Words that older archives write for the same types.
 _WORDS = {"None": "NoneType", "Scalar": "number"}
@@ -150,34 +155,42 @@ class Unfit(Exception):
     """Raised for an argument that is not of the declared type."""
 
 
+_NARROWER = {"float": (int, bool), "int": (bool,), "complex": (int, float)}
+"""By the name of a type of numbers: the classes of Python's numbers that become one of it."""
+
+
 def convert(value: Any, kind: Type) -> Any:
     """Return an argument that Python gives, as a value of the declared type. Raise Unfit for one that is of another type."""
-    name, of = kind.kind, kind.of
+    name = kind.kind
     if name == "Optional":
-        return None if value is None else convert(value, of[0])
-    if name == "float" and type(value) in (int, bool):
-        return float(value)
-    if name == "int" and type(value) is bool:
-        return int(value)
-    if name == "complex" and type(value) in (int, float):
-        return complex(value)
-    if name == "List" and isinstance(value, (list, tuple)):
-        return [convert(item, of[0]) for item in value]
-    if name == "Dict" and isinstance(value, dict):
-        return {convert(key, of[0]): convert(item, of[1]) for key, item in value.items()}
-    if name == "Tuple" and isinstance(value, (tuple, list)) and len(value) == len(of):
-        return tuple(map(convert, value, of))
+        return None if value is None else convert(value, kind.of[0])
+    if name in _NUMBERS:
+        number = _NUMBERS[name]
+        if type(value) in _NARROWER[name]:
+            return number(value)
+        if number is not complex and isinstance(value, Tensor) and value.numel() == 1 and not value.requires_grad:
+            return number(value.item())
+    if isinstance(value, (list, tuple, dict)):
+        items = _items_of_kind(value, kind)
+        if items is not None:
+            return items
     if name == "Device" and isinstance(value, str):
         return device(value)
-    if name == "int" and isinstance(value, Tensor) and value.numel() == 1 and not value.requires_grad:
-        return int(value.item())
-    if name == "float" and isinstance(value, Tensor) and value.numel() == 1 and not value.requires_grad:
-        return float(value.item())
     if isinstance(value, tuple) and "." in name and class_name(value) is None:
         return value  # a NamedTuple of Python's, whose fields the code reads by place
     if not is_of(value, kind):
         raise Unfit
     return value
+
+
+def _items_of_kind(value: list[Any] | tuple[Any, ...] | dict[Any, Any], kind: Type) -> Any:
+    """Return a container with its items converted to those of the declared one; None if the declared one is of another kind."""
+    name, of = kind.kind, kind.of
+    if isinstance(value, dict):
+        return {convert(key, of[0]): convert(item, of[1]) for key, item in value.items()} if name == "Dict" else None
+    if name == "List":
+        return [convert(item, of[0]) for item in value]
+    return tuple(map(convert, value, of)) if name == "Tuple" and len(value) == len(of) else None
 
 
 def described(value: Any) -> str:

@@ -273,33 +273,38 @@ def reduced(public: Function, input: Any, dim: Any = None, keepdim: bool = False
         other = named.get("other", dim)
         return pointwise(next(nested_among((input, other))), public, name, (input, other), {})
     dim, keepdim = named.pop("axis", dim), named.pop("keepdims", keepdim)
-    values = input._values
+    values, ragged_dim = input._values, input._ragged_idx
     if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
-        found = public(values, **named)
-        return found.unsqueeze(input._ragged_idx) if keepdim else found
+        result = public(values, **named)
+        return result.unsqueeze(ragged_dim) if keepdim else result
     several = isinstance(dim, (tuple, list))
     dims = [wrap_dim(one, input.dim()) for one in (dim if several else [dim])]
+    batch, ragged = 0 in dims, ragged_dim in dims
+    _check_reduced_dims(name, input, dims)
+    if ragged and not batch:
+        return _along_parts(public, name, input, keepdim, named)
+    # In the values, batch and ragged dimension are one, and the others come one place earlier.
+    places = tuple(dict.fromkeys((ragged_dim if one == 0 else one) - 1 for one in dims))
+    result = public(values, places if several else places[0], keepdim, **named)
+    if ragged:
+        return _each(lambda item: item.unsqueeze(0), result) if keepdim else result
+    before = 0 if keepdim else sum(place < ragged_dim - 1 for place in places)
+    return wrapped(result, input, ragged_dim - before)
+
+
+def _check_reduced_dims(name: str, input: Any, dims: list[int]) -> None:
+    """Raise for dimensions over which a nested tensor cannot be reduced together."""
     batch, ragged = 0 in dims, input._ragged_idx in dims
-    rest = [one for one in dims if one not in (0, input._ragged_idx)]
     if ragged and input._lengths is not None:
         raise RuntimeError(f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes")
-    places = tuple(dict.fromkeys((input._ragged_idx if one == 0 else one) - 1 for one in dims))
-    if ragged and batch:
-        found = public(values, places if several else places[0], keepdim, **named)
-        return _each(lambda item: item.unsqueeze(0), found) if keepdim else found
-    if ragged and rest:
-        if name == "mean":
-            raise AssertionError("Cannot reduce on both ragged and non-batch dimensions without also reducing on batch")
-        raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
-    if ragged:
-        return _along_parts(public, name, input, keepdim, named)
-    if batch:
+    if batch and not ragged:
         raise RuntimeError(
             f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors"
         )
-    found = public(values, places if several else places[0], keepdim, **named)
-    before = 0 if keepdim else sum(place < input._ragged_idx - 1 for place in places)
-    return wrapped(found, input, input._ragged_idx - before)
+    if ragged and not batch and any(one != input._ragged_idx for one in dims):
+        if name == "mean":
+            raise AssertionError("Cannot reduce on both ragged and non-batch dimensions without also reducing on batch")
+        raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
 
 
 def _each(function: Function, found: Tensor) -> Tensor:

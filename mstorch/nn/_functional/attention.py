@@ -207,6 +207,34 @@ def _mha_shape_check(
     return rank == 3
 
 
+def _check_keys(key: Tensor, value: Tensor, separate: bool) -> None:
+    """Raise AssertionError for keys and values of different lengths; with one matrix for all (not ``separate``) also of widths."""
+    k, v = key._ms_shape, value._ms_shape
+    if separate and k[:2] != v[:2]:
+        raise AssertionError(f"key's sequence and batch dims {k[:2]} do not match value's {v[:2]}")
+    if not separate and k != v:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _longer(rows: Tensor, bias: Tensor, static: Tensor | None, word: str) -> Tensor:
+    """Return keys or values with the bias as one more row of each sample."""
+    if static is not None:
+        raise AssertionError(f"bias cannot be added to static {word}.")
+    return cat([rows, repeat(bias, 1, rows._ms_shape[1], 1)])
+
+
+def _with_padding(mask: Tensor | None, padding: Tensor, sizes: tuple[int, int, int]) -> Tensor:
+    """Return the attention mask plus that of padded keys (N, S) for each head; ``sizes`` are N, heads and S."""
+    batch, heads, source = sizes
+    if padding._ms_shape != (batch, source):
+        raise AssertionError(
+            f"Expected key_padded_mask.shape[0] to be {batch}, but got {padding._ms_shape[0]}"
+        )
+    wide = views.expand(views.reshape(padding, (batch, 1, 1, source)), (batch, heads, 1, source))
+    wide = views.reshape(wide, (batch * heads, 1, source))
+    return wide if mask is None else add(mask, wide)
+
+
 def _projected(
     query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any] | None, packed: Tensor | None, bias: Tensor | None
 ) -> list[Any]:
@@ -284,39 +312,22 @@ def multi_head_attention_forward(
         attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", kind, False)
         is_causal = is_causal and key_padding_mask is None
     head = head_width(width, embed_dim_to_check, num_heads)
-    k_shape, v_shape = key._ms_shape, value._ms_shape
-    if use_separate_proj_weight:
-        if k_shape[:2] != v_shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {k_shape[:2]} do not match value's {v_shape[:2]}")
-        separate = (q_proj_weight, k_proj_weight, v_proj_weight)
-    else:
-        if k_shape != v_shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-        separate = None
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    _check_keys(key, value, separate is not None)
     q, k, v = _projected(query, key, value, separate, in_proj_weight, in_proj_bias)
-    attn_mask = _checked_mask(attn_mask, length, k_shape[0], batch * num_heads)
-    if bias_k is not None and bias_v is not None:
-        if static_k is not None:
-            raise AssertionError("bias cannot be added to static key.")
-        if static_v is not None:
-            raise AssertionError("bias cannot be added to static value.")
-        k, v = (cat([x, repeat(bias, 1, batch, 1)]) for x, bias in ((k, bias_k), (v, bias_v)))
-        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
     heads = batch * num_heads
-    q, k, v = (views.transpose(views.reshape(x, (x._ms_shape[0], heads, head)), 0, 1) if static is None else static
-               for x, static in ((q, None), (k, static_k), (v, static_v)))  # fmt: skip
+    attn_mask = _checked_mask(attn_mask, length, key._ms_shape[0], heads)
+    if bias_k is not None and bias_v is not None:
+        k, v = _longer(k, bias_k, static_k, "key"), _longer(v, bias_v, static_v, "value")
+        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
+    q, k, v = [views.transpose(views.reshape(x, (x._ms_shape[0], heads, head)), 0, 1) if static is None else static
+               for x, static in ((q, None), (k, static_k), (v, static_v))]  # fmt: skip
     if add_zero_attn:
         k, v = (cat([x, zeros((heads, 1, head), dtype=kind, device=x.device)], 1) for x in (k, v))
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
     source = k._ms_shape[1]
     if key_padding_mask is not None:
-        if key_padding_mask._ms_shape != (batch, source):
-            raise AssertionError(
-                f"Expected key_padded_mask.shape[0] to be {batch}, but got {key_padding_mask._ms_shape[0]}"
-            )
-        wide = views.expand(views.reshape(key_padding_mask, (batch, 1, 1, source)), (batch, num_heads, 1, source))
-        wide = views.reshape(wide, (heads, 1, source))
-        attn_mask = wide if attn_mask is None else add(attn_mask, wide)
+        attn_mask = _with_padding(attn_mask, key_padding_mask, (batch, num_heads, source))
     if not training:
         dropout_p = 0.0
     mixed, weights = _attended(q, k, v, attn_mask, dropout_p, is_causal, num_heads, need_weights)

@@ -68,6 +68,15 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool
     return views.squeeze(found, 1) if single else found
 
 
+def _kept_mask(mask: Tensor, wide: tuple[int, ...], single: bool, groups: int, layout: str) -> tuple[str, Any, Any]:
+    """Return what heads and batches share of a mask, the queries that it leaves nothing, and the mask as the kernel takes it. The last two
+    are kept with the mask, which a network gives to each of its layers.
+    """
+    shared = "" if single else _shared(mask, wide, groups, layout)
+    filled, given = derived_from(mask, (wide, single, shared, groups), lambda: _given_mask(mask.detach(), wide, single, shared, groups))
+    return shared, filled, given
+
+
 def attention_with_sums(
     query: Tensor, key: Tensor, value: Tensor, mask: Any, causal: bool, scale: float, dropout_p: float = 0.0, single: bool = False
 ) -> list[Any]:  # fmt: skip
@@ -76,27 +85,26 @@ def attention_with_sums(
     ``single``: there is one head, and a 3-d mask is (B, L, S).
     """
     filled = given = bits = None
+    shared = ""
     wide, groups = (*query._ms_shape[:3], key._ms_shape[2]), key._ms_shape[1]
     width = value._ms_shape[3]
     beside = not single and width == query._ms_shape[3] and are_beside(query)
     layout = "BSND" if beside and are_beside(key) else "BNSD"
-    shared = ""
     if mask is not None:
-        shared = "" if single else _shared(mask, wide, groups, layout)
-        filled, given = derived_from(mask, (wide, single, shared, groups), lambda: _given_mask(mask.detach(), wide, single, shared, groups))
+        shared, filled, given = _kept_mask(mask, wide, single, groups, layout)
     if dropout_p > 0:
         bits = dropout_bits(query, wide, dropout_p)
     if shared:
         layout = "BNSD"
-        query, key, value = (_regrouped(item, groups, shared) for item in (query, key, value))
+        query, key, value = [_regrouped(item, groups, shared) for item in (query, key, value)]
         bits = None if bits is None else _regrouped(bits, groups, shared)
     if layout == "BSND":
-        query, key, value = (views.transpose(item, 1, 2) for item in (query, key, value))
+        query, key, value = [views.transpose(item, 1, 2) for item in (query, key, value)]
         filled = None if filled is None else views.transpose(filled, 1, 2)
     if given is not None and given._ms_dtype is not bool_:
         query, scale = mul(query, scale), 1.0  # the kernel adds such a mask before it scales
     whole = -(-max(width, query._ms_shape[3]) // STEP) * STEP
-    query, key, value = (item if item._ms_shape[3] == whole else _widened(item, whole) for item in (query, key, value))
+    query, key, value = [item if item._ms_shape[3] == whole else _widened(item, whole) for item in (query, key, value)]
     args = (float(scale), causal, layout, 1.0 - dropout_p)
     parts = apply(_attention, query._ms_dtype, (query, key, value, given, bits), args)
     found, top, total = (_as_before(part, wide, groups, shared) for part in parts) if shared else parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 import abc
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from typing_extensions import Self
@@ -170,9 +170,8 @@ class Module(ModuleParts):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        for hook in _global_buffer_registration_hooks.values():
-            given = hook(self, name, tensor)
-            tensor = tensor if given is None else given
+        if _global_buffer_registration_hooks:
+            tensor = _hooked(_global_buffer_registration_hooks, self, name, tensor)
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -196,9 +195,8 @@ class Module(ModuleParts):
                 f"'{name}' as a function of another Tensor, compute the value in the forward() method."
             )
         if param is not None:  # hooks see no empty places of parameters, but those of buffers and modules
-            for hook in _global_parameter_registration_hooks.values():
-                replacement = hook(self, name, param)
-                param = param if replacement is None else replacement
+            if _global_parameter_registration_hooks:
+                param = _hooked(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -213,9 +211,8 @@ class Module(ModuleParts):
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        for hook in _global_module_registration_hooks.values():
-            given = hook(self, name, module)
-            module = module if given is None else given
+        if _global_module_registration_hooks:
+            module = _hooked(_global_module_registration_hooks, self, name, module)
         self._modules[name] = module
         adopt(self, name)
 
@@ -261,38 +258,27 @@ class Module(ModuleParts):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._mstorch_forget(name, "_parameters", "_buffers")
-            for hook in _global_module_registration_hooks.values():
-                given = hook(self, name, value)
-                value = value if given is None else given
+            if _global_module_registration_hooks:
+                value = _hooked(_global_module_registration_hooks, self, name, value)
             modules[name] = value
             adopt(self, name)
             return
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
-            for hook in _global_module_registration_hooks.values():
-                replacement = hook(self, name, value)
-                value = value if replacement is None else replacement
+            if _global_module_registration_hooks:
+                value = _hooked(_global_module_registration_hooks, self, name, value)
             modules[name] = value
             return
         buffers = members.get("_buffers")
         if isinstance(value, Buffer):
-            if buffers is None:
-                raise AttributeError("cannot assign buffer before Module.__init__() call")
-            if name in members:
-                raise KeyError(f"attribute '{name}' already exists")
-            self._mstorch_forget(name, "_parameters", "_modules")
-            if type(self).register_buffer is Module.register_buffer:
-                self.register_buffer(name, value, value.persistent)
-            else:
-                _register_by_subclass(self, name, value)
+            _set_buffer(self, name, value)
             return
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, TensorBase):
                 raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
-            for hook in _global_buffer_registration_hooks.values():
-                given = hook(self, name, value)
-                value = value if given is None else given
+            if _global_buffer_registration_hooks:
+                value = _hooked(_global_buffer_registration_hooks, self, name, value)
             buffers[name] = value
             return
         object.__setattr__(self, name, value)
@@ -484,6 +470,26 @@ class Module(ModuleParts):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+def _hooked(hooks: Mapping[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
+    """Return what the global hooks make of a value that is registered."""
+    for hook in hooks.values():
+        replacement = hook(module, name, value)
+        value = value if replacement is None else replacement
+    return value
+
+
+def _set_buffer(module: Module, name: str, value: Any) -> None:
+    if "_buffers" not in module.__dict__:
+        raise AttributeError("cannot assign buffer before Module.__init__() call")
+    if name in module.__dict__:
+        raise KeyError(f"attribute '{name}' already exists")
+    module._mstorch_forget(name, "_parameters", "_modules")
+    if type(module).register_buffer is Module.register_buffer:
+        module.register_buffer(name, value, value.persistent)
+    else:
+        _register_by_subclass(module, name, value)
 
 
 def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:

@@ -257,45 +257,44 @@ class RNNBase(Module):
         )  # fmt: skip
         return output, tuple(last)
 
+    def _forward_packed(self, input: PackedSequence, states: Any) -> tuple[Any, tuple[Tensor, ...]]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self.check_input(data, batch_sizes)
+        batch = int(batch_sizes[0])
+        if states is None:
+            states = self._initial(data, batch)
+        else:
+            states = self.permute_hidden(tuple(states), sorted_indices)  # type: ignore[arg-type]  # LSTM's takes both states
+        self._check_states(states, batch)
+        if self._is_seen(data):
+            output, last = self._as_function(data, states, batch_sizes)
+        else:
+            output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
+        packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+        return packed, self.permute_hidden(last, unsorted_indices)  # type: ignore[arg-type]
+
+    def _check_ranks(self, states: tuple[Tensor, ...], batched: bool) -> None:
+        rank = 3 if batched else 2
+        for part in states:
+            if part.dim() != rank:
+                start = f"For {'batched' if batched else 'unbatched'} {rank}-D input, "
+                if self.mode == "LSTM":
+                    ranks = f"({states[0].dim()}-D, {states[1].dim()}-D) tensors"
+                    raise RuntimeError(f"{start}hx and cx should also be {rank}-D but got {ranks}")
+                raise RuntimeError(f"{start}hx should also be {rank}-D but got {part.dim()}-D tensor")
+
     def _forward(self, input: Tensor, states: tuple[Tensor, ...] | None) -> tuple[Any, tuple[Tensor, ...]]:
         if isinstance(input, PackedSequence):
-            data, batch_sizes, sorted_indices, unsorted_indices = input
-            self.check_input(data, batch_sizes)
-            batch = int(batch_sizes[0])
-            if states is None:
-                states = self._initial(data, batch)
-            else:
-                states = self.permute_hidden(tuple(states), sorted_indices)
-            self._check_states(states, batch)
-            if self._is_seen(data):
-                output, last = self._as_function(data, states, batch_sizes)
-            else:
-                output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
-            packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
-            return packed, self.permute_hidden(last, unsorted_indices)
+            return self._forward_packed(input, states)
         if input.dim() not in (2, 3):
             end = " tensor" if self.mode.startswith("RNN") else ""
             raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D{end} instead")
         batched = input.dim() == 3
+        if states is not None:
+            self._check_ranks(states, batched)
         if not batched:
             input = input.unsqueeze(0 if self.batch_first else 1)
-            if states is not None:
-                for part in states:
-                    if part.dim() != 2:
-                        raise RuntimeError(
-                            f"For unbatched 2-D input, hx should also be 2-D but got {part.dim()}-D tensor"
-                            if self.mode != "LSTM"
-                            else f"For unbatched 2-D input, hx and cx should also be 2-D but got ({states[0].dim()}-D, "
-                            f"{states[1].dim()}-D) tensors"
-                        )
-                states = tuple(part.unsqueeze(1) for part in states)
-        elif states is not None and any(part.dim() != 3 for part in states):
-            raise RuntimeError(
-                f"For batched 3-D input, hx should also be 3-D but got {states[0].dim()}-D tensor"
-                if self.mode != "LSTM"
-                else f"For batched 3-D input, hx and cx should also be 3-D but got ({states[0].dim()}-D, {states[1].dim()}-D) "
-                "tensors"
-            )
+            states = None if states is None else tuple([part.unsqueeze(1) for part in states])
         self.check_input(input, None)
         length, batch = input.shape[1::-1] if self.batch_first else input.shape[:2]
         if length == 0:

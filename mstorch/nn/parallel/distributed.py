@@ -65,6 +65,33 @@ class _DDPJoinHook(JoinHook):
         self.ddp._take_final(is_last_joiner)
 
 
+def _refuse_unbuilt(**options: Any) -> None:
+    for name, given in options.items():
+        if given is not None:
+            raise NotImplementedError(f"mstorch: DistributedDataParallel({name}=…) {not_yet()}")
+
+
+def _group_of(process_group: Any, device_mesh: Any) -> Any:
+    if device_mesh is not None and process_group is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if device_mesh is not None:
+        return device_mesh.get_group(0)
+    return default_group() if process_group is None else process_group
+
+
+def _is_on_accelerator(module: Module, device_ids: Any, output_device: Any) -> bool:
+    """Return whether all parameters are on the current accelerator, which ``device_ids`` must then name. Raise ValueError if not."""
+    places = {one.device for one in module.parameters()}
+    there = _accelerator_is() and places == {_current()}
+    if device_ids and not (there and len(device_ids) == 1 and _index_of(device_ids[0]) == _current().index):
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+            f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters "
+            f"{places}."
+        )
+    return there
+
+
 class DistributedDataParallel(Module, Joinable):
     """Replicates a module on each rank of a group, for different parts of a batch; backward averages the gradients.
 
@@ -85,23 +112,12 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:  # fmt: skip
         super().__init__()
         Joinable.__init__(self)
-        if device_mesh is not None and process_group is not None:
-            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
-        if device_mesh is not None:
-            process_group = device_mesh.get_group(0)
-        self.process_group = default_group() if process_group is None else process_group
-        for name, given in (("delay_all_reduce_named_params", delay_all_reduce_named_params), ("mixed_precision", mixed_precision),
-                            ("param_to_hook_all_reduce", param_to_hook_all_reduce)):  # fmt: skip
-            if given is not None:
-                raise NotImplementedError(f"mstorch: DistributedDataParallel({name}=…) {not_yet()}")
-        places = {one.device for one in module.parameters()}
-        there = _accelerator_is() and places == {_current()}
-        if device_ids and not (there and len(device_ids) == 1 and _index_of(device_ids[0]) == _current().index):
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
-                f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters "
-                f"{places}."
-            )
+        self.process_group = _group_of(process_group, device_mesh)
+        _refuse_unbuilt(
+            delay_all_reduce_named_params=delay_all_reduce_named_params, mixed_precision=mixed_precision,
+            param_to_hook_all_reduce=param_to_hook_all_reduce,
+        )  # fmt: skip
+        there = _is_on_accelerator(module, device_ids, output_device)
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         chosen = [(name, one) for name, one in module.named_parameters() if name not in self.parameters_to_ignore]
         self._reduced = [one for _, one in chosen if one.requires_grad]

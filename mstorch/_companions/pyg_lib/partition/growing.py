@@ -41,6 +41,11 @@ def parts(
 
 
 def _grown(bounds: Array, columns: Array, count: int, weight: Array, edges: Array) -> Array:
+    """Return the part of each node as parts grow one after another, each beginning beside the one before.
+
+    The heap holds the nodes next to the growing part by the weight of their edges into it. A node is pushed again when that grows, and its
+    older entries, whose gain is less, are passed over.
+    """
     size, left = len(bounds) - 1, float(weight.sum())
     part = np.full(size, -1, np.int64)
     starts = iter(np.argsort(np.diff(bounds), kind="stable"))  # from nodes with few edges: those of the rim

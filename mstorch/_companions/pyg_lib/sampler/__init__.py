@@ -83,28 +83,20 @@ def sample_kinds(
     """``torch.ops.pyg.hetero_neighbor_sample``: ``hetero_neighbor_sample`` with kinds of edges as "source__relation__target"."""
     temporal = node_time_dict is not None or edge_time_dict is not None
     _checked(temporal, directed, disjoint, temporal_strategy, edge_weight_dict is not None)
-    some, graphs = next(iter(col_dict.values())), {}
-    node_times, edge_times = ({name: array(item) for name, item in (given or {}).items()} for given in (node_time_dict, edge_time_dict))
-    for kind in edge_types:
-        kind = (kind[0], kind[1], kind[2])  # a list, from TorchScript
-        name, end = _name(kind), kind[0] if csc else kind[2]
-        weight = (edge_weight_dict or {}).get(name)
-        graphs[kind] = Graph(array(rowptr_dict[name]), array(col_dict[name]), _optional(weight), node_times.get(end), edge_times.get(name))
-    nodes, times, start = {}, [], 0
-    for name in node_types:
-        seed = seed_dict.get(name)
-        seeds = array(seed).astype(np.int64) if seed is not None else np.zeros(0, np.int64)
-        nodes[name] = Nodes(seeds, 0, np.arange(start, start + len(seeds)) if disjoint else None)
-        start += len(seeds)
-        if seed is not None and temporal:
-            own = _seed_times(seed, (seed_time_dict or {}).get(name), (node_time_dict or {}).get(name), True)
-            assert own is not None
-            times.append(own)
+    node_times, edge_times, weights = map(_arrays, (node_time_dict, edge_time_dict, edge_weight_dict))
+    graphs = {}
+    for source, relation, target in edge_types:  # lists, from TorchScript
+        kind = (source, relation, target)
+        name, end = _name(kind), source if csc else target
+        rows, columns = array(rowptr_dict[name]), array(col_dict[name])
+        graphs[kind] = Graph(rows, columns, weights.get(name), node_times.get(end), edge_times.get(name))
+    nodes = _seeds(node_types, seed_dict, disjoint)
+    times = _times_of_kinds(node_types, seed_dict, seed_time_dict or {}, node_time_dict or {}) if temporal else None
     way = Way(replace, temporal and temporal_strategy == "last", generator())
     counts: dict[Kind, Sequence[int]] = {kind: num_neighbors_dict[_name(kind)] for kind in graphs}
-    hops = max(map(len, counts.values()), default=0)
-    found = sample(graphs, nodes, counts, hops, way, csc, np.concatenate(times) if times else None)
-    parts = {_name(kind): [tensor(item, some) for item in one.arrays()] for kind, one in found.items()}
+    sampled = sample(graphs, nodes, counts, max(map(len, counts.values()), default=0), way, csc, times)
+    some = next(iter(col_dict.values()))
+    parts = {_name(kind): [tensor(item, some) for item in one.arrays()] for kind, one in sampled.items()}
     first, second = (1, 0) if csc else (0, 1)
     return (
         {name: item[first] for name, item in parts.items()},
@@ -112,8 +104,30 @@ def sample_kinds(
         {name: tensor(one.node if one.trees is None else np.stack([one.trees, one.node], 1), some) for name, one in nodes.items()},
         {name: item[2] for name, item in parts.items()} if return_edge_id else None,
         {name: one.per_hop for name, one in nodes.items()},
-        {_name(kind): one.per_hop for kind, one in found.items()},
+        {_name(kind): one.per_hop for kind, one in sampled.items()},
     )
+
+
+def _arrays(tensors: dict[str, Tensor] | None) -> dict[str, Array]:
+    return {name: array(item) for name, item in (tensors or {}).items()}
+
+
+def _seeds(node_types: list[str], seeds: dict[str, Tensor], disjoint: bool) -> dict[str, Nodes]:
+    """Return the nodes of each kind to begin with. Disjoint seeds are numbered over all kinds, each the root of a tree."""
+    nodes, start = {}, 0
+    for name in node_types:
+        own = array(seeds[name]).astype(np.int64) if name in seeds else np.zeros(0, np.int64)
+        nodes[name] = Nodes(own, 0, np.arange(start, start + len(own)) if disjoint else None)
+        start += len(own)
+    return nodes
+
+
+def _times_of_kinds(
+    node_types: list[str], seeds: dict[str, Tensor], seed_times: dict[str, Tensor], node_times: dict[str, Tensor]
+) -> Array | None:
+    """Return the times of all seeds, in the order in which ``_seeds`` numbers them."""
+    times = [_seed_times(seeds[name], seed_times.get(name), node_times.get(name), True) for name in node_types if name in seeds]
+    return np.concatenate(times) if times else None  # type: ignore[arg-type]
 
 
 def hetero_neighbor_sample(

@@ -97,7 +97,9 @@ def _select(items: list[int], nth: int) -> bool:
 
 
 def sort_loosely(values: list[float]) -> list[int]:
-    """Return the indices that sort a list by a comparison that is False for NaN, replaying each comparison."""
+    """Return the indices by which C++'s ``std::sort``, which torch calls, orders a list with ``<``, which is False beside a NaN. Such a
+    list has no sorted order, so that the result depends on which elements are compared: each comparison is made as there.
+    """
     items = list(range(len(values)))
     keys = list(values)
 

@@ -199,6 +199,11 @@ def _kth_of_tied(rows: Array, k: int) -> Array:
 
 
 def _quickselect(keys: Array, places: Array, k: int) -> None:
+    """Reorder each row of keys, and its places alike, until its ``k``-th key is the one that a sorted row has there.
+
+    All rows take their steps together, each the swaps of torch's quickselect with the median of three, so that equal keys end in torch's
+    order. ``low`` and ``high`` are the ends of what is left of the rows that have not ended, as positions in the flat arrays.
+    """
     count, width = keys.shape
     arrays = keys.reshape(-1), places.reshape(-1)
     flat = arrays[0]

@@ -40,7 +40,7 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
-_MANY = 1 << 12  # number of elements whose sum takes longer than two calls
+_MANY = 1 << 12  # from so many elements on, the faster sum saves more than the calls that lead to it
 _SHORTEST = 9
 
 

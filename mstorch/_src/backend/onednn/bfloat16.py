@@ -80,6 +80,9 @@ def _slope(kind: int, size: int) -> Primitive:
 def _run(make: Callable[..., Any], key: tuple[int, ...], size: int, steps: tuple[int, ...], *at: int) -> None:
     """Run a kernel over ``size`` elements or rows. ``at`` are the addresses of its arrays, ``steps`` their byte steps per element (0: the
     same address for all).
+
+    oneDNN makes a kernel for one size, which takes longer than a run. A size gets a kernel of its own the second time that it is asked for;
+    until then blocks of a power of two cover it, the last of which overlaps the one before.
     """
     block = min(1 << (size.bit_length() - 1), _MOST)
     if block < size <= _SHORT:

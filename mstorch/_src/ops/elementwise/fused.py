@@ -96,18 +96,17 @@ def _scaled_first(input: TensorBase, tensor1: TensorBase, tensor2: TensorBase, v
 @node_called(by_value("LerpBackward", 2, "weight"))
 def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) -> TensorBase:
     """Return ``input + weight * (end - input)``, computed from the nearer end; a weight without dimensions may have another dtype."""
-    for other, name in ((end, "end"), (weight, "weight")):
-        if isinstance(other, TensorBase) and other._ms_dtype is not input._ms_dtype and (other is end or other._ms_shape):
-            raise RuntimeError(f"expected dtype {cpp_word(input._ms_dtype)} for `{name}` but got dtype {cpp_word(other._ms_dtype)}")
+    _check_lerp_dtypes(input, end, weight)
+    number = is_number(weight)
     promotes = isinstance(weight, TensorBase) and weight._ms_dtype is not input._ms_dtype
     kind = result_dtype((input, end, weight)) if promotes else input._ms_dtype
-    refuse_dtype("lerp_kernel_scalar" if is_number(weight) else "lerp_kernel_tensor", kind, 2, (input, end, weight))
-    if is_number(weight):
+    refuse_dtype("lerp_kernel_scalar" if number else "lerp_kernel_tensor", kind, 2, (input, end, weight))
+    if number:
         fitting(weight, float32 if kind.itemsize == 2 else kind)
-    if not is_number(weight) and out is None and followed((input, end, weight)):
-        found = lerp(input.detach(), end.detach(), weight.detach())
+    elif out is None and followed((input, end, weight)):
+        result = lerp(input.detach(), end.detach(), weight.detach())
         kept = (0, 1, 2) if is_tracked(weight) else (2,)
-        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
+        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (result,), needed=(), kept=kept)[0]
     if promotes:
         return finish(lerp(*_in_common(input, end, weight)), out, input, end, weight)
     if adds_in_one_kernel(input, end, weight, "lerp_scalar") and abs(weight) < 0.5:  # the kernel computes from the first end
@@ -115,19 +114,29 @@ def lerp(input: Any, end: Any, weight: Any, *, out: TensorBase | None = None) ->
     if all_halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
         return finish(lerp(input.float(), end.float(), wide).to(input._ms_dtype), out, input, end, weight)
-    step = sub(end, input)
-    if is_number(weight):
-        near = abs(weight) < 0.5
-        if adds_in_one_kernel(input, end, weight):
-            result = add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
-            return finish(in_order_of(result, input, end), out, input, end, weight)
-        part = unkept(step, weight if near else _one_minus(weight, input._ms_dtype), "LerpBackward0")
-        result = add(input, part) if near else sub(end, part)
-    else:
-        near = binary(_lt, abs_of(weight), 0.5)
-        result = either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
-    operands = (input, end, weight) if isinstance(weight, TensorBase) else (input, end)
+    result = _from_nearer_end(input, end, weight, number)
+    operands = (input, end) if number else (input, end, weight)
     return finish(in_order_of(result, *operands), out, input, end, weight)
+
+
+def _check_lerp_dtypes(input: Any, end: Any, weight: Any) -> None:
+    """Raise RuntimeError unless all tensors have one dtype, but for a weight without dimensions."""
+    for other, name in ((end, "end"), (weight, "weight")):
+        if isinstance(other, TensorBase) and other._ms_dtype is not input._ms_dtype and (other is end or other._ms_shape):
+            raise RuntimeError(f"expected dtype {cpp_word(input._ms_dtype)} for `{name}` but got dtype {cpp_word(other._ms_dtype)}")
+
+
+def _from_nearer_end(input: Any, end: Any, weight: Any, number: bool) -> TensorBase:
+    """Return the interpolation, computed from the end to which the weight is nearer, as torch does: at weight 1 it is exactly ``end``."""
+    step = sub(end, input)
+    if not number:
+        near = binary(_lt, abs_of(weight), 0.5)
+        return either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
+    near = abs(weight) < 0.5
+    if adds_in_one_kernel(input, end, weight):
+        return add(input, step, alpha=weight) if near else sub(end, step, alpha=1 - weight)
+    part = unkept(step, weight if near else _one_minus(weight, input._ms_dtype), "LerpBackward0")
+    return add(input, part) if near else sub(end, part)
 
 
 def _lerp_slopes(gradients: Sequence[TensorBase], outputs: Sequence[Any], inputs: Sequence[TensorBase]) -> Sequence[TensorBase | None]:

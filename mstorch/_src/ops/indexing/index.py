@@ -69,7 +69,7 @@ from ..elementwise.elementwise import add
 from ..reduce.reduce import any as any_of
 from ..shape import views
 from ..shape.join import cat
-from . import subscript
+from . import assignment, subscript
 from ._flat_put import flat_positions, put_by_one_kernel
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
 from ._values_put import refuse_exponents
@@ -330,7 +330,7 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
     before = self._ms_node
     if not accumulate:
-        subscript.setitem(self, key, values)
+        assignment.setitem(self, key, values)
         return self if self._ms_node is before else watch(self, *indices)  # masks too: backward reads their positions
     check_writable(self, uniform=True)  # torch only warns if elements share memory
     refuse_exponents(self)

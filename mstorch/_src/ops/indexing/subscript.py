@@ -1,75 +1,47 @@
-"""``tensor[key]`` and ``tensor[key] = value``, with all of torch's keys."""
+"""``tensor[key]`` with all of torch's keys, and what a key selects."""
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import itertools
 from typing import Any
 
 import numpy as np
 
-from ...backend.arrays import Array, within
-from ...backend.errors import WRONG_MASK, about, telling
+from ...backend.arrays import within
+from ...backend.errors import WRONG_MASK, telling
 from ...backend.geometry import contiguous_strides
 from ...backend.table import kernel
 from ...core.dtype import bool_, int32, int64, uint8
 from ...core.modes import modes
-from ...core.one_device import check_index, check_one_device
+from ...core.one_device import check_index
 from ...core.storage import Storage
-from ...core.strides import iterated_strides, overlaps, view_strides
-from ...core.tangents import LEVELS
-from ...core.tensor_base import TensorBase, array_of, is_tracked, strides_of, tensor_of, touch
+from ...core.strides import iterated_strides, view_strides
+from ...core.tensor_base import TensorBase, array_of, strides_of, tensor_of
 from ...core.warned import warn
-from ...core.writable import (
-    check_history,
-    check_view,
-    check_writable,
-    refuse_partial_overlap,
-    refuse_shared_places,
-    warn_if_expanded,
-)
-from ...tape.duals import write_parts
-from ...tape.moving import beside
-from ...tape.native import through
-from ...tape.node import watch
-from ...tape.ways import ways
-from ...tape.windows import PART, linear, sorted_view
-from ...tape.writes import assign, settle, snapshot
+from ...tape.windows import PART, sorted_view
 from .._dispatch import (
     call,
     cast_tensor,
-    contiguous_copy,
-    is_number,
     readable,
-    refuse_codes,
-    write,
-    write_array,
 )
-from .._numbers import fitting
 from .._true_positions import true_positions
 from ..shape import views
-from ._flat_put import Put, filling, flat_positions, put_by_one_kernel, put_on_device
-from ._index_checks import expect_dtype_of, not_numbers
+from ._index_checks import not_numbers
 from ._keys import (
     end_of_slice,
-    has_full_slices,
     is_read,
     is_whole,
-    lone_mask,
     place_in_key,
-    refuse_mask_of_bytes,
     stands_for_a_tuple,
     with_ellipses,
     without_ellipsis,
 )
-from ._mask_fill import fill, window_of_mask
-from ._values_put import fitted, not_assigned, number_as, refuse_exponents, stands_in, type_name, without_leading_ones
+from ._values_put import type_name
 
 _index = kernel("index")
-_scatter = kernel("storage_scatter")
 _MASKS = (np.bool_, np.uint8)
 
 
-def _as_index(item: Any) -> Any:
+def as_index(item: Any) -> Any:
     """Return a list, array or tensor in a key as an index tensor (int64 or bool)."""
     if isinstance(item, TensorBase):
         kind = item._ms_dtype
@@ -94,56 +66,61 @@ def _as_index(item: Any) -> Any:
     return tensor_of(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64).reshape(item.shape))
 
 
-def _expanded(key: Any, rank: int) -> list[Any]:
+def items_of(key: Any, rank: int) -> list[Any]:
     """Return the key as a list with an item per dimension, without Ellipsis."""
-    if whole := stands_for_a_tuple(key):
+    if isinstance(key, list) and stands_for_a_tuple(key):
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
             "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either "
             "in an error or a different result"
         )
-    items = [
-        int(item) if isinstance(item, np.bool_) or isinstance(item, np.ndarray) and not item.ndim and item.dtype not in _MASKS else item
-        for item in (key if whole or isinstance(key, tuple) else (key,))
-    ]
-    used = 0
-    ellipsis = None
-    for position, item in enumerate(items):
+        key = tuple(key)
+    items: list[Any] = []
+    used = ellipses = 0
+    for item in key if isinstance(key, tuple) else (key,):
+        # An array without dimensions selects, as a number does; one of bool or uint8 is a mask.
+        if isinstance(item, np.bool_) or isinstance(item, np.ndarray) and not item.ndim and item.dtype not in _MASKS:
+            item = int(item)
+        items.append(item)
         if item is Ellipsis:
-            if ellipsis is None:
-                ellipsis = position
-            continue
-        if item is None or isinstance(item, bool):
-            continue
-        if isinstance(item, TensorBase) and item._ms_dtype in (bool_, uint8):
+            ellipses += 1
+        elif isinstance(item, TensorBase) and item._ms_dtype in (bool_, uint8):
             used += len(item._ms_shape)
-        else:
+        elif item is not None and not isinstance(item, bool):
             used += 1  # for an array too, as torch counts it, whatever its rank
     if used > rank:
-        if rank == 0 and isinstance(key, (int, np.integer)):
-            if items[0]:
-                raise IndexError(f"index {items[0]} is out of bounds for dimension 0 with size 0")
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-                "tensor to a number"
-            )
-        if key.__class__ is slice:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        raise IndexError(f"too many indices for tensor of dimension {rank}")
-    if ellipsis is not None:
-        if used < rank and sum(item is Ellipsis for item in items) > 1:
-            return with_ellipses(items, rank, used)
-        items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
-        return [item for item in items if item is not Ellipsis]
-    return items
+        raise _too_many(key, items, rank)
+    return _without_ellipses(items, rank, used, ellipses) if ellipses else items
 
 
-def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
+def _too_many(key: Any, items: list[Any], rank: int) -> IndexError:
+    if rank == 0 and isinstance(key, (int, np.integer)):
+        if items[0]:
+            return IndexError(f"index {items[0]} is out of bounds for dimension 0 with size 0")
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+            "tensor to a number"
+        )
+    if key.__class__ is slice:
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
+    return IndexError(f"too many indices for tensor of dimension {rank}")
+
+
+def _without_ellipses(items: list[Any], rank: int, used: int, ellipses: int) -> list[Any]:
+    """Return the items with full slices for the first Ellipsis; others stand for no dimension, unless some are left."""
+    if used < rank and ellipses > 1:
+        return with_ellipses(items, rank, used)
+    place = next(place for place, item in enumerate(items) if item is Ellipsis)
+    items[place : place + 1] = [slice(None)] * (rank - used)
+    return [item for item in items if item is not Ellipsis]
+
+
+def basic_view(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
     """Return the view by the key's ints, slices and Nones, and the key's index tensors as a dict by dimension of that view."""
     current = self
     dim = 0
     advanced: dict[int, Any] = {}
-    items = _expanded(key, len(self._ms_shape))
+    items = items_of(key, len(self._ms_shape))
     for number, item in enumerate(items):
         shape = current._ms_shape
         if isinstance(item, bool):
@@ -154,6 +131,7 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
             current = views.unsqueeze(current, dim)
             dim += 1
         elif isinstance(item, slice):
+            # As in torch, a slice of a whole dimension makes no view of its own, and no node.
             if not is_whole(item, shape[dim : dim + 1]):
                 current = _sliced(current, dim, item)
             dim += 1
@@ -168,7 +146,8 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
             current = views.select(current, dim, index)
         elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
             check_index(self, item)
-            index = _as_index(item)
+            index = as_index(item)
+            # A mask is replaced by the places of its True elements: from here on there is one kind of index.
             if index._ms_dtype is bool_:
                 dim, current = _add_mask(current, dim, index, advanced)
             else:
@@ -184,18 +163,6 @@ def _basic(self: TensorBase, key: Any) -> tuple[Any, dict[int, Any]]:
                 f"{type_name(item)})"
             )
     return views.alias(current) if current is self and not advanced else current, advanced
-
-
-def _view_with_full_slices(self: TensorBase, key: TensorBase | tuple[Any, ...]) -> TensorBase:
-    """Return the view that the ints, slices and Nones of a key select, with a full slice in place of each index tensor and mask."""
-    items: list[Any] = []
-    for item in _expanded(key, len(self._ms_shape)):
-        if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
-            items.append(item)
-            continue
-        index = _as_index(item)
-        items += [slice(None)] * len(index._ms_shape) if index._ms_dtype is bool_ else [slice(None) if index._ms_shape else index]
-    return _basic(self, tuple(items))[0]
 
 
 def _add_mask(current: TensorBase, dim: int, mask: TensorBase, advanced: dict[int, Any]) -> tuple[int, Any]:
@@ -229,7 +196,7 @@ def _sliced(current: TensorBase, dim: int, item: slice) -> TensorBase:
     return views.slice_dim(current, dim, start, max(start, stop), step)
 
 
-def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+def plan_of(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     """Return the broadcast shape of the index tensors, the indexed dimensions, and whether these are adjacent; a single index tensor counts
     as adjacent."""
     if len(advanced) == 1:
@@ -245,16 +212,16 @@ def _plan(advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], b
     return tuple(common), dims, adjacent
 
 
-def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
+def refuse_places_in_empty(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     """Raise torch's error if a non-empty index tensor indexes a dimension of length 0."""
     for dim, index in advanced.items():
         if not shape[dim] and 0 not in index._ms_shape:
             raise IndexError("index is out of bounds for dimension with size 0")
 
 
-def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
+def check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     if 0 in shape:
-        _refuse_places_in_nothing(shape, advanced)
+        refuse_places_in_empty(shape, advanced)
     # torch moves the indexed dimensions to the front before it numbers them.
     for dim, index in sorted(advanced.items()):
         values = None if 0 in index._ms_shape else readable(index)
@@ -277,11 +244,14 @@ def _first_out_of_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> In
     return IndexError(f"index {value} is out of bounds for dimension {position} with size {size}")
 
 
-_BOUND = (int, type(None))
+_NONE = type(None)
+_BOUNDS = frozenset(itertools.product((int, _NONE), repeat=3))  # one look-up for the classes of a slice's start, stop and step
+_LABELS = {slice: "SliceBackward0"}
 
 
 def window_of(self: TensorBase, key: Any) -> TensorBase | None:
     """Return the view of host memory for a key of ints, slices, None and an Ellipsis within bounds; None for any other key."""
+    # One function, because it is the path of every x[0] and x[:, 1:3]: a call for each item would cost as much as its arithmetic.
     given = key
     if key.__class__ is not tuple:
         key = (key,)
@@ -293,40 +263,41 @@ def window_of(self: TensorBase, key: Any) -> TensorBase | None:
     rank, dim = len(shape), 0
     lengths: list[int] = []
     steps: list[int] = []
-    label = "SliceBackward0" if given.__class__ is slice else "AliasBackward0"  # torch's node for a view of all elements
+    label = _LABELS.get(given.__class__, "AliasBackward0")  # torch's node for a view of all elements
     for item in key:
         kind = item.__class__
-        if kind is int:
-            if dim == rank or not -shape[dim] <= item < shape[dim]:
-                return None
-            offset += (item + shape[dim] if item < 0 else item) * strides[dim]
-            label = "SelectBackward0"
-            dim += 1
-        elif kind is slice:
-            start, stop, step = item.start, item.stop, item.step
-            if dim == rank or start.__class__ not in _BOUND or stop.__class__ not in _BOUND or step.__class__ not in _BOUND:
-                return None
-            length = shape[dim]
-            if start is None and stop is None and step is None:
-                lengths.append(length)
-                steps.append(strides[dim])
-            else:
-                if step is not None and step <= 0:
-                    return None
-                if label != "SliceBackward0" and not is_whole(item, (length,)):
-                    label = "SliceBackward0"
-                start, stop, step = item.indices(length)
-                lengths.append(max(0, -((start - stop) // step)))
-                steps.append(strides[dim] * step)
-                offset += start * strides[dim]
-            dim += 1
-        elif item is None:
+        if item is None:
             lengths.append(1)
             steps.append(shape[dim] * strides[dim] if dim < rank else 1)
             label = "UnsqueezeBackward0"
-        else:
-            plain = without_ellipsis(key, rank) if item is Ellipsis else None
+            continue
+        if kind is not int and kind is not slice:
+            plain = without_ellipsis(key, rank)
             return None if plain is None else window_of(self, plain)
+        if dim == rank:
+            return None
+        length, stride = shape[dim], strides[dim]
+        dim += 1
+        if kind is int:
+            if not -length <= item < length:
+                return None
+            offset += item % length * stride
+            label = "SelectBackward0"
+            continue
+        bounds = item.start.__class__, item.stop.__class__, item.step.__class__
+        if bounds not in _BOUNDS:
+            return None
+        if bounds != (_NONE, _NONE, _NONE):
+            if item.step is not None and item.step <= 0:
+                return None
+            if label != "SliceBackward0" and not is_whole(item, (length,)):
+                label = "SliceBackward0"
+            start, stop, step = item.indices(length)
+            length = max(0, -((start - stop) // step))
+            offset += start * stride
+            stride *= step
+        lengths.append(length)
+        steps.append(stride)
     lengths.extend(shape[dim:])
     steps.extend(strides[dim:])
     return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, given)
@@ -341,7 +312,7 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
             return found
         if is_whole(key, self._ms_shape):
             return views.alias(self) if kind is tuple else views.slice_dim(self, 0, 0, self._ms_shape[0], 1)
-    current, advanced = _basic(self, key)
+    current, advanced = basic_view(self, key)
     if not advanced:
         return views.alias(self) if current is self else current
     return take_advanced(current, advanced)
@@ -350,8 +321,8 @@ def getitem(self: TensorBase, key: TensorBase | int | tuple[Any, ...]) -> Tensor
 def take_advanced(current: TensorBase, advanced: dict[int, Any]) -> TensorBase:
     """Return the elements selected by index tensors, tracked by autograd."""
     shape = current._ms_shape
-    common, dims, adjacent = _plan(advanced)
-    _check_bounds(shape, advanced)
+    common, dims, adjacent = plan_of(advanced)
+    check_bounds(shape, advanced)
     indices = tuple(advanced[d] for d in dims)
     strides = _taken_strides(current, dims, indices, common, adjacent)
     return call(_index, (current,), dims, indices, common, adjacent, strides=strides)
@@ -384,217 +355,9 @@ def _taken_strides(
     return iterated_strides(result, operands)
 
 
-def setitem(self: TensorBase, key: Any, value: Any) -> None:
-    """Implement ``self[key] = value``, with ``value`` broadcast to the part and cast to the tensor's dtype."""
-    if key is False:
-        return  # as in torch, for any value
-    if key is True:
-        key = None
-    if isinstance(value, (np.ndarray, np.bool_)):
-        raise not_assigned(value, self)
-    if value.__class__ is complex:
-        number_as(value, self)
-    part = window_of_mask(self, key, value, _expanded, _basic)
-    if part is not None:
-        warn_if_expanded(part[0], "masked_fill_", "tensor[mask] = scalar")
-        fill(part, value)
-        return
-    try:
-        current, advanced = (self, {}) if is_whole(key, self._ms_shape) else _basic(self, key)
-    except IndexError as error:
-        if about(error) is WRONG_MASK:  # torch checks masks last
-            check_history(self)
-            if isinstance(value, TensorBase) and not (math.prod(value._ms_shape) == 1 and lone_mask(key) is not None):
-                refuse_partial_overlap(_view_with_full_slices(self, key), without_leading_ones(value), alike=False)
-        raise
-    if current is not self and (0 not in self._ms_shape or has_full_slices(key)) and (advanced or self._ms_dtype.is_integral) and (
-        current._ms_shape == self._ms_shape and current._ms_offset == self._ms_offset and strides_of(current) == strides_of(self)
-    ):
-        current = self  # as in torch, a view of all elements is replaced by the tensor
-    if value is current and not advanced and current._ms_stride is not None and overlaps(current._ms_shape, current._ms_stride):
-        check_history(current)
-        touch(current)
-        return
-    if advanced:
-        mask = lone_mask(key)
-        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and math.prod(value._ms_shape) == 1):
-            refuse_mask_of_bytes(mask)
-            refuse_codes("masked_fill", current)
-            warn_if_expanded(current, "masked_fill_", "tensor[mask] = scalar")
-        else:
-            warn_if_expanded(current, "index_put_", "tensor[indices] = tensor")
-        _put_advanced(current, advanced, value, masked=mask is not None)
-        return
-    if is_number(value):
-        write_array(current, number_as(value, current), label="FillBackward3")
-        return
-    number = isinstance(value, TensorBase) and not value._ms_shape and current._ms_shape  # torch treats it as a number
-    if isinstance(value, TensorBase) and value._ms_storage is current._ms_storage:
-        if value._ms_shape != current._ms_shape:
-            value = without_leading_ones(value)
-        same = stands_in(value, current)
-        if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
-            check_history(current)
-            if number:
-                refuse_shared_places(current)
-            touch(current)
-            return
-        if value._ms_shape != current._ms_shape and not number and math.prod(value._ms_shape) == math.prod(current._ms_shape) == 1:
-            refuse_partial_overlap(current, value, alike=False)  # torch compares the strides of one-element views too
-        if same or number:
-            value = contiguous_copy(value)
-    check_writable(current)
-    assign(current, fitted(value, current, current._ms_shape), "FillBackward3" if number else "CopyBackwards", given=True)
-
-
-def _put_advanced(current: TensorBase, advanced: dict[int, Any], value: Any, masked: bool) -> None:
-    if is_number(value):
-        number_as(value, current)  # as in torch, the number is checked first, then autograd's rules, then the indices
-    check_history(current)
-    refuse_exponents(current)
-    shape = current._ms_shape
-    single = masked and isinstance(value, TensorBase) and math.prod(value._ms_shape) == 1  # torch uses masked_fill
-    if isinstance(value, TensorBase) and not single:
-        refuse_partial_overlap(current, without_leading_ones(value), alike=False)
-    elif single and value._ms_storage is current._ms_storage:
-        value = contiguous_copy(value)
-    common, dims, adjacent = _plan(advanced)
-    rest = [shape[d] for d in range(len(shape)) if d not in dims]
-    if adjacent:
-        target = (*rest[: dims[0]], *common, *rest[dims[0] :])
-    else:
-        target = (*common, *rest)
-    if 0 in shape:
-        _refuse_places_in_nothing(shape, advanced)
-    try:
-        source = filling(value, current, target)
-    except RuntimeError:
-        if isinstance(value, TensorBase):
-            own = value._ms_shape
-            while own[:1] == (1,):
-                own = own[1:]  # torch's message omits them
-            raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result "
-                f"of shape {list(target)}"
-            ) from None
-        raise
-    if isinstance(value, TensorBase) and value._ms_shape:
-        check_one_device(value, current)
-    if isinstance(value, TensorBase) and not single:
-        expect_dtype_of(current, value)
-    elif single and value._ms_dtype is not current._ms_dtype and readable(value) is not None:
-        fitting(value.item(), current._ms_dtype)
-    _check_bounds(shape, advanced)  # last, as in torch
-    indices = tuple(advanced[d] for d in dims)
-    for index in indices:
-        if index._ms_storage is current._ms_storage:
-            refuse_partial_overlap(current, index, alike=False)
-    _put_indexed(current, advanced, source, indices, common, adjacent)
-
-
-def _put_indexed_in_array(current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], *plan: Any) -> bool:
-    places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(current._ms_shape)))
-    put_at(current, places, source, indices)
-    return True
-
-
-def _put_indexed_on_device(
-    current: TensorBase, advanced: dict[int, Any], source: TensorBase, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
-) -> bool | None:
-    dims = tuple(sorted(advanced))
-    if put_by_one_kernel(current, dims, indices, common, adjacent, beside(source, current), False):
-        return True
-    if LEVELS:
-        return None
-    put_on_device(current, flat_positions(current._ms_shape, dims, indices, common, adjacent, current), source, indices)
-    return True
-
-
-def _put_indexed_unread(current: TensorBase, advanced: dict[int, Any], source: TensorBase, *plan: Any) -> bool:
-    write(current, through("IndexPutBackward0", _unchanged_on_meta, (current, source), host=_unchanged_on_meta))
-    return True
-
-
-@ways(host=_put_indexed_in_array, device=_put_indexed_on_device, absent=_put_indexed_unread)
-def _put_indexed(
-    current: Any, advanced: dict[int, Any], source: Any, indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
-) -> None:
-    """Write ``source`` at index tensors: ``advanced`` has them by dimension, ``indices`` in order and broadcast to one shape."""
-    positions = flat_positions(current._ms_shape, tuple(sorted(advanced)), indices, common, adjacent, current)
-    kernel_of = _scatter[current._ms_dtype.name]
-
-    def put(raw: Any, new: Any, index: Any) -> Any:
-        return kernel_of(raw, index, new)
-
-    source = beside(contiguous_copy(source), current)
-    old = contiguous_copy(current) if LEVELS else current  # the node keeps it and its tangents, which are written to next
-    write(current, through("IndexPutBackward0", put, (old, source), (positions,), linear=True))
-
-
-def _unchanged_on_meta(old: Array, new: Array) -> Array:
-    """Return ``old``, for a write on the meta device: the result has the target's shape, and there are no values."""
-    return old
-
-
 def planned(input: Any, key: Any) -> tuple[Any, ...]:
     """Resolve a key of tensors and full slices: return dimensions, indices, broadcast shape, and whether the dimensions are adjacent."""
-    current, advanced = _basic(input, key)
-    common, dims, adjacent = _plan(advanced)
-    _check_bounds(current._ms_shape, advanced)
+    current, advanced = basic_view(input, key)
+    common, dims, adjacent = plan_of(advanced)
+    check_bounds(current._ms_shape, advanced)
     return dims, tuple(advanced[d] for d in dims), common, adjacent
-
-
-def put_at(target: TensorBase, key: tuple[slice | Array, ...], source: TensorBase, watched: tuple[Any, ...] = ()) -> None:
-    """Write ``target[key] = source`` in memory for a key of arrays and slices; backward reads the source's gradient at the key.
-
-    ``watched`` are the tensors behind the key's arrays, which backward reads again.
-    """
-    check_writable(target, uniform=True)  # torch only warns if elements share memory
-    values = array_of(source)
-    record = modes.grad and (is_tracked(target) or is_tracked(source))
-    made = None
-    if record:
-        if is_tracked(source):
-            check_view(target)
-        # The target after the write, as an operation on the old target and the source.
-        before = snapshot(target)
-        made = watch(_IndexPut.recorded(before, source, key=key, shape=before._ms_shape), *watched)
-    if 0 not in target._ms_shape:
-        array_of(target)[key] = values
-    touch(target)
-    if record:
-        settle(target, made, "IndexPutBackward0")
-    if LEVELS:
-        write_parts(target, source, lambda tangent, part: put_at(tangent, key, part))
-
-
-class _IndexPut(Put):
-    """The node of a write at index tensors."""
-
-    __slots__ = ("key", "shape")
-    key: Any
-    shape: Any
-
-    def run(self, gradients: Sequence[TensorBase | Array], recorded: bool) -> tuple[TensorBase | Array | None, ...]:
-        """Return the gradient of the tensor before the write, which is 0 at the written indices, and the gradient of the source: the
-        elements at these indices. None stands for a gradient that is not needed."""
-        gradient = gradients[0]
-        rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
-        part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
-        return rest, part
-
-    def _map(self, gradient: TensorBase | Array, forward: Callable[..., Any], back: Callable[..., Any]) -> TensorBase | Array:
-        return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
-
-    def _without(self, array: Array) -> Array:
-        found = array.copy()
-        found[self.key] = 0
-        return found
-
-    def _taken(self, array: Array) -> Array:
-        return np.ascontiguousarray(array[self.key])
-
-    def _given(self, array: Array) -> Array:
-        found = np.zeros(self.shape, array.dtype)
-        np.add.at(found, self.key, array)
-        return found

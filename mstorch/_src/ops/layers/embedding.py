@@ -23,9 +23,9 @@ from .._dispatch import call, readable, type_word, without_grad
 from .._operation import operation
 from ..elementwise.compare import clamp, eq, gt, isnan, ne, where
 from ..elementwise.elementwise import add, div, mul, reciprocal
+from ..indexing.assignment import setitem
 from ..indexing.index import gather, index_select
 from ..indexing.scatter import index_add
-from ..indexing.subscript import setitem
 from ..memory.creation import arange, zeros
 from ..memory.from_data import made
 from ..reduce.reduce import any as any_of

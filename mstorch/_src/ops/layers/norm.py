@@ -112,11 +112,9 @@ def batch_norm(
     shape = input._ms_shape
     channels = shape[1] if len(shape) > 1 else shape[0]
     _check_channels(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    if training and (running_mean is None) is not (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if not training and (running_mean is None or running_var is None):
-        missing = "running_mean" if running_mean is None else "running_var"
-        raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    known = (running_mean is not None) + (running_var is not None)
+    if known == 1 or not (known or training):
+        raise _missing_statistics(training, running_mean)
     not_differentiable("native_batch_norm", running_mean=running_mean, running_var=running_var)
     kind = input._ms_dtype
     if kind.is_integral:
@@ -131,33 +129,47 @@ def batch_norm(
     if not training:
         return with_format(call(_eval, (input, weight, bias, running_mean, running_var), eps), input)
     if _moves_running(input, running_mean, running_var):
-        statistics = (running_mean, running_var)
-        raws = [None if item is None else value_of(item) for item in statistics]
-        y = call(_train_parts, (input, weight, bias), *raws, momentum, eps)[0]
-        for item in statistics:
-            if item is not None:
-                touch(item)
-        return with_format(y, input)
+        return _train_by_one_kernel(input, weight, bias, running_mean, running_var, momentum, eps)
     operands = (input, weight, bias)
-
-    def normalised() -> Any:
-        # Not ``call``, which casts: the host's kernel takes float32 parameters beside an input in half precision.
-        return apply(_train, kind, operands, (eps,))
-
-    if modes.saved_hooks and running_mean is not None:
+    count = 0 if 0 in shape else math.prod(shape) // channels
+    # Not ``call``, which casts: the host's kernel takes float32 parameters beside an input in half precision.
+    if modes.saved_hooks and known:
         # A pack hook may raise while tensors are saved, as checkpoint's does, after the running statistics have changed.
         with without_grad():
-            batch_mean, batch_var = normalised()[1:]  # no name keeps the normalized input, which is computed again below
+            statistics = apply(_train, kind, operands, (eps,))[1:]  # no name keeps the normalized input, which is computed again below
+        _update_running(running_mean, running_var, statistics, momentum, count)
+        y = apply(_train, kind, operands, (eps,))[0]
     else:
-        y, batch_mean, batch_var = normalised()
-    if running_mean is not None and 0 not in shape:
-        _update(running_mean, batch_mean, momentum)
-    if running_var is not None and 0 not in shape:
-        count = math.prod(input._ms_shape) // max(channels, 1)
-        _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
-    if modes.saved_hooks and running_mean is not None:
-        y = normalised()[0]
+        y, *statistics = apply(_train, kind, operands, (eps,))
+        _update_running(running_mean, running_var, statistics, momentum, count)
     return with_format(y, input)
+
+
+def _missing_statistics(training: bool, running_mean: TensorBase | None) -> Exception:
+    if training:
+        return ValueError("running_mean and running_var must either both be None or neither be None")
+    return RuntimeError(f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode")
+
+
+def _train_by_one_kernel(
+    input: TensorBase, weight: TensorBase, bias: TensorBase, running_mean: TensorBase | None, running_var: TensorBase | None,
+    momentum: float, eps: float,
+) -> TensorBase:  # fmt: skip
+    """Normalize by a device's kernel that also updates the running statistics."""
+    statistics = (running_mean, running_var)
+    raws = [None if item is None else value_of(item) for item in statistics]
+    y = call(_train_parts, (input, weight, bias), *raws, momentum, eps)[0]
+    for item in statistics:
+        if item is not None:
+            touch(item)
+    return with_format(y, input)
+
+
+def _update_running(running_mean: Any, running_var: Any, statistics: Sequence[TensorBase], momentum: float, count: int) -> None:
+    """Update the running statistics by those of a batch, of ``count`` elements in each channel; nothing for an empty batch."""
+    if count and running_mean is not None:
+        _update(running_mean, statistics[0], momentum)
+        _update(running_var, statistics[1], momentum, count / (count - 1) if count > 1 else float("nan"))
 
 
 @node_called("NativeBatchNormBackward0")

@@ -48,7 +48,7 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
     ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
     """
     refuse_tracked(value)
-    shape, pads = input._ms_shape, tuple(int(p) for p in pad)
+    shape, pads = input._ms_shape, tuple([int(p) for p in pad])
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if mode == "constant":
@@ -56,12 +56,29 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
         nothing = 0 if input._ms_dtype.ms is not None else 0.0
         return constant_pad_nd(input, pads, nothing if value is None else float(value))  # torch converts it to a float
-    if len(pads) // 2 > len(shape):
+    spatial = len(pads) // 2
+    if spatial > len(shape):
         raise RuntimeError("Padding length too large")
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    _check_copied_pads(shape, pads, mode)
+    # Under autocast these two compute in float32; torch does not cast the others.
+    padded = {("reflect", True): reflection_pad, ("replicate", True): replication_pad, ("replicate", False): replication_pad}
+    chosen = padded.get((mode, spatial < 3))
+    if chosen is not None:
+        return chosen(input, pads)
+    if mode == "reflect":
+        _refuse_bool("reflection", input, pads)
+    result = call(_pad_like, (input,), pads, mode)
+    if mode == "circular":
+        return result  # torch composes it of parts, and saves nothing
+    return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
+
+
+def _check_copied_pads(shape: tuple[int, ...], pads: tuple[int, ...], mode: str) -> None:
+    """Raise unless the tensor has elements enough to fill the pads with."""
     spatial = len(pads) // 2
     if len(pads) not in (2, 4, 6) or len(shape) not in (spatial + 1, spatial + 2):
         raise NotImplementedError(
@@ -89,17 +106,6 @@ def pad(input: TensorBase, pad: Sequence[int], mode: str = "constant", value: fl
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if size + before + after < (0 if mode == "circular" else 1):
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
-    # Under autocast these two compute in float32; torch does not cast the others.
-    padded = {("reflect", True): reflection_pad, ("replicate", True): replication_pad, ("replicate", False): replication_pad}
-    chosen = padded.get((mode, spatial < 3))
-    if chosen is not None:
-        return chosen(input, pads)
-    if mode == "reflect":
-        _refuse_bool("reflection", input, pads)
-    result = call(_pad_like, (input,), pads, mode)
-    if mode == "circular":
-        return result  # torch composes it of parts, and saves nothing
-    return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
 
 
 def _refuse_bool(name: str, input: TensorBase, pads: tuple[int, ...]) -> None:

@@ -68,11 +68,32 @@ def _prepare(
         _check_line(shape, kernel_, stride_, padding_, dilation_)
     if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
-    if any(s <= 0 for s in stride_):
+    _check_windows(kernel_, stride_, padding_, dilation_)
+    _check_not_empty("max_pool3d_with_indices_out_cpu_template" if "max" in function else function, rank, shape)
+    sizes = shape[len(shape) - rank :]
+    if function == "avg_pool3d" and any(size < k for size, k in zip(sizes, kernel_)):
+        raise RuntimeError(
+            "input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {} kW: {})".format(*sizes, *kernel_)
+        )
+    out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
+    if min(out) < 1:
+        if function == "max_pool1d" and not indices:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out[0]}")
+        flat = (shape[-2], 1) if rank == 1 else (shape[-rank - 1],)  # a line is pooled as an image of one row
+        raise RuntimeError(
+            f"Given input size: ({_x(*flat, *sizes)}). Calculated output size: ({_x(*flat, *out)}). Output size is too small"
+        )
+    single = len(shape) == rank + 1
+    return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
+
+
+def _check_windows(kernel_: Sizes, stride_: Sizes, padding_: Sizes, dilation_: Sizes) -> None:
+    """Raise RuntimeError for windows that are empty, do not move on, or would lie in the padding alone."""
+    if min(stride_) <= 0:
         raise RuntimeError("stride should not be zero")
-    if any(k <= 0 for k in kernel_):
+    if min(kernel_) <= 0:
         raise RuntimeError(f"kernel size should be greater than zero, but got {_dims('k', kernel_)}")
-    if any(d <= 0 for d in dilation_):
+    if min(dilation_) <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {_dims('dilation', dilation_)}")
     for p, k, d in zip(padding_, kernel_, dilation_):
         if p < 0:
@@ -81,28 +102,12 @@ def _prepare(
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
-    if any(p > k // 2 for p, k in zip(padding_, kernel_)):
-        (kt, kh, kw), (pt, ph, pw) = (1, 1, *kernel_)[-3:], (0, 0, *padding_)[-3:]
-        of_volumes = f"kT: {kt} kW: {kw} kH: {kh} padT: {pt} padW: {pw} padH: {ph}"
-        numbers = of_volumes if rank == 3 else f"padW = {pw}, padH = {ph}, kW = {kw}, kH = {kh}"
-        raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {numbers}")
-    _check_not_empty("max_pool3d_with_indices_out_cpu_template" if "max" in function else function, rank, shape)
-    sizes = shape[len(shape) - rank :]
-    if function == "avg_pool3d" and any(size < k for size, k in zip(sizes, kernel_)):
-        raise RuntimeError(
-            "input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {} kW: {})".format(*sizes, *kernel_)
-        )
-    out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
-    if any(o < 1 for o in out):
-        c = shape[len(shape) - rank - 1]
-        if function == "max_pool1d" and not indices:
-            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out[0]}")
-        flat = (c, 1) if rank == 1 else (c,)  # a line is pooled as an image of one row
-        raise RuntimeError(
-            f"Given input size: ({_x(*flat, *sizes)}). Calculated output size: ({_x(*flat, *out)}). Output size is too small"
-        )
-    single = len(shape) == rank + 1
-    return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
+    for p, k in zip(padding_, kernel_):
+        if p > k // 2:
+            (kt, kh, kw), (pt, ph, pw) = (1, 1, *kernel_)[-3:], (0, 0, *padding_)[-3:]
+            of_volumes = f"kT: {kt} kW: {kw} kH: {kh} padT: {pt} padW: {pw} padH: {ph}"
+            numbers = of_volumes if len(kernel_) == 3 else f"padW = {pw}, padH = {ph}, kW = {kw}, kH = {kh}"
+            raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {numbers}")
 
 
 def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
@@ -249,29 +254,37 @@ def _adaptive(
     if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
     sizes = shape[len(shape) - rank :]
+    average = "avg" in name
     if not isinstance(output_size, (tuple, list)):
         output_size = (output_size,) * rank
-    if len(output_size) == 1 and rank > 1 and "avg" in name:
+    if len(output_size) == 1 and rank > 1 and average:
         output_size = tuple(output_size) * rank
     if len(output_size) != rank:
         raise RuntimeError(
             "'output_size' should contain one int" if rank == 1 else f"{name}(): internal error: output_size must be {rank}"
         )
-    out = tuple(n if o is None else int(o) for n, o in zip(sizes, output_size))
-    whole = [*shape[: len(shape) - rank], *([1] if rank == 1 else []), *out]
-    if math.prod(max(o, 0) for o in whole) >= 2**60:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={whole}")
-    if any(o < 0 for o in out):
-        if "max" in name:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
+    out = tuple([n if o is None else int(o) for n, o in zip(sizes, output_size)])
+    _check_adaptive_sizes(name, shape[: len(shape) - rank], out)
     # Average pooling checks the spatial dimensions only, and nothing if the output size is 1.
-    first = 1 if "max" in name or rank == 3 else len(shape) - rank
-    if 0 in shape[first:] and not ("avg" in name and set(out) == {1}):
-        wide = rank == 1 and "avg" in name  # torch treats it as an image of one row
-        raise _empty(name.replace("1d", "2d"), "input", (*shape[:-1], 1, shape[-1]), first) if wide else _empty(name, "input", shape, first)
+    first = len(shape) - rank if average and rank < 3 else 1
+    if 0 in shape[first:] and not (average and set(out) == {1}):
+        if rank == 1 and average:  # torch treats it as an image of one row
+            raise _empty(name.replace("1d", "2d"), "input", (*shape[:-1], 1, shape[-1]), first)
+        raise _empty(name, "input", shape, first)
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, out
+
+
+def _check_adaptive_sizes(name: str, lead: Sizes, out: Sizes) -> None:
+    """Raise RuntimeError for a negative size, or a result beyond all memory."""
+    if min(out) >= 0 and math.prod(lead) * math.prod(out) < 2**60:
+        return
+    whole = [*lead, *([1] if len(out) == 1 else []), *out]
+    if math.prod([max(o, 0) for o in whole]) >= 2**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={whole}")
+    if "max" in name:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
+    raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
 
 
 def _empty(name: str, word: str, shape: Sizes, first: int) -> RuntimeError:

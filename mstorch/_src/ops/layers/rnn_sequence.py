@@ -52,6 +52,7 @@ class _Sequence(Node):
         }  # fmt: skip
         flat = by_hidden.reshape(steps * rows, -1)
         if self.edges[self.places.index("w")] is not None:
+            # One product over all steps, which BLAS computes faster than the sum of a product for each step.
             found["w"] = product(flat.T, hs[:-1].reshape(steps * rows, size))
         if "b" in self.places:
             found["b"] = sum_along(flat, 0)
@@ -88,12 +89,14 @@ def run(
     state.
     """
     rows, size = state[0]._ms_shape
+    # A copy, because the kernel writes the activations into it, which backward needs.
     given = np.array(array_of(gates), order="C").reshape(steps, rows, -1)
     if reverse:
         given = np.ascontiguousarray(given[::-1])
     cell = array_of(state[1]) if len(state) > 1 else None
     hs, last, kept = SEQUENCES[mode][0](given, array_of(state[0]), cell, array_of(w), None if b is None else array_of(b))
     outputs = hs[1:][::-1] if reverse else hs[1:]
+    # Copies: a program may write to its results, and backward reads the states of all steps in ``hs``.
     made = [tensor_of(np.array(outputs, order="C").reshape(steps * rows, size)), tensor_of(hs[steps].copy())]
     if last is not None:
         made.append(tensor_of(last.copy()))

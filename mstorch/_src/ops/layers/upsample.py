@@ -273,51 +273,15 @@ def interpolate(
     refuse_tracked(scale_factor)
     shape = input._ms_shape
     rank = len(shape) - 2
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear | "
-                "lanczos"
-            )
-    elif align_corners is None:
-        align_corners = False
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
-    given = size if size is not None else scale_factor
-    if isinstance(given, (tuple, list)):
-        if len(given) != rank:
-            what = "output" if size is not None else "scale_factor"
-            tail = (
-                f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
-                "...,oK) format."
-                if size is not None
-                else f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-                "scale_factor in (s1, s2, ...,sK) format."
-            )
-            raise ValueError(
-                f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                f"{list(shape[2:])} and {tail}"
-            )
-        values = tuple(given)
-    else:
-        values = (given,) * rank
-    if recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear | lanczos"
+        )
+    out, factors = _sizes_and_factors(shape, size, scale_factor, mode, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and rank == 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
         )
-    factors: tuple[Any, ...] = (None,) * rank
-    if size is not None:
-        out = tuple(int(v) for v in values)
-    else:
-        out = tuple(math.floor(float(n * v)) for n, v in zip(shape[2:], values))
-        if any(abs(length) >= 1 << 63 for length in out):
-            raise RuntimeError("value cannot be converted to type int64_t without overflow")
-        if not recompute_scale_factor and mode != "area":
-            factors = tuple(float(v) for v in values)
     if mode == "area" and rank in (1, 2, 3):
         return with_format(adaptive_avg_pool(rank, input, out), input)
     if mode not in ("nearest", "nearest-exact") and _LINEAR.get(mode) != rank or rank not in (1, 2, 3):
@@ -331,6 +295,39 @@ def interpolate(
     if mode == "lanczos" and align_corners:
         raise ValueError("Lanczos mode does not support align_corners=True")
     return with_format(resize(input, out, factors, mode, bool(align_corners), antialias), input)
+
+
+def _sizes_and_factors(
+    shape: tuple[int, ...], size: int | Sequence[int] | None, scale_factor: float | Sequence[float] | None, mode: str,
+    recompute: bool | None,
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:  # fmt: skip
+    """Return the result's spatial sizes, and the factors with which positions are computed, None where the sizes give them."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    given: Any = size if size is not None else scale_factor
+    if given is None:
+        raise ValueError("either size or scale_factor should be defined")
+    rank = len(shape) - 2
+    is_sequence = isinstance(given, (tuple, list))
+    values = tuple(given) if is_sequence else (given,) * rank
+    if is_sequence and len(values) != rank:
+        what, shown, name, form = (
+            ("output", f"output size of {size}", "output size", "(o1, o2, ...,oK)")
+            if size is not None
+            else ("scale_factor", f"scale_factor of shape {scale_factor}", "scale_factor", "(s1, s2, ...,sK)")
+        )
+        raise ValueError(
+            f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions of "
+            f"{list(shape[2:])} and {shown}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and {name} in {form} format."
+        )
+    if size is not None:
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return tuple(map(int, values)), (None,) * rank
+    out = tuple([math.floor(float(n * v)) for n, v in zip(shape[2:], values)])
+    if any(abs(length) >= 1 << 63 for length in out):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return out, (None,) * rank if recompute or mode == "area" else tuple(map(float, values))
 
 
 def upsample(

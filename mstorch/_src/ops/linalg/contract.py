@@ -24,26 +24,12 @@ from .matmul import dot, matmul
 @operation(autocast=WIDEST_ON_DEVICES)
 def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | None = None) -> TensorBase:
     """Return the sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
-    if isinstance(dims, TensorBase):
-        dims = dims.tolist()
-    if isinstance(dims, (tuple, list)):
-        over_a, over_b = (list(d) if isinstance(d, (tuple, list)) else [d] for d in dims)
-    elif not isinstance(dims, int):
-        wanted = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
-        raise RuntimeError(f"tensordot expects dims to be {wanted}, but got dims={dims}")
-    else:
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(len(a._ms_shape), len(b._ms_shape)):
-            raise RuntimeError(
-                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
-            )
-        over_a, over_b = list(range(-dims, 0)), list(range(dims))
-    sa, sb = a._ms_shape, b._ms_shape
+    over_a, over_b = _contracted(a, b, dims)
     if len(over_a) != len(over_b):
         raise RuntimeError("both dimension lists should have same length")
     if a._ms_dtype is not b._ms_dtype:
         raise RuntimeError("both inputs should have same dtype")
+    sa, sb = a._ms_shape, b._ms_shape
     for x, y in zip(over_a, over_b):
         if sb[y] == 1 and sa[x] != 1:
             a = a.sum(x, keepdim=True, dtype=a._ms_dtype)
@@ -61,9 +47,26 @@ def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | Non
     rows, columns = [sa[d] for d in rest_a], [sb[d] for d in rest_b]
     left = views.reshape(views.permute(a, rest_a + over_a), (math.prod(rows), inner))
     right = views.reshape(views.permute(b, over_b + rest_b), (inner, math.prod(columns)))
-    found = views.reshape(matmul(left, right), (*rows, *columns))
+    product = views.reshape(matmul(left, right), (*rows, *columns))
     words = "tensordot: Expected the output tensor to have dtype {kind}, but got an output tensor with dtype {out}"
-    return found if out is None else finish_recorded(found, out, words)  # a view of the product, as in torch
+    return product if out is None else finish_recorded(product, out, words)  # a view of the product, as in torch
+
+
+def _contracted(a: TensorBase, b: TensorBase, dims: Any) -> tuple[list[int], list[int]]:
+    """Return the dimensions of both tensors over which is summed."""
+    if isinstance(dims, TensorBase):
+        dims = dims.tolist()
+    if isinstance(dims, (tuple, list)):
+        over_a, over_b = [list(d) if isinstance(d, (tuple, list)) else [d] for d in dims]
+        return over_a, over_b
+    if not isinstance(dims, int):
+        wanted = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
+        raise RuntimeError(f"tensordot expects dims to be {wanted}, but got dims={dims}")
+    if dims < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+    if dims > min(len(a._ms_shape), len(b._ms_shape)):
+        raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+    return list(range(-dims, 0)), list(range(dims))
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> TensorBase:

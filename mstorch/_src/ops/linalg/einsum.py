@@ -202,17 +202,13 @@ class _Planner:
     def pair(self, a: _Value, b: _Value, keep: set[Label]) -> _Value:
         """Multiply two values and sum over the labels that are not in ``keep``, by one batched matrix product or an elementwise one."""
         union = sorted({*a.labels, *b.labels}, key=self.places.__getitem__)
-        gone = [label for label in union if label not in keep]
-        first = [label for label in gone if a.size(label) != 1 and b.size(label) == 1]
-        second = [label for label in gone if b.size(label) != 1 and a.size(label) == 1]
+        kept = [label for label in union if label in keep]
+        summed, first, second = _by_owner(a, b, [label for label in union if label not in keep])
         a, b = self.summed(a, first), self.summed(b, second)
-        summed = [label for label in gone if a.size(label) != 1 and b.size(label) != 1]
-        union = [label for label in union if label in keep]
         if not summed:
-            return self._multiplied(a, b, union)
-        batch = [label for label in union if a.size(label) != 1 and b.size(label) != 1]
-        rows = [label for label in union if a.size(label) != 1 and b.size(label) == 1]
-        columns = [label for label in union if label not in batch and label not in rows]
+            return self._multiplied(a, b, kept)
+        batch, rows, _ = _by_owner(a, b, kept)
+        columns = [label for label in kept if label not in batch and label not in rows]
         if rows and columns and self.places[columns[-1]] < self.places[rows[0]] and not first and not second:
             return self.pair(b, a, keep)
         shape = tuple(math.prod([value.size(label) for label in labels]) for value, labels in (
@@ -223,8 +219,8 @@ class _Planner:
         right = self._in_shape(self._leading(b, [*batch, *summed, *columns]), (shape[0], shape[2], shape[3])[start:])
         labels = (*batch, *rows, *columns)
         sizes = _joint(a, b, labels)
-        made = _Value(self.add("bmm" if batch else "mm", (left, right)), labels, (shape[0], shape[1], shape[3])[start:])
-        return made._replace(number=self._in_shape(made, sizes), sizes=sizes)
+        product = _Value(self.add("bmm" if batch else "mm", (left, right)), labels, (shape[0], shape[1], shape[3])[start:])
+        return product._replace(number=self._in_shape(product, sizes), sizes=sizes)
 
     def _leading(self, value: _Value, labels: Sequence[Label]) -> _Value:
         """Permute the dimensions of these labels to the front; the other dimensions, of size 1, follow."""
@@ -241,6 +237,20 @@ class _Planner:
                     number = self.add("unsqueeze", (number,), place)
             numbers.append(number)
         return _Value(self.add("mul", tuple(numbers)), tuple(union), _joint(a, b, union))
+
+
+def _by_owner(a: _Value, b: _Value, labels: Sequence[Label]) -> tuple[list[Label], list[Label], list[Label]]:
+    """Return the labels along which both values are longer than 1, those along which ``a`` alone is, and those along which ``b`` alone is.
+    """
+    both: list[Label] = []
+    first: list[Label] = []
+    second: list[Label] = []
+    for label in labels:
+        if a.size(label) != 1:
+            (both if b.size(label) != 1 else first).append(label)
+        elif b.size(label) != 1:
+            second.append(label)
+    return both, first, second
 
 
 def _joint(a: _Value, b: _Value, labels: Sequence[Label]) -> tuple[int, ...]:

@@ -161,16 +161,8 @@ def lobpcg(
 
     Differs from torch: both values of ``method`` use the same orthogonalized iteration; the ``ortho_*`` parameters have no effect.
     """
-    shape = A._ms_shape
-    if len(shape) < 2 or shape[-2] != shape[-1]:
-        raise AssertionError(f"A must be square, got shape {A.shape}")
-    if B is not None and B._ms_shape != shape:
-        raise AssertionError(f"A and B must have the same shape, got {A.shape} and {B.shape}")
-    if not A._ms_dtype.is_floating_point:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._ms_dtype.name} != float")
-    if is_tracked(A) and modes.grad and B is not None:
-        raise ValueError("lobpcg.backward() currently does not support the case of `B != None`")
-    size = shape[-1]
+    _check_matrices(A, B)
+    size = A._ms_shape[-1]
     count = (1 if X is None else X._ms_shape[-1]) if k is None else k
     vectors = (count if n is None else n) if X is None else X._ms_shape[-1]
     if size < 3 * vectors:
@@ -195,15 +187,30 @@ def lobpcg(
         state.run()
         return state.E, state.X
 
-    batch = shape[:-2]
     with without_grad():
-        plain = A.detach()
-        if not batch:
-            found = solve(plain, B, X, iK)
-        else:
-            flat = plain.reshape(-1, size, size)
-            others = [None if item is None else item.reshape(-1, *item._ms_shape[-2:]) for item in (B, X, iK)]
-            pairs = [solve(flat[i], *(None if o is None else o[i] for o in others)) for i in range(flat._ms_shape[0])]
-            found = tuple(cat([p[i].unsqueeze(0) for p in pairs]).reshape(*batch, *pairs[0][i]._ms_shape) for i in (0, 1))
-    values, vecs = attach("LOBPCGBackward", _eigen_backward, (A,), tuple(item.contiguous() for item in found))
+        pair = _of_each_matrix(solve, A.detach(), B, X, iK)
+    values, vecs = attach("LOBPCGBackward", _eigen_backward, (A,), tuple(item.contiguous() for item in pair))
     return values, vecs
+
+
+def _check_matrices(A: TensorBase, B: TensorBase | None) -> None:
+    shape = A._ms_shape
+    if len(shape) < 2 or shape[-2] != shape[-1]:
+        raise AssertionError(f"A must be square, got shape {A.shape}")
+    if B is not None and B._ms_shape != shape:
+        raise AssertionError(f"A and B must have the same shape, got {A.shape} and {B.shape}")
+    if not A._ms_dtype.is_floating_point:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._ms_dtype.name} != float")
+    if is_tracked(A) and modes.grad and B is not None:
+        raise ValueError("lobpcg.backward() currently does not support the case of `B != None`")
+
+
+def _of_each_matrix(solve: Callable[..., tuple[Any, Any]], plain: TensorBase, *others: TensorBase | None) -> tuple[Any, ...]:
+    """Return the solution of a matrix, or the stacked solutions of a batch of them."""
+    batch, size = plain._ms_shape[:-2], plain._ms_shape[-1]
+    if not batch:
+        return solve(plain, *others)
+    matrices = plain.reshape(-1, size, size)
+    lists = [None if item is None else item.reshape(-1, *item._ms_shape[-2:]) for item in others]
+    pairs = [solve(matrices[i], *(None if item is None else item[i] for item in lists)) for i in range(matrices._ms_shape[0])]
+    return tuple(cat([pair[i].unsqueeze(0) for pair in pairs]).reshape(*batch, *pairs[0][i]._ms_shape) for i in (0, 1))

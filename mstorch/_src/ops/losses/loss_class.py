@@ -96,18 +96,8 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
     _check_weight(weight, len(x))
     classes = x[0] if len(x) == 1 else x[1]
     expected = () if len(x) == 1 else (x[0], *x[2:])
-    if t != expected and not (len(x) == 1 and t == (1,)):
-        if len(x) <= 2 and len(t) > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if len(x) == len(t) == 1:
-            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {t[0]}")
-        if len(x) <= 2:
-            raise RuntimeError(f"size mismatch (got input: {list(x)}, target: {list(t)})")
-        if len(x) == 4 and len(t) != 3:
-            raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(t)}")
-        if len(x) == 4:
-            raise RuntimeError(f"size mismatch (got input: {list(x)} , target: {list(t)}")
-        raise RuntimeError(f"Expected target size {list(expected)}, got {list(t)}")
+    if t != expected:
+        _refuse_sizes(x, t)
     if weight is not None and weight._ms_shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
@@ -124,13 +114,7 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
     kind = input._ms_dtype
     if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _is_plain(input) and values.size and classes:
         return _mean_of_rows(input, target, values)
-    shares = np.ones(values.shape, kind.np) if weight is None else None
-    if shares is None:
-        known = values if counted is None else np.where(counted, values, 0)
-        shares = array_of(weight)[known]
-    if counted is not None:
-        shares = np.where(counted, shares, shares.dtype.type(0))
-        values = np.where(counted, values, 0)
+    values, shares = _shares(values, counted, weight, kind)
     n = 1 if len(x) == 1 else x[0]
     if math.prod(input._ms_shape) == 0:
         # Sums over no classes: zeros that autograd tracks.
@@ -145,9 +129,32 @@ def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
     if reduction == "none":
         return no_view(views.reshape(flat, expected))
     total = sum_of(flat)
-    if reduction == "sum":
-        return total
-    return div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
+    return total if reduction == "sum" else div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
+
+
+def _shares(values: Array, counted: Array | None, weight: TensorBase | None, kind: dtype) -> tuple[Array, Array]:
+    """Return the classes, 0 for ignored targets, and what each target counts: its class's weight or 1, and 0 if it is ignored."""
+    if counted is not None:
+        values = np.where(counted, values, 0)
+    shares = np.ones(values.shape, kind.np) if weight is None else array_of(weight)[values]
+    return values, shares if counted is None else np.where(counted, shares, shares.dtype.type(0))
+
+
+def _refuse_sizes(x: tuple[int, ...], t: tuple[int, ...]) -> None:
+    """Raise torch's error for a target of shape ``t`` that does not fit an input of shape ``x``; one target may have a dimension."""
+    if len(x) == 1 and t == (1,):
+        return
+    if len(x) <= 2 and len(t) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(x) == len(t) == 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {t[0]}")
+    if len(x) <= 2:
+        raise RuntimeError(f"size mismatch (got input: {list(x)}, target: {list(t)})")
+    if len(x) != 4:
+        raise RuntimeError(f"Expected target size {[x[0], *x[2:]]}, got {list(t)}")
+    if len(t) != 3:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(t)}")
+    raise RuntimeError(f"size mismatch (got input: {list(x)} , target: {list(t)}")
 
 
 def _is_plain(input: TensorBase) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.arrays import Number
+from ...backend.arrays import Array, Number
 from ...backend.cast import numpy_cast
 from ...backend.errors import not_for
 from ...backend.geometry import contiguous_strides
@@ -347,55 +347,68 @@ def arange(
         if step > 0 and 0 <= last - first < _MANY and -_MANY < first < _MANY:  # the common case
             return as_asked(made(np.arange(first, last, step, np.int64), requires_grad), place)
     if end is None:
-        start, end = None, start
+        start, end = 0, start
     if end is None:
         raise TypeError("arange() received an invalid combination of arguments - got (), but expected one of:\n * (Number end)")
-    start = 0 if start is None else start
-    refuse_tracked(start, end, step)
-    start, end, step = (python_number(v.item() if isinstance(v, TensorBase) else v) for v in (start, end, step))
+    numbers = _bounds(0 if start is None else start, end, step)
+    if dtype is None and out is not None:
+        dtype = out._ms_dtype
+    kind = dtype or (get_default_dtype() if any(isinstance(number, float) for number in numbers) else int64)
+    _refuse_row("arange", kind)
+    _check_progression(*numbers, dtype)
+    array = _progression(*numbers, kind)
+    if out is None:
+        return as_asked(made(array, requires_grad), place)
+    if kind is not out._ms_dtype:
+        raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._ms_dtype)})")
+    if out.numel() not in (0, len(array)):
+        warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
+            f"number of elements {len(array)}. Note that this may occur as a result of rounding error. The out tensor will be resized "
+            f"to a tensor of shape ({len(array)},).",
+            UserWarning,
+        )
+    return _deliver_in_order("arange", made(array), out, requires_grad)
+
+
+def _bounds(*numbers: Any) -> tuple[Any, Any, Any]:
+    """Return start, end and step as Python's numbers."""
+    refuse_tracked(*numbers)
+    start, end, step = [python_number(number.item() if isinstance(number, TensorBase) else number) for number in numbers]
     for number in (start, end, step):
         if number.__class__ is int:
             check_size(number)
-    if dtype is None and out is not None:
-        dtype = out._ms_dtype
-    kind = dtype or (get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else int64)
-    _refuse_row("arange", kind)
+    return start, end, step
+
+
+def _check_progression(start: Any, end: Any, step: Any, dtype: dtype | None) -> None:
+    """Raise torch's error for numbers that do not lead from start to end."""
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if any(isinstance(v, complex) for v in (start, end, step)):
+    if any(isinstance(number, complex) for number in (start, end, step)):
         raise RuntimeError("value cannot be converted to type double without overflow")
     if dtype is int64 and int(step) == 0:  # narrower integers get zeros
         raise ValueError("step must be nonzero")
-    if any(isinstance(v, float) and (v != v or abs(v) == float("inf")) for v in (start, end)):
+    if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if kind is int64:  # for int64 torch counts in the result's dtype, else in float64
+
+
+def _progression(start: Any, end: Any, step: Any, kind: dtype) -> Array:
+    """Return the numbers from start to end in a dtype. Their count is taken in int64 for that dtype and for integers, else in float64."""
+    if kind is int64:
         start, end, step = int(start), int(end), int(step)
-    if all(isinstance(v, int) for v in (start, end, step)):
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         count = -((start - end) // step)
     else:
         count = int(np.ceil((float(end) - float(start)) / float(step)))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
-    wide = np.int64 if kind.is_integral and all(isinstance(v, int) for v in (start, end, step)) else np.float64
+    wide: Any = np.float64
     if kind.is_integral:
-        start, step = int(start), int(step)
-        wide = np.int64
-    array = wide(start) + wide(step) * np.arange(count, dtype=wide)
-    values = numpy_cast(array, kind.np)
-    if out is not None:
-        if kind is not out._ms_dtype:
-            raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._ms_dtype)})")
-        if out.numel() not in (0, count):
-            warn(
-                f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
-                f"number of elements {count}. Note that this may occur as a result of rounding error. The out tensor will be resized "
-                f"to a tensor of shape ({count},).",
-                UserWarning,
-            )
-        return _deliver_in_order("arange", made(values), out, requires_grad)
-    return as_asked(made(values, requires_grad), place)
+        start, step, wide = int(start), int(step), np.int64
+    return numpy_cast(wide(start) + wide(step) * np.arange(count, dtype=wide), kind.np)
 
 
 _UNSIGNED = (uint16, uint32, uint64)

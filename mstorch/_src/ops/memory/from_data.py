@@ -45,9 +45,34 @@ def require_leaf(tensor: TensorBase) -> None:
 
 def _python_array(data: Any, kind: dtype | None) -> Array:
     """Return nested sequences of numbers, one-element tensors or arrays as one array, of the dtype that torch infers."""
+    shape = [] if data.__class__ in (int, float) else _shape_of(data)
+    leaves: list[Any] = []
+    _flatten(data, shape, 0, leaves)
+    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # bytes are accepted as numbers if a dtype is given
+        return _python_array(_spread(data), kind)
+    array = _of_one_type(leaves, kind)
+    if array is not None:
+        return array.reshape(shape)
+    wanted = kind
+    if kind is None:
+        kind = _inferred(leaves)
+    flat = [_number(leaf, kind, wanted, bool(shape)) for leaf in leaves]
+    if kind is bool_:
+        return np.array([bool(v) for v in flat], np.bool_).reshape(shape)
+    if not kind.is_complex and any(isinstance(value, complex) for value in flat):
+        integers = kind.category == 1
+        raise wrong_type("'complex' object cannot be interpreted as an integer" if integers else "must be real number, not complex")
+    if kind.category == 1:
+        _check_range(flat, kind)
+        return np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64).astype(kind.np).reshape(shape)
+    return numpy_cast(np.array(flat, np.complex128 if kind.is_complex else np.float64).reshape(shape), kind.np)
+
+
+def _shape_of(data: Any) -> list[int]:
+    """Return the lengths of nested sequences, as far as the first items tell."""
     shape: list[int] = []
     probe = data
-    while _is_sequence(probe):
+    while probe.__class__ is list or _is_sequence(probe):  # most are lists, and the call costs
         shape.append(len(probe))
         if len(shape) > 128:
             raise ValueError(f"too many dimensions '{type(probe).__name__}'")
@@ -58,29 +83,7 @@ def _python_array(data: Any, kind: dtype | None) -> Array:
         raise ValueError("too many dimensions 'str'")
     if shape and isinstance(probe, np.ndarray):
         raise TypeError("len() of unsized object")  # torch treats a 0-d array that comes first as a sequence
-    leaves: list[Any] = []
-    _flatten(data, shape, 0, leaves)
-    if bytes in map(type, leaves[:1]) and shape and kind is not None:  # bytes are accepted as numbers if a dtype is given
-        return _python_array(_spread(data), kind)
-    found = _of_one_type(leaves, kind)
-    if found is not None:
-        return found.reshape(shape)
-    wanted = kind
-    if kind is None:
-        kind = _inferred(leaves)
-    flat = [_number(leaf, kind, wanted, bool(shape)) for leaf in leaves]
-    if kind.category == 1 or kind is bool_:
-        for value in flat:
-            if isinstance(value, complex) and kind is not bool_:
-                raise wrong_type("'complex' object cannot be interpreted as an integer")
-        if kind is bool_:
-            return np.array([bool(v) for v in flat], np.bool_).reshape(shape)
-        _check_range(flat, kind)
-        return np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64).astype(kind.np).reshape(shape)
-    wide = np.complex128 if kind.is_complex else np.float64
-    if not kind.is_complex and any(isinstance(value, complex) for value in flat):
-        raise wrong_type("must be real number, not complex")
-    return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
+    return shape
 
 
 def _of_one_type(leaves: list[Any], kind: dtype | None) -> Array | None:
@@ -269,9 +272,15 @@ def array_of(data: Any, kind: dtype | None) -> Array:
     """Return a new row-major array of ``data`` in the requested (or inferred) dtype."""
     if hasattr(data, "elements_in"):  # a storage
         return data.elements_in(kind).copy()
+    if isinstance(data, (list, tuple)):
+        if data and (len(data) > 256 or isinstance(data[0], np.ndarray)):
+            array = _of_equal_items(data, kind)
+            if array is not None:
+                return array
+        return _python_array(data, kind)
     if isinstance(data, np.generic):
         data = np.asarray(data)
-    elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float, complex)):
+    elif not isinstance(data, (np.ndarray, bool, int, float, complex)):
         if hasattr(data, "__array__"):
             data = np.asarray(data)
         elif hasattr(data, "__dlpack__"):
@@ -279,19 +288,23 @@ def array_of(data: Any, kind: dtype | None) -> Array:
     if isinstance(data, np.ndarray):
         data = np.asarray(data)
         return numpy_cast(data, (kind or of_numpy(data.dtype)).np)
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
-        if all(isinstance(item, np.ndarray) and item.shape == data[0].shape for item in data):
-            whole = np.stack(data)
-            if whole.size:
-                _discourage_arrays()
-            return numpy_cast(whole, (kind or of_numpy(whole.dtype)).np)
-    if isinstance(data, (list, tuple)) and len(data) > 256 and type(data[0]) in (int, float):
-        quick = np.array(data)
-        if quick.dtype.kind in "if" and quick.ndim == 1:
-            inferred = int64 if quick.dtype.kind == "i" else get_default_dtype()
-            if kind is None or not kind.is_integral:
-                return numpy_cast(quick, (kind or inferred).np)
     return _python_array(data, kind)
+
+
+def _of_equal_items(data: list[Any] | tuple[Any, ...], kind: dtype | None) -> Array | None:
+    """Return the array of arrays of one shape, or of many numbers, which NumPy reads faster; None for other sequences."""
+    first = data[0]
+    if isinstance(first, np.ndarray) and first.ndim and all(isinstance(item, np.ndarray) and item.shape == first.shape for item in data):
+        whole = np.stack(data)
+        if whole.size:
+            _discourage_arrays()
+        return numpy_cast(whole, (kind or of_numpy(whole.dtype)).np)
+    if len(data) > 256 and type(first) in (int, float):
+        quick = np.array(data)
+        if quick.dtype.kind in "if" and quick.ndim == 1 and (kind is None or not kind.is_integral):
+            inferred = int64 if quick.dtype.kind == "i" else get_default_dtype()
+            return numpy_cast(quick, (kind or inferred).np)
+    return None
 
 
 @operation

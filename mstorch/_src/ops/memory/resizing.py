@@ -101,17 +101,29 @@ def set_(
         turn_into(self, views.alias(source))
     else:
         shape = shape_args((size,)) if not isinstance(size, int) else (size,)
+        steps = contiguous_strides(shape) if stride is None else stride
         if source._ms_storage.has_elements and 0 not in shape:
-            steps = contiguous_strides(shape) if stride is None else stride
-            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._ms_dtype.itemsize
-            if need > source._ms_storage.nbytes:
-                if shape == self._ms_shape and tuple(steps) == strides_of(self):  # torch sees no change, and does not grow the memory
-                    raise beyond_storage(shape, steps, storage_offset, source._ms_dtype.itemsize, source._ms_storage.nbytes)
-                refuse_growth(source._ms_storage)
-                source._ms_storage.resize(need)
-        turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+            _hold(self, source, shape, steps, storage_offset)
+        turn_into(self, views.as_strided(source, shape, steps, storage_offset))
     if not modes.grad:
         refit(self, before, self._ms_dtype)  # autograd is not notified, and keeps the old shape
+    _refuse_gradient(self, tracked)
+    return self
+
+
+def _hold(self: TensorBase, source: TensorBase, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> None:
+    """Let the storage of ``source`` grow to hold a view of this shape."""
+    storage, itemsize = source._ms_storage, source._ms_dtype.itemsize
+    need = (offset + sum([(length - 1) * step for length, step in zip(shape, steps)]) + 1) * itemsize
+    if need > storage.nbytes:
+        if shape == self._ms_shape and tuple(steps) == strides_of(self):  # torch sees no change, and does not grow the memory
+            raise beyond_storage(shape, steps, offset, itemsize, storage.nbytes)
+        refuse_growth(storage)
+        storage.resize(need)
+
+
+def _refuse_gradient(self: Any, tracked: TensorBase) -> None:
+    """Give the tensor, and the base of which it was a view, a node that raises in backward: ``set_`` has no derivative."""
     error = RuntimeError("derivative for set_ is not implemented")
     refuse("NotImplemented", "set_", tracked, self, error)
     base = None if self._ms_auto is None else self._ms_auto.base
@@ -120,4 +132,3 @@ def set_(
         self._ms_auto.seen = -1
         if base._ms_auto is not None:
             base._ms_auto.leaf = False
-    return self

@@ -214,40 +214,18 @@ def searchsorted(
     """Return the indices at which values would be inserted in sequences sorted along the last dimension: before equal elements, or after
     them with ``right``.
     """
-    shape = sorted_sequence._ms_shape
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
-    after = right or side == "right"
     if not isinstance(input, TensorBase):
         input = sorted_sequence.new_tensor(input) if sorted_sequence._ms_dtype.is_floating_point else tensor(input)
     own = input._ms_shape
-    if not own and len(shape) != 1:
-        raise RuntimeError(
-            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)"
-        )
-    if len(shape) != 1 and shape[:-1] != own[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-            f"input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor {list(own)}"
-        )
+    _check_boundaries(sorted_sequence._ms_shape, own)
     if sorter is not None:
-        if sorter._ms_shape != shape:
-            raise RuntimeError(
-                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                f"{list(shape)}and got sorter tensor {list(sorter._ms_shape)}"
-            )
-        if sorter._ms_dtype is not int64:
-            raise RuntimeError(
-                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._ms_dtype)}"
-            )
-        places = values_if_any(sorter)
-        if places is not None and not within(places, 0, shape[-1] - 1):
-            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+        _check_sorter(sorter, sorted_sequence._ms_shape)
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     for name, value in (("input value", input), ("boundary", sorted_sequence)):
         if value._ms_stride is not None and not value.is_contiguous():
@@ -265,9 +243,40 @@ def searchsorted(
     ordered = kind is not bool_ and not kind.is_complex
     if not ordered and 0 not in own:
         raise not_for("searchsorted_out_cpu", kind.name)
-    operands = sorted_sequence.detach(), input.detach()
-    found = call(_searchsorted, operands, after, dtype=kind) if ordered else input.new_empty(own, dtype=int64)
-    return finish(found.to(int32) if out_int32 else found, out)
+    operands, after = (sorted_sequence.detach(), input.detach()), right or side == "right"
+    places = call(_searchsorted, operands, after, dtype=kind) if ordered else input.new_empty(own, dtype=int64)
+    return finish(places.to(int32) if out_int32 else places, out)
+
+
+def _check_boundaries(shape: tuple[int, ...], own: tuple[int, ...]) -> None:
+    """Raise RuntimeError unless there is one sequence, or one for each row of the values."""
+    if len(shape) == 1:
+        return
+    if not own:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)"
+        )
+    if shape[:-1] != own[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            f"input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor {list(own)}"
+        )
+
+
+def _check_sorter(sorter: TensorBase, shape: tuple[int, ...]) -> None:
+    if sorter._ms_shape != shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(shape)}and got sorter tensor {list(sorter._ms_shape)}"
+        )
+    if sorter._ms_dtype is not int64:
+        raise RuntimeError(
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._ms_dtype)}"
+        )
+    places = values_if_any(sorter)
+    if places is not None and not within(places, 0, shape[-1] - 1):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
 @operation(forms=SELF, one_device=OneDevice("Tensor_bucketize"))

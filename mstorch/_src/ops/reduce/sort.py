@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -422,9 +422,6 @@ def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, out: tuple[
     return finish(_picked(input, dim, gather(order, dim, best), keepdim, return_types.mode), out)
 
 
-_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
 def _quantile(
     input: TensorBase, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: TensorBase | None
 ) -> TensorBase:
@@ -433,12 +430,50 @@ def _quantile(
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         q = input.new_full((), q) if input._ms_dtype.is_floating_point else q
-    if interpolation not in _INTERPOLATIONS:
+    _check_quantile(name, input, q, interpolation)
+    shape = input._ms_shape
+    whole = dim is None
+    rank = len(shape)
+    dim = wrap_dim(0 if whole else dim, 1 if whole else rank)
+    rows = views.reshape(input, (-1,)) if whole or not shape else views.movedim(input, dim, -1)
+    ordered = sort(rows)[0]
+    points = views.reshape(q, (-1,))
+    count_q = points._ms_shape[0]
+    ranks = _ranks(ordered, points, ignore_nan)
+    if interpolation in _ROUNDED:
+        ranks = _ROUNDED[interpolation](ranks)
+    below = ranks.detach().to(int64)
+    result = gather(ordered, -1, below)
+    is_between = interpolation not in _ROUNDED
+    if is_between:
+        weight = ranks - below if interpolation == "linear" else ranks.new_full(ranks._ms_shape, 0.5)
+        above = gather(ordered, -1, ranks.detach().ceil().to(int64))
+        result = result.lerp(above, weight)
+    result = views.movedim(result, -1, 0) if result._ms_shape else result
+    # The quantiles' dimension comes first; the reduced dimension is removed, or kept with length 1.
+    if keepdim:
+        if whole:
+            result = views.reshape(result, (count_q, *(1,) * rank))
+        elif shape:
+            result = views.unsqueeze(result, dim + 1)
+    if not q._ms_shape:
+        result = views.squeeze(result, 0)
+    if out is None:  # the number of writes that torch needs
+        result._ms_counter.version += (3 if q._ms_shape else 1) + is_between
+    return finish_recorded(result, out, "quantile() out tensor must be same dtype as the input tensor")
+
+
+_ROUNDED: dict[str, Callable[[TensorBase], TensorBase]] = {
+    "lower": lambda ranks: ranks.floor(), "higher": lambda ranks: ranks.ceil(), "nearest": lambda ranks: ranks.round(),
+}  # fmt: skip
+
+
+def _check_quantile(name: str, input: TensorBase, q: Any, interpolation: str) -> None:
+    if interpolation not in ("linear", "midpoint", *_ROUNDED):
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
-    shape = input._ms_shape
-    if math.prod(shape) == 0:
+    if math.prod(input._ms_shape) == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if input._ms_dtype not in (float32, float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
@@ -449,47 +484,15 @@ def _quantile(
     values = readable(q)
     if values is not None and not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
-    whole = dim is None
-    rank = len(shape)
-    dim = wrap_dim(0 if whole else dim, 1 if whole else rank)
-    rows = views.reshape(input, (-1,)) if whole or not shape else views.movedim(input, dim, -1)
-    ordered = sort(rows)[0]
-    length = ordered._ms_shape[-1]
-    lead = ordered._ms_shape[:-1]
+
+
+def _ranks(ordered: TensorBase, points: TensorBase, ignore_nan: bool) -> TensorBase:
+    """Return where the quantiles lie in sorted rows, of which NaNs are the end; a row with one gives NaN unless they are ignored."""
     nan = ordered.detach().isnan()
-    points = views.reshape(q, (-1,))
-    count_q = points._ms_shape[0]
     if ignore_nan:
-        count = (nan.logical_not().sum(-1, True).to(input._ms_dtype) - 1).clamp(min=0.0)
-        ranks = points * count
-    else:
-        ranks = views.expand(points * (length - 1), (*lead, count_q))
-        bad = views.expand(nan.any(-1, True), (*lead, count_q))
-        ranks = ranks.masked_fill(bad, float(length - 1))
-    if interpolation == "lower":
-        ranks = ranks.floor()
-    elif interpolation == "higher":
-        ranks = ranks.ceil()
-    elif interpolation == "nearest":
-        ranks = ranks.round()
-    below = ranks.detach().to(int64)
-    found = gather(ordered, -1, below)
-    if interpolation in ("linear", "midpoint"):
-        weight = ranks - below if interpolation == "linear" else ranks.new_full(ranks._ms_shape, 0.5)
-        above = gather(ordered, -1, ranks.detach().ceil().to(int64))
-        found = found.lerp(above, weight)
-    found = views.movedim(found, -1, 0) if found._ms_shape else found
-    # The quantiles' dimension comes first; the reduced dimension is removed, or kept with length 1.
-    if keepdim:
-        if whole:
-            found = views.reshape(found, (count_q, *(1,) * rank))
-        elif shape:
-            found = views.unsqueeze(found, dim + 1)
-    if not q._ms_shape:
-        found = views.squeeze(found, 0)
-    if out is None:  # the number of writes that torch needs
-        found._ms_counter.version += (3 if q._ms_shape else 1) + (interpolation in ("linear", "midpoint"))
-    return finish_recorded(found, out, "quantile() out tensor must be same dtype as the input tensor")
+        return points * (nan.logical_not().sum(-1, True).to(ordered._ms_dtype) - 1).clamp(min=0.0)
+    last, wide = ordered._ms_shape[-1] - 1, (*ordered._ms_shape[:-1], points._ms_shape[0])
+    return views.expand(points * last, wide).masked_fill(views.expand(nan.any(-1, True), wide), float(last))
 
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_CPU)

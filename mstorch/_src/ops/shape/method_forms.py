@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from ...core.size import Size
 from ...core.tensor_base import TensorBase, strides_of
 from .._dispatch import wrap_dim
-from ..indexing import subscript
+from ..indexing import assignment, subscript
 from ..linalg import lowrank, removed
 from ..reduce import count, reduce
 from ..signal import spectral
@@ -131,4 +131,4 @@ def symeig(self: TensorBase, eigenvectors: bool = False) -> NoReturn:
     removed.symeig(self, eigenvectors)
 
 
-NAMED_METHODS = {"__getitem__": subscript.getitem, "__setitem__": subscript.setitem}
+NAMED_METHODS = {"__getitem__": subscript.getitem, "__setitem__": assignment.setitem}

@@ -60,28 +60,13 @@ def _number(value: TensorBase | Number | None) -> Any:
     return value.item() if isinstance(value, TensorBase) and not value._ms_shape else value
 
 
-@operation(autocast=FLOAT32_ON_CPU)
-def stft(
-    input: TensorBase, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
-    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None, align_to_window: bool | None = None,
-) -> TensorBase:  # fmt: skip
-    """Return the Fourier transforms of windows of the signal, with stride ``hop_length``: (*, T) → (*, F, frames), complex."""
-    n_fft, hop_length, win_length = map(_number, (n_fft, hop_length, win_length))
-    if center:
-        if align_to_window is not None:
-            raise RuntimeError("stft align_to_window should only be set when center = false")
-        rank = len(input._ms_shape)
-        side = n_fft // 2
-        wide = views.view(input, (*([1] * (3 - rank)), *input._ms_shape))
-        padded = pad(wide, (side, side), pad_mode)
-        input = views.view(padded, padded._ms_shape[3 - rank if rank < 3 else 0 :])
-    hop = n_fft // 4 if hop_length is None else hop_length
-    length = n_fft if win_length is None else win_length
-    _check_stft(input, n_fft, hop, length, window, normalized, onesided, return_complex, align_to_window)
-    complex_data = input.is_complex() or (window is not None and window.is_complex())
-    if return_complex is None and not complex_data:
-        raise RuntimeError(_RETURN_COMPLEX)
+def _padded_on_both_sides(signal: TensorBase, side: int, mode: str) -> TensorBase:
+    rank = len(signal._ms_shape)
+    padded = pad(views.view(signal, (*([1] * (3 - rank)), *signal._ms_shape)), (side, side), mode)
+    return views.view(padded, padded._ms_shape[max(3 - rank, 0) :])
+
+
+def _warn_of_old_uses(window: TensorBase | None, return_complex: bool | None) -> None:
     if window is None:
         _warn_no_window(
             ",which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
@@ -93,18 +78,38 @@ def stft(
             "all inputs, and return_complex=False will raise an error.\nNote: you can still call "
             "torch.view_as_real on the complex output to recover the old return format.",
         )
+
+
+@operation(autocast=FLOAT32_ON_CPU)
+def stft(
+    input: TensorBase, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: TensorBase | None = None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
+) -> TensorBase:  # fmt: skip
+    """Return the Fourier transforms of windows of the signal, with stride ``hop_length``: (*, T) → (*, F, frames), complex."""
+    n_fft, hop_length, win_length = map(_number, (n_fft, hop_length, win_length))
+    if center:
+        if align_to_window is not None:
+            raise RuntimeError("stft align_to_window should only be set when center = false")
+        input = _padded_on_both_sides(input, n_fft // 2, pad_mode)
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    _check_stft(input, n_fft, hop, length, window, normalized, onesided, return_complex, align_to_window)
+    complex_data = input.is_complex() or (window is not None and window.is_complex())
+    if return_complex is None and not complex_data:
+        raise RuntimeError(_RETURN_COMPLEX)
+    _warn_of_old_uses(window, return_complex)
     single = len(input._ms_shape) == 1
     signal = views.unsqueeze(input, 0) if single else input
-    weights = None if window is None else window
-    if weights is None and length < n_fft:
-        weights = ones(length, dtype=signal._ms_dtype, device=signal.device)
+    if window is None and length < n_fft:
+        window = ones(length, dtype=signal._ms_dtype, device=signal.device)
     if align_to_window and length < n_fft:
         # Frames are counted by the window's length; the rest of the transform's length is padded with zeros.
         left = (n_fft - length) // 2
         signal = constant_pad_nd(signal, (left, n_fft - length - left))
     frames = views.unfold(signal, -1, n_fft, hop)
-    if weights is not None:
-        frames = frames * _centred(weights, n_fft)
+    if window is not None:
+        frames = frames * _centred(window, n_fft)
     if onesided is None:
         onesided = not complex_data
     if onesided and complex_data:

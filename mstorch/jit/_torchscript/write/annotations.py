@@ -84,16 +84,26 @@ def of_annotation(annotation: Any, named: Named) -> Type:
             return _PLAIN[annotation]
     except TypeError:
         pass
-    if annotation is list or annotation is dict or annotation is tuple:
+    if annotation in (list, dict, tuple):
         raise Unwritable(f"mstorch: torch.jit.save needs the types of the elements of {annotation.__name__}, as in List[int]")
+    kind = _of_parts(annotation, named)
+    if kind is None and isinstance(annotation, type):
+        kind = TENSOR if issubclass(annotation, Tensor) else named(annotation)
+    if kind is None:
+        title = getattr(annotation, "__qualname__", None) or str(annotation)
+        raise Unwritable(f"mstorch: torch.jit.save has no type for the annotation {title}")
+    return kind
+
+
+def _of_parts(annotation: Any, named: Named) -> Type | None:
+    """Return the type of an annotation that contains others, as ``list[int]`` does; None for any other."""
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is typing.Annotated or getattr(origin, "__name__", "") == "Final" or origin is typing.Final:
+    if origin in (typing.Annotated, typing.Final) or getattr(origin, "__name__", "") == "Final":
         return of_annotation(parts[0], named)
     if origin in (typing.Union, types.UnionType):
         kinds = [of_annotation(part, named) for part in parts if part is not type(None)]
-        if len(kinds) == len(parts):
-            return Type("Union", tuple(kinds))
-        return optional(kinds[0] if len(kinds) == 1 else Type("Union", tuple(kinds)))
+        kind = kinds[0] if len(kinds) == 1 else Type("Union", tuple(kinds))
+        return kind if len(kinds) == len(parts) else optional(kind)
     if origin in _LISTS and len(parts) == 1:
         return Type("List", (of_annotation(parts[0], named),))
     if origin in (dict, collections.abc.Mapping, collections.OrderedDict) and len(parts) == 2:
@@ -104,14 +114,7 @@ def of_annotation(annotation: Any, named: Named) -> Type:
         return Type("Tuple", tuple(of_annotation(part, named) for part in parts if part != ()))
     if (annotation if origin is None else origin) is Future:
         return Type("Future", tuple(of_annotation(part, named) for part in parts) or (TENSOR,))
-    if isinstance(annotation, type):
-        if issubclass(annotation, Tensor):
-            return TENSOR
-        kind = named(annotation)
-        if kind is not None:
-            return kind
-    title = getattr(annotation, "__qualname__", None) or str(annotation)
-    raise Unwritable(f"mstorch: torch.jit.save has no type for the annotation {title}")
+    return None
 
 
 def of_value(value: Any, named: Named) -> Type | None:

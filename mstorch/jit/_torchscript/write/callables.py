@@ -18,42 +18,23 @@ from ...._src.core.size import Size
 from ...._tensor import Tensor
 from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ....nn.modules.module import Module
-from ..types import TENSOR, Type, read_type
+from ..types import TENSOR, Type, is_kind, read_type
 from .annotations import BOOL, DEVICE, FLOAT, INT, NONE, STR, fits, of_annotation, of_value
 from .known import has_operator, is_packet, operator_text, packet_result, takes_sizes, takes_tensors
 from .library import node_of
 from .pieces import NOTHING, Items, Method, ParentOf, Piece, attribute, implied, of_library, plain_of
-from .results import INTS, Misfit, of_method, of_turn
+from .results import BUILTINS, INTS, of_builtin, of_method, of_turn
 from .values import Unwritable, quoted
 from .writer import Function
 
 Pieces = list[Piece]
-_TEXTS = {
-    "len": INT,
-    "int": INT,
-    "float": FLOAT,
-    "bool": BOOL,
-    "str": STR,
-    "ord": INT,
-    "chr": STR,
-    "hex": STR,
-    "oct": STR,
-    "bin": STR,
-    "hash": INT,
-    "print": NONE,
-    "complex": Type("complex"),
-    "round": None,  # (None: a number like the arguments)
-    "abs": None,
-    "min": None,
-    "max": None,
-    "sum": None,
-    "divmod": None,
-    "sorted": None,
-    "pow": None,
-    "any": BOOL,
-    "all": BOOL,
-}
-
+_MAGIC = {"len": "__len__", "str": "__str__", "bool": "__bool__", "int": "__int__", "float": "__float__", "abs": "__abs__"}
+_WITHOUT = {
+    "return_indices": "{}_with_indices", "return_inverse": "torch.unique_consecutive or sort",
+    "return_counts": "torch.unique_consecutive or sort",
+}  # fmt: skip
+"""Parameters that make a function return more, which the library's must not: what to call in its place"""
+_OVER_MODULES = ("enumerate", "zip", "reversed", "list", "tuple", "range")
 
 CASTS = {
     "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10, "bool": 11,
@@ -141,28 +122,29 @@ class Callables(Function):
         """Return the arguments of a function of the library; one number for all dimensions becomes a list."""
         wanted = {one.arg: read_type(one.annotation) for one in node_of(name).args.args if one.annotation is not None}
         kwargs = {key: piece for key, piece in kwargs.items() if key != "_stacklevel"}
-        given = {**dict(zip(wanted, args)), **kwargs}
         if len(args) > len(wanted) or any(key not in wanted for key in kwargs):
             raise self.unwritable(f"these arguments of {name}", node)
+        given = {**dict(zip(wanted, args)), **kwargs}
         for key, piece in given.items():
-            kind = wanted[key].of[0] if wanted[key].kind == "Optional" else wanted[key]
-            if key == "return_indices" and piece.static is not False:
-                raise self.unwritable(f"{name} with return_indices: call {name}_with_indices", node)
-            if key in ("return_inverse", "return_counts") and piece.static is not False:
-                raise self.unwritable(f"{name} with {key}: call torch.unique_consecutive or sort", node)
-            if kind.kind == "List" and piece.kind is not None and piece.kind.kind in ("int", "float"):
-                text = f"float({piece.text})" if kind.of[0].kind == "float" and piece.kind.kind == "int" else piece.text
-                piece = Piece(f"[{text}]", kind)
-            elif kind.kind == "List" and piece.kind is not None and repr(piece.kind) in ("Optional[int]", "Optional[float]"):
-                piece = self._listed_or_none(piece, kind, wanted[key])
-            elif kind.kind == "float" and piece.kind is not None and piece.kind.kind == "int":
-                piece = Piece(f"float({piece.text})", FLOAT)
-            else:
-                piece = implied(piece, kind)
-            if not fits(piece.kind, wanted[key]) and not (kind.kind == "List" and piece.kind is not None and piece.kind.kind == "Tuple"):
-                raise self.unwritable(f"{name} with '{key}' of {piece.kind!r}, where {wanted[key]!r} is declared,", node)
-            given[key] = piece
+            if key in _WITHOUT and piece.static is not False:
+                raise self.unwritable(f"{name} with {key}: call {_WITHOUT[key].format(name)}", node)
+            given[key] = fitting = self._as_declared(piece, wanted[key])
+            is_tuple_for_list = is_kind(fitting.kind, "Tuple") and _without_none(wanted[key]).kind == "List"
+            if not is_tuple_for_list and not fits(fitting.kind, wanted[key]):
+                raise self.unwritable(f"{name} with '{key}' of {fitting.kind!r}, where {wanted[key]!r} is declared,", node)
         return [given[key] for key in list(wanted)[: len(args)]], {key: given[key] for key in kwargs}
+
+    def _as_declared(self, piece: Piece, wanted: Type) -> Piece:
+        """Return an argument as the declared type: an int as a float, one number as a list."""
+        kind = _without_none(wanted)
+        if kind.kind == "List" and is_kind(piece.kind, "int", "float"):
+            is_widened = kind.of[0].kind == "float" and piece.kind.kind == "int"
+            return Piece(f"[float({piece.text})]" if is_widened else f"[{piece.text}]", kind)
+        if kind.kind == "List" and repr(piece.kind) in ("Optional[int]", "Optional[float]"):
+            return self._listed_or_none(piece, kind, wanted)
+        if kind.kind == "float" and is_kind(piece.kind, "int"):
+            return Piece(f"float({piece.text})", FLOAT)
+        return implied(piece, kind)
 
     def _listed_or_none(self, piece: Piece, kind: Type, wanted: Type) -> Piece:
         """Return a number that may be None as a list that may be None."""
@@ -177,11 +159,11 @@ class Callables(Function):
         name = text.rpartition(".")[2]
         if "input" in kwargs and text.startswith("torch."):
             kwargs = {"self" if key == "input" else key: piece for key, piece in kwargs.items()}
-        if name == "einsum" and len(args) > 1 and not _is_list(args[1]):
+        if name == "einsum" and len(args) > 1 and not is_kind(args[1].kind, "List", "Tuple"):
             args = [args[0], self._as_list(args[1:])]
-        elif len(args) > 1 and not _is_list(args[0]) and takes_tensors(name):
+        elif len(args) > 1 and not is_kind(args[0].kind, "List", "Tuple") and takes_tensors(name):
             args = [self._as_list(args)]
-        elif args and _is_int(args[0]) and takes_sizes(name, 0):
+        elif args and is_kind(args[0].kind, "int") and takes_sizes(name, 0):
             args = [self._as_list(args)]
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _device_of(kwargs["device"])}
@@ -217,27 +199,33 @@ class Callables(Function):
         if kind is not None and self.program.is_class(kind):
             returns = self.program.result_of(kind, name, self.place(node))
             return Piece(f"{owner.text}.{name}({self._listed(args, kwargs)})", returns)
-        if kind is not None and kind.kind in ("Optional", "NoneType"):
+        if is_kind(kind, "Optional", "NoneType"):
             raise self.unwritable(f"a call of '{name}' of {kind!r}: check for None before", node)
-        if name in CASTS and kind is not None and kind.kind == "Tensor" and not args and not kwargs:
+        if name in CASTS and is_kind(kind, "Tensor") and not args and not kwargs:
             return Piece(f"{owner.text}.to({CASTS[name]})", TENSOR)
-        if not has_operator(name) and (kind is None or kind.kind != "Future"):
+        if not has_operator(name) and not is_kind(kind, "Future"):
             raise self.unwritable(f"a call of '{name}', which is no method of {'a value' if kind is None else repr(kind)},", node)
         if name == "stft":
             return self.called(above.torch.stft, [Piece(owner.text, kind), *args], kwargs, node)
-        if name == "format" and owner.kind is not None and owner.kind.kind == "str":
+        if name == "format" and is_kind(kind, "str"):
             return Piece(f"torch.format({self._listed([Piece(owner.text), *args], kwargs)})", STR)
+        args, kwargs = self._as_operator_takes(name, kind, args, kwargs)
+        self.here = node
+        if kind is None:  # a value of any type: these three are methods of tensors alone
+            result = {"size": INT if args else None, "dim": INT, "numel": INT}.get(name)
+        else:
+            result = of_method(kind, name, [one.kind for one in args], {key: one.kind for key, one in kwargs.items()})
+        return Piece(f"{owner.text}.{name}({self._listed(args, kwargs)})", result)
+
+    def _as_operator_takes(self, name: str, kind: Type | None, args: Pieces, kwargs: dict[str, Piece]) -> tuple[Pieces, dict[str, Piece]]:
+        """Return the arguments of a method as the operator of that name takes them: devices for their names, sizes as one list."""
         if "device" in kwargs:
             kwargs = {**kwargs, "device": _device_of(kwargs["device"])}
         if name == "to" and args:
             args = [_device_of(args[0]), *args[1:]]
-        if args and _is_int(args[0]) and (kind is None or kind.kind == "Tensor") and takes_sizes(name, 1):
+        if args and is_kind(args[0].kind, "int") and (kind is None or kind.kind == "Tensor") and takes_sizes(name, 1):
             args = [self._as_list(args)]
-        self.here = node
-        result = None if kind is None else of_method(kind, name, [one.kind for one in args], {key: one.kind for key, one in kwargs.items()})
-        if kind is None:
-            result = {"size": None if not args else INT, "dim": INT, "numel": INT}.get(name)
-        return Piece(f"{owner.text}.{name}({self._listed(args, kwargs)})", result)
+        return args, kwargs
 
     def magic(self, piece: Piece, name: str, args: Pieces, node: ast.AST) -> Piece | None:
         """Return the call of a special method of an object of the script's classes; None for other values."""
@@ -414,65 +402,24 @@ class Callables(Function):
     def _builtin(self, value: Any, args: Pieces, kwargs: dict[str, Piece], node: ast.Call) -> Piece:
         name = value.__name__
         lists = [self.items(piece) for piece in args]
-        if name == "len" and lists[0] is not None or name == "len" and isinstance(args[0].static, (ModuleDict, ParameterDict)):
+        if name == "len" and (lists[0] is not None or isinstance(args[0].static, (ModuleDict, ParameterDict))):
             count = len(lists[0]) if lists[0] is not None else len(args[0].static)
             return Piece(str(count), INT, count)
-        if name in ("enumerate", "zip", "reversed", "list", "tuple", "range") and any(one is not None for one in lists):
+        if name in _OVER_MODULES and any(one is not None for one in lists):
             return self._over_modules(name, args, lists, kwargs, node)
         for piece in (*args, *kwargs.values()):
             self._runtime(piece, node)
-        magic = {"len": "__len__", "str": "__str__", "bool": "__bool__", "int": "__int__", "float": "__float__", "abs": "__abs__"}.get(name)
-        if magic is not None and len(args) == 1:
-            own = self.magic(args[0], magic, [], node)
-            if own is not None:
-                return own
-        text = f"{name}({self._listed(args, kwargs)})"
+        own = self.magic(args[0], _MAGIC[name], [], node) if name in _MAGIC and len(args) == 1 else None
+        if own is not None:
+            return own
         self.here = node
-        kinds = [piece.kind for piece in args]
-        if name == "range":
-            return Piece(text, INTS)
-        if name in ("enumerate", "zip"):
-            parts = [of_turn(kind) for kind in kinds]
-            listed = [INT, *parts] if name == "enumerate" else parts
-            return Piece(text, None if None in listed else Type("List", (Type("Tuple", tuple(listed)),)))  # type: ignore[arg-type]
-        if name == "list":
-            item = of_turn(kinds[0]) if kinds else None
-            return Piece(text if args else "[]", None if item is None else Type("List", (item,)))
-        if name == "tuple" and kinds and kinds[0] is not None and kinds[0].kind == "Tuple":
+        if name == "tuple" and args and is_kind(args[0].kind, "Tuple"):
             return args[0]
-        if name == "dict" and not args and not kwargs:
-            return Piece("{}", Type("Dict", (STR, TENSOR)))
-        if name == "sorted" and not kwargs:
-            return Piece(text, kinds[0] if kinds and kinds[0] is not None and kinds[0].kind == "List" else None)
-        if name == "dict" and not kwargs:
-            pairs = kinds[0].of[0] if kinds[0] is not None and kinds[0].kind == "List" else None
-            return Piece(text, Type("Dict", pairs.of) if pairs is not None and pairs.kind == "Tuple" and len(pairs.of) == 2 else kinds[0])
-        if name not in _TEXTS or name == "sorted" and kwargs:
+        if name not in BUILTINS or kwargs and name in ("dict", "sorted"):
             raise self.unwritable(f"a call of Python's {name}", node)
-        if (
-            name in ("int", "float", "bool")
-            and kinds
-            and kinds[0] is not None
-            and kinds[0].kind in ("Optional", "NoneType", "List", "Tuple", "Dict")
-        ):
-            raise Misfit(f"{name} takes no {kinds[0]!r}")
-        told = _TEXTS[name]
-        if told is not None:
-            return Piece(text, told)
-        if name == "round":
-            return Piece(text, TENSOR if kinds[0] is not None and kinds[0].kind == "Tensor" else None)
-        return Piece(text, self._of_numbers(name, kinds))
-
-    @staticmethod
-    def _of_numbers(name: str, kinds: list[Type | None]) -> Type | None:
-        first = kinds[0]
-        if name == "divmod" or None in kinds or first is None:
-            return None
-        if name == "sum" or len(kinds) == 1 and first.kind == "List":
-            return first.of[0] if first.of else TENSOR
-        if name == "pow":
-            return TENSOR if "Tensor" in {kind.kind for kind in kinds if kind is not None} else FLOAT
-        return first if all(kind is not None and kind.kind == first.kind for kind in kinds) else FLOAT
+        empty = {"list": "[]", "dict": "{}"}.get(name) if not args else None
+        text = f"{name}({self._listed(args, kwargs)})" if empty is None else empty
+        return Piece(text, of_builtin(name, [piece.kind for piece in args]))
 
     def _over_modules(self, name: str, args: Pieces, lists: list[Items | None], kwargs: dict[str, Piece], node: ast.Call) -> Piece:
         count = min(len(one) for one in lists if one is not None)
@@ -536,15 +483,11 @@ class Callables(Function):
 
 def _device_of(piece: Piece) -> Piece:
     """Return the name of a device as a device."""
-    return Piece(f"torch.device({piece.text})", DEVICE) if piece.kind is not None and piece.kind.kind == "str" else piece
+    return Piece(f"torch.device({piece.text})", DEVICE) if is_kind(piece.kind, "str") else piece
 
 
-def _is_int(piece: Piece) -> bool:
-    return piece.kind is not None and piece.kind.kind == "int"
-
-
-def _is_list(piece: Piece) -> bool:
-    return piece.kind is not None and piece.kind.kind in ("List", "Tuple")
+def _without_none(kind: Type) -> Type:
+    return kind.of[0] if kind.kind == "Optional" else kind
 
 
 def _table(table: dict[str, Any], name: str, text: str) -> Items:

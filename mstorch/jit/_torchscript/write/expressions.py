@@ -14,7 +14,7 @@ from ...._src.core.formats import layout, memory_format
 from ...._tensor import Tensor
 from ....nn.modules.module import Module
 from ..numbers import number_of
-from ..types import ANY, TENSOR, Type
+from ..types import ANY, TENSOR, Type, is_kind
 from .annotations import BOOL, DEVICE, INT, NONE, STR, fits, joined, of_annotation, of_value
 from .callables import Callables
 from .pieces import NOTHING, Items, Method, ParentOf, Piece, Poison, attribute, plain_of
@@ -309,23 +309,20 @@ class Expressions(Callables):
 
     def narrowed(self, node: ast.expr, truth: bool) -> list[tuple[str, Type]]:
         """Return the local names of which a test tells a narrower type where it holds, or where it does not."""
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return self.narrowed(node.operand, not truth)
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) is truth:
-            return [pair for one in node.values for pair in self.narrowed(one, truth)]
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            piece = self.env.get(node.left.id) if isinstance(node.left, ast.Name) else None
-            other = node.comparators[0]
-            if isinstance(piece, Piece) and piece.kind is not None and isinstance(other, ast.Constant) and other.value is None:
-                is_none = isinstance(node.ops[0], ast.Is) is truth
-                if piece.kind.kind == "Optional" and isinstance(node.left, ast.Name):
-                    return [(node.left.id, NONE if is_none else piece.kind.of[0])]
-        if truth and isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and len(node.args) == 2:
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            if name == "isinstance" and isinstance(node.args[0], ast.Name) and not isinstance(node.args[1], ast.Tuple):
-                kind = self.evaluated(node.args[1])
-                if kind not in (list, dict, tuple):
-                    return [(node.args[0].id, of_annotation(kind, self.program.named))]
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.narrowed(operand, not truth)
+            case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is truth:
+                return [pair for one in values for pair in self.narrowed(one, truth)]
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                piece = self.env.get(name)
+                if isinstance(piece, Piece) and is_kind(piece.kind, "Optional"):
+                    is_none = isinstance(op, ast.Is) is truth
+                    return [(name, NONE if is_none else piece.kind.of[0])]
+            case ast.Call(func=ast.Name(id="isinstance") | ast.Attribute(attr="isinstance"), args=[ast.Name(id=name), tested]) if truth:
+                kind = None if isinstance(tested, ast.Tuple) else self.evaluated(tested)
+                if kind not in (None, list, dict, tuple):
+                    return [(name, of_annotation(kind, self.program.named))]
         return []
 
     def _of_IfExp(self, node: ast.IfExp, expected: Type | None = None) -> Piece:

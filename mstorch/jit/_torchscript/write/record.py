@@ -307,37 +307,15 @@ class Functions(TorchFunctionMode):
         """Write an index, or a write to one, as views; return whether that is done."""
         recorder, where = self._recorder, args[1]
         items = list(where) if isinstance(where, tuple) else [where]
-        if not all(item is None or item is Ellipsis or isinstance(item, (int, slice, Tensor)) and type(item) is not bool for item in items):
+        tensors = [item for item in items if isinstance(item, Tensor)]
+        if len(tensors) > 1 and any(map(_is_mask, tensors)) or not all(map(_is_written, items)):
             return False
-        masks = [item for item in items if isinstance(item, Tensor) and item.dtype is above.torch.bool]
-        taken = sum(item is not None and item is not Ellipsis for item in items) + sum(mask.dim() - 1 for mask in masks)
-        text, dim, tensors = recorder.name_of(args[0]), 0, dict[int, Any]()
-        for item in items:
-            if item is Ellipsis:
-                dim += args[0].dim() - taken
-            elif item is None:
-                text = f"torch.unsqueeze({text}, {dim})"
-                dim += 1
-            elif isinstance(item, int):
-                text = f"torch.select({text}, {dim}, {shown_length(item)})"
-            elif isinstance(item, Tensor):
-                tensors[dim] = item
-                dim += item.dim() if item.dtype is above.torch.bool else 1
-            else:
-                if any(isinstance(bound, Tensor) for bound in (item.start, item.stop, item.step)):
-                    return False
-                if item != slice(None):
-                    start, stop, step = (recorder.show(bound) for bound in (item.start, item.stop, 1 if item.step is None else item.step))
-                    text = f"torch.slice({text}, {dim}, {start}, {stop}, {step})"
-                dim += 1
-        indices = ""
-        if tensors:
-            if masks and len(tensors) > 1:
-                return False
-            listed = [recorder.name_of(tensors[place]) if place in tensors else "None" for place in range(max(tensors) + 1)]
-            indices = f"annotate(List[Optional[Tensor]], [{', '.join(listed)}])"
+        text, indices = self._viewed(args[0], items)
         if name == "__getitem__":
-            text = f"torch.index({text}, {indices})" if indices else text if text.startswith("torch") else f"torch.alias({text})"
+            if indices:
+                text = f"torch.index({text}, {indices})"
+            elif not text.startswith("torch"):
+                text = f"torch.alias({text})"
             name = recorder.fresh()
             recorder.lines.append((name, text, False))
             recorder.enter(result, name)
@@ -348,6 +326,32 @@ class Functions(TorchFunctionMode):
             call = "copy_" if isinstance(args[2], Tensor) else "fill_"
             recorder.lines.append(("", f"torch.{call}({text}, {recorder.show(args[2])})", False))
         return True
+
+    def _viewed(self, tensor: Tensor, items: list[Any]) -> tuple[str, str]:
+        """Return the view that the items of a key without tensors make, and the list of its tensors, empty without them."""
+        recorder, text, dim = self._recorder, self._recorder.name_of(tensor), 0
+        tensors = dict[int, Any]()
+        taken = sum(map(_dims_taken, items))
+        for item in items:
+            if item is Ellipsis:
+                dim += tensor.dim() - taken
+            elif item is None:
+                text = f"torch.unsqueeze({text}, {dim})"
+                dim += 1
+            elif isinstance(item, int):
+                text = f"torch.select({text}, {dim}, {shown_length(item)})"
+            elif isinstance(item, Tensor):
+                tensors[dim] = item
+                dim += _dims_taken(item)
+            else:
+                if item != slice(None):
+                    start, stop, step = map(recorder.show, (item.start, item.stop, 1 if item.step is None else item.step))
+                    text = f"torch.slice({text}, {dim}, {start}, {stop}, {step})"
+                dim += 1
+        if not tensors:
+            return text, ""
+        listed = [recorder.name_of(tensors[place]) if place in tensors else "None" for place in range(max(tensors) + 1)]
+        return text, f"annotate(List[Optional[Tensor]], [{', '.join(listed)}])"
 
 
 _SIZES = frozenset("size shape sizes output_size split_sizes repeats new_size end length start".split())
@@ -388,3 +392,21 @@ def _told_of_values(what: str) -> None:
         f"A value of {what} is read at {place_of_caller()}: torch.jit.save writes it as a constant, so that the program might not "
         "generalize to other inputs",
     )
+
+
+def _is_written(item: Any) -> bool:
+    """Return whether an item of a key has a form in a trace: not True and False, and no slice between tensors."""
+    if isinstance(item, slice):
+        return not any(isinstance(bound, Tensor) for bound in (item.start, item.stop, item.step))
+    return item is None or item is Ellipsis or isinstance(item, (int, Tensor)) and type(item) is not bool
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.dtype is above.torch.bool
+
+
+def _dims_taken(item: Any) -> int:
+    """Return how many of a tensor's dimensions an item of a key stands for."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.dim() if _is_mask(item) else 1

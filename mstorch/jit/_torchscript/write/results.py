@@ -6,13 +6,13 @@ import ast
 import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...._src.aten.overloads import all_overloads
 from ...._src.core.schemas import Schema
 from ..scalars import PLAIN
-from ..types import TENSOR, Type
+from ..types import TENSOR, Type, is_kind
 from .annotations import BOOL, FLOAT, INT, NONE, STR, fits
 
 NUMBER, INTS = Type("number"), Type("List", (INT,))
@@ -218,29 +218,41 @@ def of_binary(name: str, left: Type | None, right: Type | None) -> Type | None:
             return BOOL
         raise Misfit(f"an operand is {left if left.kind in ('Optional', 'NoneType') else right!r}: check for None before")
     if "Tensor" in kinds:
-        other = kinds[1] if kinds[0] == "Tensor" else kinds[0]
-        if other not in ("Tensor", "int", "float", "bool", "number", "complex", "Any"):
+        if not _BESIDE_TENSORS.issuperset(kinds):
             raise Misfit(f"{name} takes no {left!r} and {right!r}")
         return TENSOR
     if name in _COMPARISONS:
         return BOOL
     if "number" in kinds or "Any" in kinds or any("." in kind for kind in kinds):
         return NUMBER if "number" in kinds and name != "matmul" else None
-    if name == "add" and kinds[0] == kinds[1] and kinds[0] in ("str", "List"):
-        return left
+    result = _number_kind(name, kinds) if _NUMBER_KINDS.issuperset(kinds) else _of_sequences(name, left, right)
+    if result is None:
+        raise Misfit(f"{name} takes no {left!r} and {right!r}")
+    return result
+
+
+_NUMBER_KINDS = {"int", "float", "complex", "bool"}
+_BESIDE_TENSORS = {"Tensor", "number", "Any", *_NUMBER_KINDS}
+
+
+def _number_kind(name: str, kinds: tuple[str, str]) -> Type:
+    if "complex" in kinds:
+        return Type("complex")
+    if name in ("__and__", "__or__", "__xor__") and kinds == ("bool", "bool"):
+        return BOOL
+    return FLOAT if "float" in kinds or name in ("div", "pow") else INT
+
+
+def _of_sequences(name: str, left: Type, right: Type) -> Type | None:
+    """Return the type of a sum or a repetition of texts, lists and tuples, or of a formatted text; None for anything else."""
+    kinds = left.kind, right.kind
     if name == "add" and kinds == ("Tuple", "Tuple"):
         return Type("Tuple", (*left.of, *right.of))
+    if name == "add" and kinds in (("str", "str"), ("List", "List")):
+        return left
     if name == "mul" and "int" in kinds and ("List" in kinds or "str" in kinds):
         return left if kinds[1] == "int" else right
-    if name == "remainder" and kinds[0] == "str":
-        return STR
-    if all(kind in ("int", "float", "complex", "bool") for kind in kinds):
-        if "complex" in kinds:
-            return Type("complex")
-        if name in ("__and__", "__or__", "__xor__") and kinds == ("bool", "bool"):
-            return BOOL
-        return FLOAT if "float" in kinds or name in ("div", "pow") else INT
-    raise Misfit(f"{name} takes no {left!r} and {right!r}")
+    return STR if name == "remainder" and kinds[0] == "str" else None
 
 
 def of_element(holder: Type | None, place: Any) -> Type | None:
@@ -273,3 +285,66 @@ def of_turn(holder: Type | None) -> Type | None:
     if holder.kind in ("Optional", "NoneType", "int", "float", "bool"):
         raise Misfit(f"{holder!r} is not iterable")
     return None
+
+
+def _tuples(kinds: list[Type | None]) -> Type | None:
+    """Return the type of a list of tuples of these types."""
+    return None if None in kinds else Type("List", (Type("Tuple", tuple(kinds)),))  # type: ignore[arg-type]
+
+
+def _of_list(kinds: list[Type | None]) -> Type | None:
+    item = of_turn(kinds[0]) if kinds else None
+    return None if item is None else Type("List", (item,))
+
+
+def _of_dict(kinds: list[Type | None]) -> Type | None:
+    if not kinds:
+        return Type("Dict", (STR, TENSOR))
+    pairs = kinds[0].of[0] if is_kind(kinds[0], "List") else None
+    return Type("Dict", pairs.of) if is_kind(pairs, "Tuple") and len(pairs.of) == 2 else kinds[0]
+
+
+def _of_round(kinds: list[Type | None]) -> Type | None:
+    return TENSOR if is_kind(kinds[0], "Tensor") else None
+
+
+def _of_sum(kinds: list[Type | None]) -> Type | None:
+    first = kinds[0]
+    if None in kinds or first is None:
+        return None
+    return first.of[0] if first.of else TENSOR
+
+
+def _of_power(kinds: list[Type | None]) -> Type | None:
+    if None in kinds:
+        return None
+    return TENSOR if any(is_kind(kind, "Tensor") for kind in kinds) else FLOAT
+
+
+def _of_same(kinds: list[Type | None]) -> Type | None:
+    """Return the type of a number like the arguments, or like the items of the only one."""
+    first = kinds[0]
+    if None in kinds or first is None:
+        return None
+    if len(kinds) == 1 and first.kind == "List":
+        return _of_sum(kinds)
+    return first if all(is_kind(kind, first.kind) for kind in kinds) else FLOAT
+
+
+BUILTINS: dict[str, Type | None | Callable[[list[Type | None]], Type | None]] = {
+    "len": INT, "ord": INT, "hash": INT,
+    "chr": STR, "hex": STR, "oct": STR, "bin": STR, "str": STR, "print": NONE, "any": BOOL, "all": BOOL,
+    "int": INT, "float": FLOAT, "bool": BOOL, "complex": Type("complex"), "range": INTS, "divmod": None,
+    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds)]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
+    "list": _of_list, "dict": _of_dict, "sorted": lambda kinds: kinds[0] if kinds and is_kind(kinds[0], "List") else None,
+    "round": _of_round, "sum": _of_sum, "pow": _of_power, "abs": _of_same, "min": _of_same, "max": _of_same,
+}  # fmt: skip
+"""Python's functions that a script may call: the type of their result, or the function that computes it from those of the arguments."""
+
+
+def of_builtin(name: str, kinds: list[Type | None]) -> Type | None:
+    """Return the type of the result of one of Python's functions. Raise Misfit for an argument that it does not take."""
+    if name in ("int", "float", "bool") and kinds and is_kind(kinds[0], "Optional", "NoneType", "List", "Tuple", "Dict"):
+        raise Misfit(f"{name} takes no {kinds[0]!r}")
+    result = BUILTINS[name]
+    return result if result is None or isinstance(result, Type) else result(kinds)

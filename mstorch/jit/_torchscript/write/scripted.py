@@ -128,48 +128,54 @@ class Body(Statements):
 
     def write(self) -> tuple[str, Type | None]:
         """Return the function's text, and the type of its result."""
-        given = ["self"] if self.owner is not None or self._of_module else []
-        arguments = self.node.args
-        if arguments.vararg is not None or arguments.kwarg is not None:
-            raise self.unwritable("a parameter with a star", self.node)
-        signature, keyword = inspect.signature(self.function), False
-        for place, (name, one) in enumerate(signature.parameters.items()):
-            if place == 0 and self.owner is not None:
-                self.env[name] = self._self_piece()
-                if name != "self" and any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(self.node)):
-                    raise self.unwritable(f"a variable 'self' of a method whose first parameter is '{name}'", self.node)
-                continue
-            if one.kind is one.KEYWORD_ONLY and not keyword:
-                given.append("*")
-                keyword = True
-            kind = self.type_of_parameter(name)
-            if self._library and kind is ANY:
-                kind = TENSOR
-            default = "" if one.default is one.empty else f"={self._default(name, one.default, kind)}"
-            given.append(f"{name}: {kind!r}{default}")
-            self.env[name] = Piece(name, kind)
-            self.declared[name] = kind
+        parameters = self._parameters()
         ends = self.block(self.node.body)
-        if self.lines and self.lines[-1].strip() == "pass" and len(self.lines) == 1:
+        if [line.strip() for line in self.lines] == ["pass"]:
             self.lines.clear()
-        returns = self.returns
-        if returns is None:
-            kinds = self.returned if ends else [*self.returned, NONE]
-            returns = kinds[0] if kinds else None
-            for one_kind in kinds[1:]:
-                try:
-                    returns = joined(returns, one_kind)
-                except TypeError as error:
-                    raise self.unwritable(f"results that are {error}", self.node) from None
+        returns = self._common_result(ends) if self.returns is None else self.returns
         if not ends:
             self.depth += 1
             self.line("return None" if returns is None or returns.kind in ("NoneType", "Optional") else "assert False")
             self.depth -= 1
-        told = (
-            f" -> {self.returns!r}" if self.returns is not None else f" -> {returns!r}" if returns is not None and not self.returned else ""
-        )
-        head = f"{'  ' * self.depth}def {self.title}({', '.join(given)}){told}:"
+        shown = returns if self.returns is not None or not self.returned else None  # else the reader infers it from the text
+        arrow = "" if shown is None else f" -> {shown!r}"
+        head = f"{'  ' * self.depth}def {self.title}({', '.join(parameters)}){arrow}:"
         return "\n".join([head, *self.lines]) + "\n", returns
+
+    def _parameters(self) -> list[str]:
+        """Return the parameters as the text has them, and take them as local names."""
+        arguments = self.node.args
+        if arguments.vararg is not None or arguments.kwarg is not None:
+            raise self.unwritable("a parameter with a star", self.node)
+        signature = list(inspect.signature(self.function).parameters.values())
+        written = ["self"] if self.owner is not None or self._of_module else []
+        if self.owner is not None and signature:
+            own = signature.pop(0).name
+            self.env[own] = self._self_piece()
+            if own != "self" and any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(self.node)):
+                raise self.unwritable(f"a variable 'self' of a method whose first parameter is '{own}'", self.node)
+        for one in signature:
+            if one.kind is one.KEYWORD_ONLY and "*" not in written:
+                written.append("*")
+            kind = self.type_of_parameter(one.name)
+            if self._library and kind is ANY:
+                kind = TENSOR
+            default = "" if one.default is one.empty else f"={self._default(one.name, one.default, kind)}"
+            written.append(f"{one.name}: {kind!r}{default}")
+            self.env[one.name] = Piece(one.name, kind)
+            self.declared[one.name] = kind
+        return written
+
+    def _common_result(self, ends: bool) -> Type | None:
+        """Return the type that all results have; a body that does not end in a return returns None, too."""
+        kinds = self.returned if ends else [*self.returned, NONE]
+        returns = kinds[0] if kinds else None
+        for kind in kinds[1:]:
+            try:
+                returns = joined(returns, kind)
+            except TypeError as error:
+                raise self.unwritable(f"results that are {error}", self.node) from None
+        return returns
 
     def _self_piece(self) -> Piece:
         if isinstance(self.owner, Module):
@@ -386,20 +392,17 @@ class Program:
         function = module.__dict__.get(name) or (vars(definer)[name] if definer is not None else None)
         if getter:
             function = function.fget  # type: ignore[union-attr]
-        if isinstance(function, staticmethod):
-            raise Unwritable(f"mstorch: torch.jit.save cannot write the static method '{name}' as TorchScript ({place})")
+        mark: str = get_torchscript_modifier(function)  # type: ignore[arg-type]
+        without_form = _without_form(function, mark, name)
+        if without_form is not None:
+            raise Unwritable(f"mstorch: torch.jit.save cannot write {without_form} as TorchScript ({place})")
         function = getattr(function, "__func__", function)
-        if has_overloads(function):
-            raise Unwritable(f"mstorch: torch.jit.save cannot write the overloads of '{name}' as TorchScript ({place})")
         if function is None or definer is Module:
             raise _missing(f"a call of '{name}'", type(module), place)
         if name == "forward" and definer is not None and of_library(definer):
             layer = next((kind.__name__ for kind in order if kind.__name__ in LAYERS and of_library(kind)), None)
             if layer is not None:
                 return title, self._layer(own, layer, title)
-        mark = get_torchscript_modifier(function)
-        if mark in (FunctionModifiers.IGNORE, FunctionModifiers._DROP):
-            raise Unwritable(f"mstorch: torch.jit.save cannot write a call of '{name}', which is ignored, as TorchScript ({place})")
         body = Body(self, function, module, title)
         own.methods[title] = "", body.returns
         own.methods[title] = known = self._unused(body) if mark == FunctionModifiers.UNUSED else body.write()
@@ -534,3 +537,12 @@ def kept_attributes(program: Program, own: _Module) -> tuple[list[str], dict[str
 
 
 __all__ = ["Body", "Program", "kept_attributes", "place_name"]
+
+
+def _without_form(function: Any, mark: Any, name: str) -> str | None:
+    """Return in words what kind of method TorchScript has no form for; None if it has one."""
+    if isinstance(function, staticmethod):
+        return f"the static method '{name}'"
+    if has_overloads(getattr(function, "__func__", function)):
+        return f"the overloads of '{name}'"
+    return f"a call of '{name}', which is ignored," if mark in (FunctionModifiers.IGNORE, FunctionModifiers._DROP) else None
