@@ -12,7 +12,7 @@ from ..backend.cell import tensors_of
 from ..backend.float8 import typed
 from ..backend.geometry import contiguous_strides, row_major_strides
 from ..backend.host.narrow import assign, row_major
-from ..backend.raw import ON_CPU, Array, Raw, face, from_numpy, number_in, raw_dtype, raw_shape
+from ..backend.raw import NAME_OF, ON_CPU, Array, Raw, face, from_numpy, number_in, raw_dtype, raw_shape
 from ..backend.table import kernel
 from ..backend.tape import bump_versions, refuse_in_trace
 from .above import copied
@@ -341,6 +341,20 @@ def _device_value(tensor: Any, storage: DeviceMemory) -> Raw:
     tensor._ms_raw = None if raw is storage.base else storage.windows.keep(raw)
     tensor._ms_at = (storage, storage.exchanges)
     return raw
+
+
+def values_of(tensors: Sequence[Any]) -> list[Raw]:
+    """Return ``value_of`` of each tensor, without a call for those that are all of a device's memory."""
+    raws = []
+    for tensor in tensors:
+        storage = tensor._ms_storage
+        if storage.__class__ is DeviceMemory and tensor._ms_stride is None and not tensor._ms_offset and modes.native is None:
+            base = storage.base
+            if raw_shape(base) == tensor._ms_shape and NAME_OF[raw_dtype(base)] == tensor._ms_dtype._held:
+                raws.append(base)
+                continue
+        raws.append(value_of(tensor))
+    return raws
 
 
 def _leaf_of(tensor: TensorBase) -> TensorBase | None:

@@ -11,7 +11,7 @@ from ...backend.raw import NAME_OF, raw_dtype, raw_shape
 from ...core.modes import modes
 from ...core.storage import DeviceMemory, home
 from ...core.tangents import LEVELS
-from ...core.tensor_base import TensorBase, array_of, is_tracked, on_device, touch_all, value_of
+from ...core.tensor_base import TensorBase, array_of, is_tracked, on_device, touch_all, value_of, values_of
 from ...tape.ways import is_known, ways
 
 LAYS_OUT = device_memory.HAS_WRITES
@@ -63,15 +63,7 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
 def laid_out(tensors: Sequence[Any]) -> Any:
     """Return one flat tensor with the elements of all tensors, with gaps between them. No copy is made if the tensors already are parts of
     one such tensor, to which ``put_back`` moved them."""
-    raws = []
-    for tensor in tensors:
-        storage, base = tensor._ms_storage, None
-        if storage.__class__ is DeviceMemory and tensor._ms_stride is None and not tensor._ms_offset:
-            base = storage.base  # `value_of` written out for the usual case
-            if raw_shape(base) != tensor._ms_shape or NAME_OF[raw_dtype(base)] != tensor._ms_dtype._held:
-                base = None
-        raws.append(value_of(tensor) if base is None or modes.native is not None else base)
-    raw = device_memory.laid_out(raws)
+    raw = device_memory.laid_out(values_of(tensors))
     raw._of_storage = False  # so that writes to its parts are visible in its memory
     return on_device(raw)
 
