@@ -20,14 +20,13 @@ from ...nn.modules._cell_names import STATE_OF_CELLS
 from ...nn.modules.module import Module
 from ..backend.cell import is_cell, is_raw
 from ..backend.trace import GraphBreak, StepBreak
-from ..core.above import above
-from ..core.device import current
 from ..core.overriding import is_entry
 from ..core.tensor_base import TensorBase, is_tracked
 from ..tape.node import is_leaf
-from .kinds import CACHED, hides_state, is_plain, kept_by, parts, pictured, same_plain, slots
+from .kinds import CACHED, hides_state, is_plain, kept_by, parts, pictured, slots
 from .origins import HEAP, OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
 from .quick import Quick
+from .steps import guarded_of, insights_into, steppers
 from .unchanged import (
     MISSING,
     OF_CLASSES,
@@ -36,6 +35,7 @@ from .unchanged import (
     contents,
     gradient_of,
     in_order,
+    is_same,
     is_unchanged,
     members_of,
     same_hooks,
@@ -189,12 +189,9 @@ class Guards:
 
     def _stepper(self, value: Any, path: str) -> None:
         self.steppers.append((value, path))
-        if getattr(value, "_scale", value) is None and value._enabled:  # the first call of `scale` makes it, which no graph repeats
-            value._lazy_init_scale_growth_tracker(current())
-        for name in _OF_SCALERS:
-            if hasattr(value, name):
-                self._probe(functools.partial(getattr, value, name), f"{path}.{name}")
-                self.look(getattr(value, name), f"{path}.{name}")
+        for name in guarded_of(value):
+            self._probe(functools.partial(getattr, value, name), f"{path}.{name}")
+            self.look(getattr(value, name), f"{path}.{name}")
         self._refuse_insights()
 
     def _sequence(self, value: list[Any] | tuple[Any, ...], path: str) -> None:
@@ -471,7 +468,7 @@ class Guards:
     def _refuse_insights(self) -> None:
         """Raise GraphBreak if the code may look into an optimizer: its state is not guarded, and changes after the graph has run."""
         for stepper, path in self.steppers:
-            used = {name for name in dir(stepper) if not name.startswith("__") or name == "__dict__"} & self.attributes - _WAIT
+            used = insights_into(stepper, self.attributes)
             if used:
                 raise StepBreak(f"{path}.{min(used)} may be used", place=path)
 
@@ -489,100 +486,98 @@ class Guards:
         return True
 
     def _hold(self) -> bool:
+        return (
+            self._entries_hold() and self._tensors_hold() and self._containers_hold()
+            and all(type(value) is kind for value, kind, _ in self.kinds)
+            and all(same_members(base, before) for base, before in self.classes)
+            and all(same_picture(fetch(), value) for fetch, value, *_ in self.probes)
+            and all(same_hooks(space, name, hooks, before) for space, name, hooks, before in self.hooks)
+            and all(all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())) for space, copy in self.public)
+        )  # fmt: skip
+
+    def _entries_hold(self) -> bool:
         for members, checks, _ in self.dicts:
             for key, value, plain in checks:
-                now = members.get(key, MISSING)
-                if now is not value and not (plain and same_plain(now, value)):
+                if not is_same(members.get(key, MISSING), value, plain):
                     return False
-        for tensor, storage, tracked, leaf, *_ in self.tensors:
-            if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
-                return False
+        return (
+            all(is_same(container[key], value, plain) for container, key, value, plain, _ in self.items)
+            and all(is_same(contents(cell), value, plain) for cell, value, plain, _ in self.cells)
+        )  # fmt: skip
+
+    def _tensors_hold(self) -> bool:
+        return all(_is_as_before(tensor, storage, tracked, leaf) for tensor, storage, tracked, leaf, *_ in self.tensors)
+
+    def _containers_hold(self) -> bool:
         for container, before, _ in self.sizes:
             if len(container) != len(before) or (isinstance(container, dict) and not in_order(container, before)):
                 return False
         for members, known, _ in self.keys:
             if len(members) != len(known) and not members.keys() - known <= _LATER:
                 return False
-        for container, key, value, plain, _ in self.items:
-            now = container[key]
-            if now is not value and not (plain and same_plain(now, value)):
-                return False
-        for cell, value, plain, _ in self.cells:
-            now = contents(cell)
-            if now is not value and not (plain and same_plain(now, value)):
-                return False
-        return (
-            all(type(value) is kind for value, kind, _ in self.kinds)
-            and all(same_members(base, before) for base, before in self.classes)
-            and all(same_picture(fetch(), value) for fetch, value, *_ in self.probes)
-            and all(same_hooks(space, name, hooks, before) for space, name, hooks, before in self.hooks)
-            and all(all(map(is_, map(space.get, copy, repeat(MISSING)), copy.values())) for space, copy in self.public)
-        )
+        return True
 
     def restore(self) -> str:
         """Restore all guarded values that have changed, and return a description of the first; empty if there are none.
 
         New attributes and keys count as changes too.
         """
-        found = ""
+        changed = [*self._restore_entries(), *self._restore_containers(), *self._restore_probes(), *self._restore_tensors()]
+        return changed[0] if changed else ""
+
+    def _restore_entries(self) -> Iterator[str]:
         for members, keys, path in self.keys:
             for key in members.keys() - keys:
-                found = found or f"{path}.{key}"
                 del members[key]
+                yield f"{path}.{key}"
         for members, checks, path in self.dicts:
             for key, value, plain in checks:
-                now = members.get(key, MISSING)
-                if now is not value and not (plain and same_plain(now, value)):
-                    found = found or f"{path}.{key}"
-                    if value is MISSING:
-                        del members[key]
-                    else:
-                        members[key] = value
-        for container, before, path in self.sizes:
-            if not is_unchanged(container, before):
-                found = found or path
-                if isinstance(container, dict):
-                    container.clear()
-                    container.update(before)
+                if is_same(members.get(key, MISSING), value, plain):
+                    continue
+                if value is MISSING:
+                    del members[key]
                 else:
-                    container[:] = before
+                    members[key] = value
+                yield f"{path}.{key}"
+        for cell, value, plain, path in self.cells:
+            if not is_same(contents(cell), value, plain):
+                cell.cell_contents = value
+                yield path
+
+    def _restore_containers(self) -> Iterator[str]:
+        for container, before, path in self.sizes:
+            if is_unchanged(container, before):
+                continue
+            if isinstance(container, dict):
+                container.clear()
+                container.update(before)
+            else:
+                container[:] = before
+            yield path
+
+    def _restore_probes(self) -> Iterator[str]:
         for fetch, value, undo, path in self.probes:
             if not same_picture(fetch(), value):
-                found = found or path
                 if undo is not None:
                     undo(value)
-        for value, kind, path in self.kinds:
-            if type(value) is not kind:
-                found = found or path
-        for space, name, hooks, before in self.hooks:
-            if not same_hooks(space, name, hooks, before):
-                found = found or name
+                yield path
+        yield from (path for value, kind, path in self.kinds if type(value) is not kind)
+        yield from (name for space, name, hooks, before in self.hooks if not same_hooks(space, name, hooks, before))
+
+    def _restore_tensors(self) -> Iterator[str]:
         for tensor, storage, tracked, leaf, path, shown in self.tensors:
-            if tensor._ms_storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
-                found = found or path
+            if not _is_as_before(tensor, storage, tracked, leaf):
                 for name, value in zip(SHOWN, shown):
                     setattr(tensor, name, value)
-        for cell, value, plain, path in self.cells:
-            now = contents(cell)
-            if now is not value and not (plain and same_plain(now, value)):
-                found = found or path
-                cell.cell_contents = value
-        return found
+                yield path
+
+
+def _is_as_before(tensor: Any, storage: Any, tracked: bool, leaf: bool) -> bool:
+    return tensor._ms_storage is storage and is_tracked(tensor) is tracked and is_leaf(tensor) is leaf
 
 
 _SNAPSHOTS = 4
 _OF_ATTRIBUTES = ("_ATTR", "_METHOD")
-_OF_SCALERS = ("_scale", "_enabled")
-# Methods of optimizers, schedulers and scalers that wait for the end of the graph, or read nothing but what is guarded.
-_WAIT = frozenset(("step", "zero_grad", "update", "scale", "is_enabled"))
-
-
-def steppers() -> tuple[type, ...]:
-    """Return the classes of objects that a training step changes after its gradients are known."""
-    torch = above.torch
-    return torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler
-
-
 _ROOM = __name__.rpartition(".")[0]
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType)
 # Attributes that are added to a module when it runs.

@@ -30,6 +30,16 @@ class Quick:
     """Snapshot of what guards hold, at a time when they hold."""
 
     def __init__(self, guards: Guards) -> None:
+        self._note_entries(guards)
+        self._note_containers(guards)
+        self._note_tensors(guards)
+        self.objects, self.kinds, _ = _columns(guards.kinds, 3)
+        self.probes = [(fetch, value) for fetch, value, *_ in guards.probes if not _is_empty_set(fetch)]
+        self.items = [(container, key, container[key]) for container, key, *_ in guards.items]
+        self.cells = [(cell, contents(cell)) for cell, *_ in guards.cells]
+        self.hooks = guards.hooks
+
+    def _note_entries(self, guards: Guards) -> None:
         entries = [(members, key) for members, checks, _ in guards.dicts for key, _, _ in checks]
         entries += [(space, key) for space, copy in guards.public if isinstance(space, dict) for key in copy]
         self.members, self.keys = _columns(entries, 2)
@@ -40,24 +50,22 @@ class Quick:
         self.attributes = list(map(_get_in_class, self.spaces, self.names, repeat(MISSING)))
         self.classes = [base for base, _ in guards.classes]
         self.class_names = list(map(_names, self.classes))
-        self.objects, self.kinds, _ = _columns(guards.kinds, 3)
+
+    def _note_containers(self, guards: Guards) -> None:
         plain = [container for container, _, _ in guards.sizes if container.__class__ in _CONTAINERS]
         sets: list[Any] = [fetch.items for fetch, *_ in guards.probes if isinstance(fetch, ItemsOf) and not fetch.items]
         self.sized: list[Any] = [*plain, *(members for members, _, _ in guards.keys), *map(space_of, self.classes), *sets]
         self.lengths = list(map(len, self.sized))
         self.ordered = [container for container in plain if isinstance(container, dict) and container]
         self.order = list(chain.from_iterable(self.ordered))
-        simple = [tensor for tensor, *_ in guards.tensors if _is_simple(tensor)]
-        self.tensors = simple
-        self.states = list(map(_state, simple))
-        self.autos = [tensor._ms_auto for tensor in simple if tensor._ms_auto is not None]
+        self.sizes = [entry for entry in guards.sizes if entry[0].__class__ not in _CONTAINERS]
+
+    def _note_tensors(self, guards: Guards) -> None:
+        self.tensors = [tensor for tensor, *_ in guards.tensors if _is_simple(tensor)]
+        self.states = list(map(_state, self.tensors))
+        self.autos = [tensor._ms_auto for tensor in self.tensors if tensor._ms_auto is not None]
         self.leaves = list(map(_leaf, self.autos))
         self.views = [entry for entry in guards.tensors if not _is_simple(entry[0])]
-        self.sizes = [entry for entry in guards.sizes if entry[0].__class__ not in _CONTAINERS]
-        self.probes = [(fetch, value) for fetch, value, *_ in guards.probes if not _is_empty_set(fetch)]
-        self.items = [(container, key, container[key]) for container, key, *_ in guards.items]
-        self.cells = [(cell, contents(cell)) for cell, *_ in guards.cells]
-        self.hooks = guards.hooks
 
     def holds(self) -> bool:
         """Return whether everything is the same object as before."""

@@ -19,6 +19,8 @@ from ..backend import device_memory
 from ..backend.arrays import Array
 from ..backend.raw import NAME_OF, Raw, from_numpy, raw_dtype, raw_shape
 from ..backend.trace import Capture, StepBreak
+from ..core.above import above
+from ..core.device import current
 from ..core.postponed import Call
 from ..core.storage import DeviceMemory, NativeBlock, Value, is_all_of_device_memory
 from ..core.tensor_base import array_of, is_tracked, value_of, window, wrap
@@ -309,3 +311,26 @@ def use_up(tensor: Any) -> None:
 def input_values(leaves: Sequence[Any]) -> list[Raw]:
     """Return the gradients of leaves as inputs of a graph."""
     return [state_value(leaf._ms_auto.grad) for leaf in leaves]
+
+
+_WAIT = frozenset(("step", "zero_grad", "update", "scale", "is_enabled"))
+"""Methods of optimizers, schedulers and scalers that wait for the end of the graph, or read nothing but what is guarded."""
+
+
+def steppers() -> tuple[type, ...]:
+    """Return the classes of objects that a training step changes after its gradients are known."""
+    torch = above.torch
+    return torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler
+
+
+def guarded_of(stepper: Any) -> list[str]:
+    """Return the names of the attributes of such an object that the graph reads: those of a scaler."""
+    if getattr(stepper, "_scale", stepper) is None and stepper._enabled:  # the first call of `scale` makes it, which no graph repeats
+        stepper._lazy_init_scale_growth_tracker(current())
+    return [name for name in ("_scale", "_enabled") if hasattr(stepper, name)]
+
+
+def insights_into(stepper: Any, attributes: set[str]) -> set[str]:
+    """Return which of the names of attributes that a program uses show the state of such an object, which is not guarded."""
+    own = {name for name in dir(stepper) if not name.startswith("__") or name == "__dict__"}
+    return own & attributes - _WAIT

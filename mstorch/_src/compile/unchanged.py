@@ -21,6 +21,11 @@ space_of: Any = type.__dict__["__dict__"].__get__
 """Return the namespace of a class itself: that of Module is shown to programs without the names of Cell."""
 
 
+def is_same(now: Any, value: Any, plain: bool) -> bool:
+    """Return whether a value is the object that it was, or an equal one if it was plain."""
+    return now is value or (plain and same_plain(now, value))
+
+
 def members_of(base: type) -> dict[str, Any]:
     """Return a class's members, name and bases."""
     members = {name: value for name, value in space_of(base).items() if name not in OF_CLASSES}
