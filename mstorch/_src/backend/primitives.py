@@ -110,19 +110,31 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     if forked.here:
         forked.refuse_device()
     called, below, count, tracing = _kernel_below(name, *at)
-    if name in DIRECT:
-        return run_direct(name, called, args)
-    if watchers:
-        result = watchers[-1](name, called, args)
-    elif len(args) == count and tracing["_jit_context"] is None:
-        result = below(called, list(args))
-    else:
-        result = called(*args)
+    try:
+        if name in DIRECT:
+            return run_direct(name, called, args)
+        if watchers:
+            result = watchers[-1](name, called, args)
+        elif len(args) == count and tracing["_jit_context"] is None:
+            result = below(called, list(args))
+        else:
+            result = called(*args)
+    except Exception:
+        _forget()
+        raise
     if name in VIEWS:
         for part in result if result.__class__ is tuple else (result,):
             if part is not args[0]:
                 part._shown = args[0]
     return result
+
+
+def _forget() -> None:
+    """Forget the primitives that are kept. A call that failed may have had True or 1.0 for an attribute, even in a tuple. They
+    equal 1 as keys, and later right calls would be handed the primitive that MindSpore refuses.
+    """
+    _kernel_below.cache_clear()
+    primitive.cache_clear()
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
