@@ -29,7 +29,7 @@ SECONDS = 200
 MODULES = {"tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision", "torch_geometric_examples": "torch_geometric", "optimum_quanto": "optimum"}
 NAMES_THE_CPU = (
     "device type tensor to numpy", "on the same device", "device type for generator", "indices should be either on", "same device as the",
-    "only CPU", "must be on the CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",
+    "only CPU", "must be on the CPU", "should be on CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",
 )  # fmt: skip
 """What torch says to a program whose tensors are partly on the CPU."""
 EXPLAINED = {

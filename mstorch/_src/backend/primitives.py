@@ -18,17 +18,9 @@ watchers: list[Callable[..., Any]] = []
 """Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
 
 
-def take_turns() -> None:
-    """Let one thread at a time call a primitive. Where calls block, MindSpore launches kernels in the threads that call them, and threads
-    that call the same primitive at the same time get wrong numbers (2.10).
-    """
-    turn = threading.RLock()
-
-    def call(name: str, found: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        with turn:
-            return found(*args)
-
-    watchers.insert(0, call)
+# Calls of MindSpore's from two threads at once crash the process (2.7.2 to 2.10): its kernels for the CPU are not safe, and on a device
+# a call puts its task without Python's lock into a queue that is made for one thread.
+LOCK = threading.RLock()
 
 
 # Primitives whose own call passes the arguments in a different order than the kernel expects (MindSpore 2.10).
@@ -111,14 +103,15 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
         forked.refuse_device()
     called, below, count, tracing = _kernel_below(name, *at)
     try:
-        if name in DIRECT:
-            return run_direct(name, called, args)
-        if watchers:
-            result = watchers[-1](name, called, args)
-        elif len(args) == count and tracing["_jit_context"] is None:
-            result = below(called, list(args))
-        else:
-            result = called(*args)
+        with LOCK:
+            if name in DIRECT:
+                return run_direct(name, called, args)
+            if watchers:
+                result = watchers[-1](name, called, args)
+            elif len(args) == count and tracing["_jit_context"] is None:
+                result = below(called, list(args))
+            else:
+                result = called(*args)
     except Exception:
         _forget()
         raise
