@@ -11,7 +11,7 @@ from collections.abc import Callable
 import mindspore
 
 from . import runtime
-from .primitives import LOCK
+from .turns import LOCK
 
 _VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _OF_CUDA = "CUDA_VISIBLE_DEVICES"

@@ -25,7 +25,7 @@ from .arrays import Array, Number
 from .constants import kept, number_of, table_of
 from .forked import forked
 from .geometry import contiguous_strides, flat_index, may_overlap
-from .primitives import LOCK, run
+from .primitives import run
 from .raw import (
     MS_DTYPE,
     NAME_OF,
@@ -43,6 +43,7 @@ from .raw import (
 from .streams import memory_info
 from .table import CHANGES, TAKEN, kernel
 from .tape import wait_for_launches
+from .turns import LOCK
 
 Sizes = tuple[int, ...]
 

@@ -1,7 +1,6 @@
 """MindSpore's primitives by name, for device kernels: each primitive is one kernel of the device (mostly aclnn)."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dis import get_instructions
 from functools import lru_cache
@@ -11,16 +10,13 @@ from mindspore import Tensor as Raw
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim
 
+from . import runtime
 from .forked import forked
 from .raw import is_contiguous, raw_shape
+from .turns import LOCK
 
 watchers: list[Callable[..., Any]] = []
 """Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
-
-
-# Calls of MindSpore's from two threads at once crash the process (2.7.2 to 2.10): its kernels for the CPU are not safe, and on a device
-# a call puts its task without Python's lock into a queue that is made for one thread.
-LOCK = threading.RLock()
 
 
 # Primitives whose own call passes the arguments in a different order than the kernel expects (MindSpore 2.10).
@@ -138,3 +134,18 @@ def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
         return function(found, list(given))
 
     return watchers[-1](name, call, args) if watchers else call(*args)
+
+
+def _copy_views_in_turn() -> None:
+    """Make ``asnumpy`` copy a view of a device's memory as other kernels are called: MindSpore's own would launch the copy from the
+    thread that reads, beside the launches of others."""
+    read, has_steps = Raw.asnumpy, getattr(Raw, "_need_contiguous", lambda raw: not is_contiguous(raw))
+
+    def asnumpy(self: Raw) -> Any:
+        return read(run("Contiguous", self) if "_shown" in self.__dict__ or has_steps(self) else self)
+
+    Raw.asnumpy = asnumpy
+
+
+if runtime.HOST_TARGET != "CPU":
+    _copy_views_in_turn()

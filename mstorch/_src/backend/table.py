@@ -32,9 +32,9 @@ from .float8 import (
 )
 from .forked import forked
 from .halves import narrowed, widened
-from .primitives import LOCK
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
 from .tape import grad_mode
+from .turns import LOCK
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")

@@ -25,8 +25,8 @@ from ..leaving import Block, each
 from . import tape
 from .arrays import Array
 from .geometry import flat_index
-from .primitives import LOCK
 from .raw import Raw, from_numpy, instances, to_numpy
+from .turns import LOCK
 
 try:
     from mindspore.graph import jit_trace as _jit
