@@ -36,7 +36,7 @@ from mstorch._library import registry
 from mstorch._src import leaving as leaving
 from mstorch._src.aten import calling
 from mstorch._src.backend import tape
-from mstorch._src.backend.table import LOCK
+from mstorch._src.backend.turns import LOCK
 from mstorch._src.compile import compiled
 from mstorch._src.core import device as devices
 from mstorch._src.core import generator, overriding, tangents

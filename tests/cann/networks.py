@@ -256,7 +256,7 @@ MADE: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     ),
     "experts": lambda: (Of(_experts, gate=nn.Linear(6, 4), experts=nn.ModuleList(nn.Linear(6, 4) for _ in range(4))), (numbers(8, 6),)),
     "two towers": lambda: (
-        Of(lambda self, a, b: F.cosine_similarity(self.net(a), self.net(b))[:, None], net=_sequence(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))),
+        Of(lambda self, a, b: F.cosine_similarity(self.net(a), self.net(b)), net=_sequence(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))),
         (numbers(8, 6), numbers(8, 6).flip(0)),
     ),
 }  # fmt: skip

@@ -29,7 +29,7 @@ SECONDS = 200
 MODULES = {"tensorboard_": "tensorboard", "torchvision_detection": "torchvision", "torchvision_io": "torchvision", "torch_geometric_examples": "torch_geometric", "optimum_quanto": "optimum"}
 NAMES_THE_CPU = (
     "device type tensor to numpy", "on the same device", "device type for generator", "indices should be either on", "same device as the",
-    "only CPU", "must be on the CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",
+    "only CPU", "must be on the CPU", "should be on CPU", "on different devices", "Expected all tensors", "to be on cpu", "expected cpu",
 )  # fmt: skip
 """What torch says to a program whose tensors are partly on the CPU."""
 EXPLAINED = {
@@ -86,6 +86,12 @@ def _outcome(job: Callable[..., Any], moved: bool, place: str) -> Any:
             os.chdir("/")
 
 
+def _told(error: BaseException) -> str:
+    """Return an error and what caused it: libraries put errors of their own around torch's."""
+    told = f"{type(error).__name__}: {error}"
+    return told if error.__cause__ is None else f"{told} <- {_told(error.__cause__)}"
+
+
 def _called() -> int:
     with open(os.environ["EMULATED_CANN_CALLS"], "rb") as file:
         return sum(1 for _ in file)
@@ -109,7 +115,7 @@ def run_package(package: str) -> None:
             kind = "same" if not apart else "explained" if why else "differs"
             told = "; ".join([*apart[:2], why])[:500]
         except Exception as error:  # noqa: BLE001 - it is told
-            text = f"{type(error).__name__}: {error}"
+            text = _told(error)
             kind, told = ("names-cpu" if any(words in text for words in NAMES_THE_CPU) else "raises"), repr(text[:300])
             if os.environ.get("TRACEBACK"):
                 traceback.print_exc()

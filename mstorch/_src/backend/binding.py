@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import mindspore
 
-from . import primitives, runtime
+from . import runtime
+from .turns import LOCK
 
 _VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _OF_CUDA = "CUDA_VISIBLE_DEVICES"
@@ -131,8 +132,7 @@ def _bind(number: int) -> None:
                 f"{runtime.device_type()}:{number} was asked for, but MindSpore has already computed on {runtime.device_type()}:{bound}: "
                 f"call torch.{runtime.device_type()}.set_device({number}) before anything of MindSpore's is computed"
             ) from None
-    if runtime.heed_launch_blocking():
-        primitives.take_turns()
+    runtime.heed_launch_blocking()
 
 
 def use(wanted: int | None = None) -> int:
@@ -140,10 +140,12 @@ def use(wanted: int | None = None) -> int:
     if wanted is not None and (wanted != _bound.index or not _bound.used):
         choose(wanted)
     if not _bound.used:
-        check(_bound.index)
-        if not runtime.FAKE_DEVICE:
-            _bind(_bound.index)
-        _bound.used = True
-        while _to_do:
-            _to_do.popitem()[1]()
+        with LOCK:  # threads may begin at once
+            if not _bound.used:
+                check(_bound.index)
+                if not runtime.FAKE_DEVICE:
+                    _bind(_bound.index)
+                _bound.used = True
+                while _to_do:
+                    _to_do.popitem()[1]()
     return _bound.index

@@ -15,6 +15,7 @@ from .halves import BFLOAT16, FLOAT16, narrowed, widened
 from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .tape import Function, function_node, grad_mode, tracing
+from .turns import LOCK
 
 _cast_primitive = mindspore.ops.Cast()
 _differs = mindspore.ops.NotEqual()
@@ -104,7 +105,8 @@ def cast(raw: Raw, name: str) -> Raw:
     if not ON_CPU or tracing() is not None:
         for told in casts:
             told()
-        return timed[0](lambda: _cast_on_device(raw, name)) if timed else _cast_on_device(raw, name)
+        with LOCK:
+            return timed[0](lambda: _cast_on_device(raw, name)) if timed else _cast_on_device(raw, name)
     if grad_mode.enabled and name in _DIFFERENTIABLE and raw._requires_grad:
         return _cast_recorded(raw, name)
     return _cast_numpy(raw, name)

@@ -41,8 +41,9 @@ from .raw import (
     storage_offset,
 )
 from .streams import memory_info
-from .table import CHANGES, LOCK, TAKEN, kernel
+from .table import CHANGES, TAKEN, kernel
 from .tape import wait_for_launches
+from .turns import LOCK
 
 Sizes = tuple[int, ...]
 

@@ -10,6 +10,7 @@ import numpy as np
 from mindspore import Tensor as Raw
 
 from . import runtime
+from .turns import LOCK
 
 
 class _Memory:
@@ -35,7 +36,9 @@ def read_bfloat16(kind: np.dtype[Any]) -> None:
         if runtime.HOST_TARGET == "GPU":  # which has no cast of bfloat16
             return np.frombuffer(bytearray(self.get_bytes()), kind).reshape(self.shape)
         if runtime.HOST_TARGET != "CPU":
-            return read(self.astype(mindspore.float32)).astype(kind)
+            with LOCK:
+                self = self.astype(mindspore.float32)
+            return read(self).astype(kind)
         if not self.size:
             return np.empty(self.shape, kind)
         return np.asarray(_Memory(self if self.is_contiguous() else self.contiguous())).view(kind)

@@ -1,7 +1,6 @@
 """MindSpore's primitives by name, for device kernels: each primitive is one kernel of the device (mostly aclnn)."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dis import get_instructions
 from functools import lru_cache
@@ -11,24 +10,13 @@ from mindspore import Tensor as Raw
 from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim
 
+from . import runtime
 from .forked import forked
 from .raw import is_contiguous, raw_shape
+from .turns import LOCK
 
 watchers: list[Callable[..., Any]] = []
 """Handlers that call the kernel in its place: ``watcher(name, primitive, args)``; used by the kernel map and the stand-in device."""
-
-
-def take_turns() -> None:
-    """Let one thread at a time call a primitive. Where calls block, MindSpore launches kernels in the threads that call them, and threads
-    that call the same primitive at the same time get wrong numbers (2.10).
-    """
-    turn = threading.RLock()
-
-    def call(name: str, found: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        with turn:
-            return found(*args)
-
-    watchers.insert(0, call)
 
 
 # Primitives whose own call passes the arguments in a different order than the kernel expects (MindSpore 2.10).
@@ -110,19 +98,32 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     if forked.here:
         forked.refuse_device()
     called, below, count, tracing = _kernel_below(name, *at)
-    if name in DIRECT:
-        return run_direct(name, called, args)
-    if watchers:
-        result = watchers[-1](name, called, args)
-    elif len(args) == count and tracing["_jit_context"] is None:
-        result = below(called, list(args))
-    else:
-        result = called(*args)
+    try:
+        with LOCK:
+            if name in DIRECT:
+                return run_direct(name, called, args)
+            if watchers:
+                result = watchers[-1](name, called, args)
+            elif len(args) == count and tracing["_jit_context"] is None:
+                result = below(called, list(args))
+            else:
+                result = called(*args)
+    except Exception:
+        _forget()
+        raise
     if name in VIEWS:
         for part in result if result.__class__ is tuple else (result,):
             if part is not args[0]:
                 part._shown = args[0]
     return result
+
+
+def _forget() -> None:
+    """Forget the primitives that are kept. A call that failed may have had True or 1.0 for an attribute, even in a tuple. They
+    equal 1 as keys, and later right calls would be handed the primitive that MindSpore refuses.
+    """
+    _kernel_below.cache_clear()
+    primitive.cache_clear()
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
@@ -133,3 +134,18 @@ def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
         return function(found, list(given))
 
     return watchers[-1](name, call, args) if watchers else call(*args)
+
+
+def _copy_views_in_turn() -> None:
+    """Make ``asnumpy`` copy a view of a device's memory as other kernels are called: MindSpore's own would launch the copy from the
+    thread that reads, beside the launches of others."""
+    read, has_steps = Raw.asnumpy, getattr(Raw, "_need_contiguous", lambda raw: not is_contiguous(raw))
+
+    def asnumpy(self: Raw) -> Any:
+        return read(run("Contiguous", self) if "_shown" in self.__dict__ or has_steps(self) else self)
+
+    Raw.asnumpy = asnumpy
+
+
+if runtime.HOST_TARGET != "CPU":
+    _copy_views_in_turn()

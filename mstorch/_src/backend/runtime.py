@@ -259,13 +259,10 @@ def synchronize() -> None:
         _raise_failure(mindspore.runtime.current_stream())
 
 
-def heed_launch_blocking() -> bool:
-    """Make each call wait for its kernels if the environment asks for it, so that an error is raised by the call that failed; return
-    whether it does."""
-    asked = os.environ.get({"GPU": "CUDA_LAUNCH_BLOCKING"}.get(DEVICE_TARGET, "ASCEND_LAUNCH_BLOCKING")) == "1"
-    if asked:
+def heed_launch_blocking() -> None:
+    """Make each call wait for its kernels if the environment asks for it, so that an error is raised by the call that failed."""
+    if os.environ.get({"GPU": "CUDA_LAUNCH_BLOCKING"}.get(DEVICE_TARGET, "ASCEND_LAUNCH_BLOCKING")) == "1":
         mindspore.runtime.launch_blocking()
-    return asked
 
 
 def synchronize_stream(stream: Any) -> None:

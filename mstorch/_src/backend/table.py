@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +34,7 @@ from .forked import forked
 from .halves import narrowed, widened
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_arrays, host_array, host_face, instances, to_arrays
 from .tape import grad_mode
+from .turns import LOCK
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
@@ -145,10 +145,6 @@ def _computed_via(function: Function, name: str, compute: str) -> Function:
         return restore(function(*map(convert, args)))
 
     return call
-
-
-# MindSpore's kernels are not safe to call from two threads at once (two that infer crashed the process, 2.7.2 to 2.10).
-LOCK = threading.RLock()
 
 
 def _begin_forked() -> None:

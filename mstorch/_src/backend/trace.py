@@ -27,7 +27,7 @@ from .arrays import Array
 from .device_memory import is_dense, primitive_window
 from .geometry import contiguous_strides, flat_index
 from .raw import ON_CPU, Raw, from_numpy, instances, raw_shape, raw_size, to_numpy
-from .table import LOCK
+from .turns import LOCK
 
 try:
     from mindspore.graph import jit_trace as _jit

@@ -30,6 +30,8 @@ def _outcome(torch, call):
         warnings.simplefilter("ignore")
         try:
             eval(call, {"torch": torch})
+            if torch.accelerator.is_available():  # what a device refuses late is an error of this call, not of the next
+                torch.accelerator.synchronize()
         except Exception as error:  # noqa: BLE001 - whichever it is, it is compared
             return type(error).__name__, _sentence(error)
     return "no error", ""

@@ -276,6 +276,9 @@ define_host("small_matmul", numpy_small_matmul, (*FLOATS, *COMPLEX), VIA_HALF)
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("bmm", numpy_bmm, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("linear", numpy_linear, (*FLOATS, *COMPLEX), HALF)
+define_host("linear", numpy_linear, INTS, spare=True)
+
+
 def numpy_cross(x: Array, y: Array, dim: int) -> Array:
     """Return the cross products of vectors along a dimension."""
     with quiet():
