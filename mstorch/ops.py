@@ -181,6 +181,9 @@ class OpOverloadPacket:
     def _schemas(self) -> dict[str, Any]:
         return {name: getattr(self, name or "default")._schema for name in self._overload_names}
 
+    def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
+        return self  # tables with operators as keys, as counters of operations keep them, are copied and then asked for the same operators
+
     def __getattr__(self, name: str) -> OpOverload:
         known: Any = all_overloads(self.__name__) if self._namespace == "aten" else ()
         private = name.startswith("_") and name not in known and name not in _MORE_OVERLOADS.get((self._namespace, self.__name__), ())

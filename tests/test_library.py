@@ -1,5 +1,6 @@
 """torch.library and torch.ops: custom operators."""
 
+import copy
 import itertools
 
 import pytest
@@ -456,3 +457,16 @@ def test_numbers_beside_tensors_below_a_mode(both, ns):
         return y, torch.autograd.grad(y.sum(), x)
 
     both(body)
+
+
+def test_tables_of_operators_are_copied(ns):
+    """Counters of operations copy a table by operator for each run; the operators in the copy are the same objects."""
+
+    def body(torch):
+        library = torch.library.Library(ns, "DEF")
+        library.define("twice(Tensor x) -> Tensor")
+        own = getattr(torch.ops, ns).twice
+        table = {torch.ops.aten.add: 1, torch.ops.aten.add.Tensor: 2, own: 3, own.default: 4}
+        return copy.deepcopy(table) == table, [copy.deepcopy(operator) is operator for operator in table]
+
+    assert both(body) == (True, [True] * 4)

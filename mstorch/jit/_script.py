@@ -17,6 +17,7 @@ from ..nn.modules.module import Module
 from ._archive import is_scripted, write
 from ._arguments import converted
 from ._state import _enabled
+from ._torchscript.constants import ConstMap as ConstMap
 from ._torchscript.write.scripts import code_of
 
 Attribute = collections.namedtuple("Attribute", ["value", "type"])
@@ -43,6 +44,11 @@ class _Callable:
                 return code_of(self if isinstance(self, Module) else None, self.__dict__.get("__wrapped__"))
             except RuntimeError as error:
                 raise AttributeError(str(error)) from error
+        if name == "code_with_constants" and isinstance(self, Module):
+            try:
+                return self.code, _Callable._ms_loaded(self).code_with_constants[1]
+            except RuntimeError as error:
+                raise AttributeError(f"'{type(self).__name__}' has no '{name}': {error}") from error
         if name in _NO_GRAPH:
             raise AttributeError(f"mstorch: torch.jit runs Python, '{type(self).__name__}' has no '{name}' {not_yet()}")
         return super().__getattr__(name)
@@ -64,7 +70,7 @@ class ScriptFunction(_Callable):
             self.__name__, self.__qualname__ = "ScriptFunction", "torch.jit.ScriptFunction"
 
     def __getattr__(self, name: str) -> Any:
-        if name in _NO_GRAPH:
+        if name in _NO_GRAPH and name != "code_with_constants":  # torch's functions do not have that either
             return super().__getattr__(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

@@ -82,3 +82,29 @@ def test_what_the_text_does_not_declare_is_refused(tmp_path: Any) -> None:
     setattr(own, "0", mstorch.nn.Linear(6, 8))
     with pytest.raises(RuntimeError, match="which is a Linear that the archive did not hold"):
         mstorch.jit.save(own, tmp_path / "own.pt")
+
+
+def test_code_comes_with_the_tensors_that_it_names() -> None:
+    scale = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+    def traced(library: Any) -> Any:
+        constant = library.tensor(scale)
+
+        class Scaled(library.nn.Module):  # type: ignore[name-defined, misc]
+            def forward(self, x: Any) -> Any:
+                return x * constant
+
+        return library.jit.trace(Scaled(), library.ones(2, 3))
+
+    theirs = traced(torch)
+    loaded = mstorch.jit.load(saved(torch.jit.save, theirs))
+    for one in (theirs, traced(mstorch), loaded, mstorch.jit.script(mstorch.nn.Linear(2, 2))):
+        code, constants = one.code_with_constants
+        assert code == one.code
+        assert all(f"CONSTANTS.{name}" in code for name in constants.const_mapping)
+        assert type(constants).__name__ == "ConstMap"
+    assert loaded.code_with_constants[1].c0.tolist() == theirs.code_with_constants[1].c0.tolist() == scale
+    assert scale in [value.tolist() for value in traced(mstorch).code_with_constants[1].const_mapping.values()]
+    for library in (torch, mstorch):
+        with pytest.raises(AttributeError, match="'ScriptFunction' object has no attribute 'code_with_constants'"):
+            library.jit.trace(lambda x: x * 2, library.ones(2)).code_with_constants  # noqa: B018

@@ -12,8 +12,10 @@ PAGE = record.FOLDER.parents[1] / "docs" / "packages.md"
 HEAD = "| package | version | jobs |\n|---|---|---|\n"
 # Names of distributions that differ from the module's name.
 CALLED = {
-    "chronos": "chronos-forecasting", "ignite": "pytorch-ignite", "laplace": "laplace-torch", "neuralop": "neuraloperator", "open_clip": "open-clip-torch",
-    "ot": "pot", "pyro": "pyro-ppl", "whisper": "openai-whisper",
+    "backpack": "backpack-for-pytorch", "chronos": "chronos-forecasting", "ignite": "pytorch-ignite", "laplace": "laplace-torch",
+    "neuralop": "neuraloperator", "nnAudio": "nnaudio", "open_clip": "open-clip-torch", "ot": "pot", "pyro": "pyro-ppl", "rsl_rl": "rsl-rl-lib",
+    "tltorch": "tensorly-torch", "torch_frame": "pytorch-frame", "torchcrf": "pytorch-crf", "torchmin": "pytorch-minimize", "unfoldNd": "unfoldnd",
+    "whisper": "openai-whisper",
 }  # fmt: skip
 
 

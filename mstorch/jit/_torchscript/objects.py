@@ -15,6 +15,7 @@ from .._graph import Graph
 from .._script import RecursiveScriptModule
 from . import compile as compiling
 from .calls import checked_arguments, declared
+from .constants import ConstMap, constants_in
 from .lowered import graph_of
 from .operators import PROPERTIES, operator
 from .source import Definition, Function, Source
@@ -38,6 +39,11 @@ class ScriptMethod:
     def code(self) -> str:
         """The method's text."""
         return self._function.code
+
+    @property
+    def code_with_constants(self) -> tuple[str, ConstMap]:
+        """The method's text, and the tensors that it names."""
+        return self.code, constants_in(self.code, self._program.constant)
 
     @property
     def graph(self) -> Graph:
@@ -123,7 +129,7 @@ class ArchivedModule(RecursiveScriptModule):
                 return self._ms_method(name)
             if name in definition.constants:
                 return members["_ms_program"].constant_of(definition, name)
-            if name in ("code", "graph", "inlined_graph") and "forward" in definition.methods:
+            if name in ("code", "code_with_constants", "graph", "inlined_graph") and "forward" in definition.methods:
                 return getattr(self._ms_method("forward"), name)
         return super().__getattr__(name)
 
