@@ -16,9 +16,9 @@ import numpy as np
 from ...nn.modules.module import Module
 from ..backend import trace
 from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy, raw_dtype, raw_shape
-from ..backend.table import LOCK
 from ..backend.tape import native_set_to
 from ..backend.trace import Capture, Graph, KernelBreak
+from ..backend.turns import LOCK
 from ..core.auto import Auto
 from ..core.storage import NativeBlock
 from ..core.tensor_base import TensorBase, is_tracked

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..backend import tape
 from ..backend.raw import ON_CPU, Raw
-from ..backend.table import LOCK
 from ..backend.tape import native_set_to
 from ..backend.trace import Graph, GraphBreak, StepBreak
+from ..backend.turns import LOCK
 from ..core.modes import modes
 from ..core.tensor_base import is_tracked
 from ..ops._dispatch import write

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend import tape
-from ..backend.table import LOCK
+from ..backend.turns import LOCK
 from ..tape.node import Node
 from .memory import gradient_of, seed_of
 

@@ -14,9 +14,9 @@ from ..._tensor import Tensor
 from ..backend import tape
 from ..backend.arrays import Array
 from ..backend.raw import NAME_OF, ON_CPU, Raw, from_numpy, to_arrays
-from ..backend.table import LOCK
 from ..backend.tape import native_set_to
 from ..backend.trace import GraphBreak, KernelBreak
+from ..backend.turns import LOCK
 from ..core.modes import modes
 from ..core.tensor_base import array_of, is_tracked, whole_storage
 from ..quiet import quiet

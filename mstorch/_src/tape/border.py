@@ -16,7 +16,7 @@ from ..backend.arrays import Array
 from ..backend.cell import Parameter, share
 from ..backend.forked import forked
 from ..backend.raw import NAME_OF, NP_DTYPE, Raw, face, from_numpy, raw_dtype
-from ..backend.table import LOCK
+from ..backend.turns import LOCK
 from ..core.ends import ENDS
 from ..core.modes import modes
 from ..core.storage import DeviceMemory, Storage

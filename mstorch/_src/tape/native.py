@@ -11,7 +11,8 @@ from ..backend import tape as native_tape
 from ..backend.arrays import Array
 from ..backend.forked import forked
 from ..backend.raw import Raw, from_numpy
-from ..backend.table import LOCK, Kernel, through_mindspore
+from ..backend.table import Kernel, through_mindspore
+from ..backend.turns import LOCK
 from ..core.dtype import dtype
 from ..core.modes import modes
 from ..core.storage import Storage
