@@ -425,7 +425,7 @@ class Graph:
         self.windows: set[int] = set()  # numbers of the inputs that have been windows
 
     def __call__(self, raws: Sequence[Raw]) -> tuple[Raw, ...]:
-        return self.run(self.shown(raws))
+        return self.run(raws if ON_CPU else self.shown(raws))
 
     def shown(self, raws: Sequence[Raw]) -> list[Raw]:
         """Return the inputs as this graph can read them.
