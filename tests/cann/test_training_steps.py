@@ -323,3 +323,50 @@ def test_a_step_that_is_no_graph_runs_as_eager(kind):
     for one, two in zip(runs[0][:4], runs[1][:4]):
         _assert_close(one, two)
     assert runs[0][4] == runs[1][4]
+
+
+@on_plugin
+def test_a_step_follows_an_optimizer_that_is_patched():
+    torch.compiler.reset()
+    net = _Net().to(D)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    step = torch.compile(_usual(net, optimizer), fullgraph=True)
+    x, y = torch.randn(8, 6, device=D), torch.randint(0, 3, (8,)).to(D)
+    step(x, y)
+    plain, told = optimizer.step, []
+
+    def patched(*args):
+        told.append(1)
+        return plain(*args)
+
+    optimizer.step = patched
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        step = torch.compile(_usual(net, optimizer))
+        for turn in range(3):
+            step(x, y)
+            assert len(told) == turn + 1
+    optimizer.step = lambda: None
+    before = net.last.weight.detach().clone()
+    step(x, y)
+    assert len(told) == 3 and torch.equal(net.last.weight, before)
+
+
+@on_plugin
+def test_parameters_that_are_frozen_or_thawed_between_steps():
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    net = _Net().to(D).eval()
+    other = copy.deepcopy(net)
+    x, y = torch.randn(8, 6, device=D), torch.randint(0, 3, (8,)).to(D)
+    losses = []
+    for each, compile in ((net, lambda step: step), (other, lambda step: torch.compile(step, fullgraph=True))):
+        step = compile(_usual(each, torch.optim.SGD(each.parameters(), 0.1)))
+        given = []
+        for turn in range(6):
+            each.first.weight.requires_grad_(turn % 3 != 1)
+            each.frozen.requires_grad_(turn > 3)
+            given.append(step(x, y).item())
+        losses.append(given)
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    _assert_close(_numbers(list(net.state_dict().values())), _numbers(list(other.state_dict().values())))

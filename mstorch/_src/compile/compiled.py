@@ -172,7 +172,8 @@ class Compiled:
     def _whole_step(self, parts: Entry, form: Any, arguments: list[Any]) -> Entry:
         """Return an entry with the graph of a whole training step; ``parts``, by which only its modules are graphs, if there is none."""
         entry = self._compiled_aside(form, arguments, True, True)
-        if entry is not None and entry.reason is None:
+        if entry is not None and entry.reason is None and entry.step is not None:
+            entry.step.settle()
             return entry
         assert parts.reason is not None
         if entry is not None and entry.reason is not None and entry.reason.reason != parts.reason.reason:

@@ -189,9 +189,11 @@ class Guards:
 
     def _stepper(self, value: Any, path: str) -> None:
         self.steppers.append((value, path))
+        self._class(type(value))
         for name in guarded_of(value):
-            self._probe(functools.partial(getattr, value, name), f"{path}.{name}")
-            self.look(getattr(value, name), f"{path}.{name}")
+            self._probe(functools.partial(vars(value).get, name), f"{path}.{name}")
+            if isinstance(getattr(value, name), TensorBase):
+                self.look(getattr(value, name), f"{path}.{name}")
         self._refuse_insights()
 
     def _sequence(self, value: list[Any] | tuple[Any, ...], path: str) -> None:

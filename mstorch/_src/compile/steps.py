@@ -41,15 +41,17 @@ class _UsedUp(Node):
 class Step:
     """What a captured training step does with gradients, and the calls that follow.
 
-    ``leaves`` are the leaves that the function can reach, ``held`` their gradients before it; ``inputs`` the leaves whose gradients are
-    inputs of the graph, because the function adds to them. ``written`` are those whose gradient stays the same tensor, with the number of
-    its new value, ``cleared`` those that have none in the end, ``alone`` and ``constant`` those with a new one, with the output's number or
-    the value, ``together`` lists of leaves whose new gradients are one output. Numbers count the outputs after those of the function.
+    ``leaves`` are the leaves that the function can reach, ``held`` their gradients before it, ``had`` whether there were any. ``inputs``
+    are the leaves whose gradients are inputs of the graph, because the function adds to them. ``written`` are those whose gradient stays
+    the same tensor, with the number of its new value, ``cleared`` those that have none in the end, ``alone`` and ``constant`` those with a
+    new one, with the output's number or the value, ``together`` lists of leaves whose new gradients are one output. Numbers count the
+    outputs after those of the function.
     """
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
         self.held: list[Any] = []
+        self.had: list[bool] = []
         self.inputs: list[Any] = []
         self.calls: list[Call] = []
         self._forget()
@@ -76,6 +78,7 @@ class Step:
                 raise StepBreak("a tensor has a history or hooks")
             self.leaves.append(tensor)
         self.held = [gradient_of(leaf) for leaf in self.leaves]
+        self.had = [gradient is not None for gradient in self.held]
         if not all(gradient is None or _is_plain(gradient, leaf) for leaf, gradient in zip(self.leaves, self.held)):
             raise StepBreak("a gradient is no tensor of its own in the leaf's memory order")
 
@@ -85,14 +88,15 @@ class Step:
             if gradient is not gradient_of(leaf):
                 leaf._ms_auto.grad = gradient
 
+    def settle(self) -> None:
+        """Let go of the gradients that the leaves had when the step was captured."""
+        self.held = []
+
     def fits(self) -> bool:
         """Return whether the leaves have gradients as they had when the step was captured."""
-        for leaf, before in zip(self.leaves, self.held):
-            now = leaf._ms_auto.grad
-            if now is None or before is None:
-                if now is not before:
-                    return False
-            elif not _is_plain(now, leaf):
+        for leaf, had in zip(self.leaves, self.had):
+            now = gradient_of(leaf)
+            if (now is not None) is not had or (had and not _is_plain(now, leaf)):
                 return False
         return True
 
@@ -228,13 +232,13 @@ class Gradients:
         if self.last and self._are_free():
             device_memory.put(self.memory, raw_shape(values), (1,), 0, values)
             return self.last
-        flat = copy_of(values)
-        flat._of_storage = False  # so that writes to its parts are visible in its memory
-        parts = device_memory.parts(flat, self.shapes)
+        # Not copied, as other results are: a concatenation is neither an input of the graph nor another result.
+        values._of_storage = False  # so that writes to its parts are visible in its memory
+        parts = device_memory.parts(values, self.shapes)
         tensors = [
             window(DeviceMemory.over(part), leaf._ms_dtype, shape, None, 0) for leaf, part, shape in zip(self.leaves, parts, self.shapes)
         ]
-        self.last, self.memory = (tensors, flat) if self.small else ([], None)
+        self.last, self.memory = (tensors, values) if self.small else ([], None)
         return tensors
 
     def _are_free(self) -> bool:
@@ -324,10 +328,11 @@ def steppers() -> tuple[type, ...]:
 
 
 def guarded_of(stepper: Any) -> list[str]:
-    """Return the names of the attributes of such an object that the graph reads: those of a scaler."""
+    """Return the names of the attributes of such an object that a run of the graph depends on."""
     if getattr(stepper, "_scale", stepper) is None and stepper._enabled:  # the first call of `scale` makes it, which no graph repeats
         stepper._lazy_init_scale_growth_tracker(current())
-    return [name for name in ("_scale", "_enabled") if hasattr(stepper, name)]
+    patched = [name for name in _WAIT if name in vars(stepper)]  # methods that a program, or a scheduler, has put in the object itself
+    return [*patched, *(name for name in ("_scale", "_enabled") if hasattr(stepper, name))]
 
 
 def insights_into(stepper: Any, attributes: set[str]) -> set[str]:
