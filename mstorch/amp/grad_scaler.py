@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, overload
 
-from .._src.backend.tape import refuse_in_trace
 from .._src.core import cuda_names
 from .._src.core.dtype import float16, float32, int32
-from .._src.core.postponed import can_wait
+from .._src.core.postponed import can_wait, keep, postponed
 from .._src.core.warned import warn
 from .._src.ops.memory.creation import full
 from .._src.ops.memory.together import can_be_laid_out, laid_out, put_back
@@ -141,16 +140,29 @@ class GradScaler:
         """Divide the gradients of an optimizer's parameters by the scale, for inspection or clipping before ``step``."""
         if not self._enabled:
             return
-        refuse_in_trace("scaler.unscale_() notes what it did", "step")
         self._check_scale_growth_tracker("unscale_")
+        if postponed.calls is None:
+            self._check_not_unscaled(optimizer)
+        inverse = self._scale.double().reciprocal().float()
+        found_inf = full((), 0.0, dtype=float32, device=self._scale.device)
+        lost = self._unscale_grads_(optimizer, inverse, found_inf, False)
+        if postponed.calls is None:
+            self._note_unscaled(optimizer, *lost.values())
+        else:
+            keep(GradScaler._note_unscaled, (self, optimizer, *lost.values()), {}, changes=False)
+
+    def _check_not_unscaled(self, optimizer: Optimizer) -> None:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse = self._scale.double().reciprocal().float()
-        found_inf = full((), 0.0, dtype=float32, device=self._scale.device)
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
+
+    def _note_unscaled(self, optimizer: Optimizer, *lost: Tensor) -> None:
+        """Note that an optimizer's gradients are unscaled; ``lost`` are 1 where a gradient of a device has an inf or NaN."""
+        self._check_not_unscaled(optimizer)
+        state = self._per_optimizer_states[id(optimizer)]
+        state["found_inf_per_device"] = {tensor.device: tensor for tensor in lost}
         state["stage"] = OptState.UNSCALED
 
     def _maybe_opt_step(self, optimizer: Optimizer, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> float | None:

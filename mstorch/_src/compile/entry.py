@@ -99,7 +99,7 @@ class Entry:
             if tracked:
                 steps.use_up(tensor)
         result = self._deliver(tensors, used)
-        step.make_calls()
+        step.make_calls(raws[own:])
         return result
 
     def _computed(self, inputs: list[Raw], drawn: list[Raw]) -> list[Any]:

@@ -23,7 +23,7 @@ from ..core.above import above
 from ..core.device import current
 from ..core.postponed import Call
 from ..core.storage import DeviceMemory, NativeBlock, Value, is_all_of_device_memory
-from ..core.tensor_base import array_of, is_tracked, value_of, window, wrap
+from ..core.tensor_base import TensorBase, array_of, is_tracked, value_of, window, wrap
 from ..ops.memory.together import LAYS_OUT, parts_of
 from ..tape.node import Node, edge_of, is_leaf
 from .memory import copy_of, state_value
@@ -127,7 +127,24 @@ class Step:
                 if raw is not before[id(leaf)]:
                     self.written.append((leaf, self._output(raw, context)))
         self._arrange(new, context)
-        return [gradient for _, gradient in new]
+        handed = self._take_handed(context)
+        return [*handed, *(gradient for _, gradient in new)]
+
+    def _take_handed(self, context: Capture) -> list[Any]:
+        """Let tensors among the arguments of the calls be results of the graph, and return them."""
+        tensors: list[Any] = []
+
+        def taken(value: Any) -> Any:
+            if not isinstance(value, TensorBase):
+                return value
+            tensors.append(value)
+            return _Handed(self._output(value_of(value), context), is_tracked(value))
+
+        self.calls = [
+            (function, tuple(map(taken, args)), {name: taken(value) for name, value in kwargs.items()})
+            for function, args, kwargs in self.calls
+        ]
+        return tensors
 
     def _output(self, raw: Raw, context: Capture) -> int:
         if id(raw) not in context.depends:
@@ -207,10 +224,32 @@ class Step:
             for leaf, gradient in zip(leaves, flat.filled(raws[number])):
                 leaf._ms_auto.grad = gradient
 
-    def make_calls(self) -> None:
+    def make_calls(self, raws: Sequence[Raw]) -> None:
         """Make the calls that waited."""
+
+        def given(value: Any) -> Any:
+            return value.made(raws) if value.__class__ is _Handed else value
+
         for function, args, kwargs in self.calls:
-            function(*args, **kwargs)
+            function(*map(given, args), **{name: given(value) for name, value in kwargs.items()})
+
+    def handed(self) -> list[int]:
+        """Return the numbers of the outputs that the calls are given."""
+        values = [value for _, args, kwargs in self.calls for value in (*args, *kwargs.values())]
+        return [value.number for value in values if value.__class__ is _Handed]
+
+
+class _Handed:
+    """Place of an argument of a call that is a result of the graph, with its number among those of the step."""
+
+    def __init__(self, number: int, tracked: bool) -> None:
+        self.number, self.tracked = number, tracked
+
+    def made(self, raws: Sequence[Raw]) -> Any:
+        tensor = wrap(copy_of(raws[self.number]))
+        if self.tracked:
+            use_up(tensor)
+        return tensor
 
 
 class Gradients:
@@ -317,7 +356,7 @@ def input_values(leaves: Sequence[Any]) -> list[Raw]:
     return [state_value(leaf._ms_auto.grad) for leaf in leaves]
 
 
-_WAIT = frozenset(("step", "zero_grad", "update", "scale", "is_enabled"))
+_WAIT = frozenset(("step", "zero_grad", "update", "scale", "unscale_", "is_enabled"))
 """Methods of optimizers, schedulers and scalers that wait for the end of the graph, or read nothing but what is guarded."""
 
 

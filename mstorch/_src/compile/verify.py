@@ -18,7 +18,8 @@ from ..backend.tape import native_set_to
 from ..backend.trace import GraphBreak, KernelBreak
 from ..backend.turns import LOCK
 from ..core.modes import modes
-from ..core.tensor_base import array_of, is_tracked, whole_storage
+from ..core.postponed import Call, postponed
+from ..core.tensor_base import TensorBase, array_of, is_tracked, whole_storage
 from ..quiet import quiet
 from ..tape import engine
 from ..tape.node import edge_of
@@ -99,14 +100,14 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
         if entry.graph is None:
             return
         if step is not None:
-            _compare_step(entry, step, inputs, values)
+            _compare_step(entry, step, inputs, values, postponed.calls or ())
             return
         if entry.follows and not set(np.flatnonzero(made.tracked)) <= set(() if entry.backward is None else entry.backward.numbers):
             raise KernelBreak("a result that requires grad has no gradient in the graph")
         _compare_run(entry, inputs, [*stand_ins, *entry.states], ends, values, pairs)
 
 
-def _compare_step(entry: Entry, step: Step, inputs: list[Raw], values: Sequence[tuple[Any, Array]]) -> None:
+def _compare_step(entry: Entry, step: Step, inputs: list[Raw], values: Sequence[tuple[Any, Array]], calls: Sequence[Call]) -> None:
     expected = step.expect()
     with LOCK, native_set_to(False):
         results = entry.graph([*inputs, *entry.natives, *entry.drawn])
@@ -115,6 +116,11 @@ def _compare_step(entry: Entry, step: Step, inputs: list[Raw], values: Sequence[
     if any(want is None for _, want in expected):
         raise KernelBreak("a gradient is missing")
     wanted = [from_numpy(want) for _, want in expected if want is not None]
+    tensors = [value for _, args, kwargs in calls for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+    if len(tensors) != len(step.handed()):
+        raise GraphBreak("the function does not do the same every time")
+    for tensor, number in zip(tensors, step.handed()):
+        same(from_numpy(np.array(array_of(tensor))), results[len(entry.plan.raws) + number], "value")
     _compare_gradients([leaf for leaf, _ in expected], wanted, [from_numpy(np.array(given[id(leaf)], order="C")) for leaf, _ in expected])
 
 

@@ -20,9 +20,11 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Postponed(threading.local):
-    """``calls``: the calls that wait in this thread; None outside of a capture, where each call is made at once."""
+    """``calls``: the calls that wait in this thread; None outside of a capture, where each call is made at once. ``stepped``: one of them
+    changes parameters, so that nothing may be computed from them after it."""
 
     calls: list[Call] | None = None
+    stepped = False
 
 
 postponed = _Postponed()
@@ -35,20 +37,22 @@ class calls_wait(Block):
         self.calls: list[Call] = []
 
     def __enter__(self) -> calls_wait:
-        self.at_end(values_again(postponed, "calls"))
-        postponed.calls = self.calls
+        self.at_end(values_again(postponed, "calls", "stepped"))
+        postponed.calls, postponed.stepped = self.calls, False
         return self
 
 
-def keep(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Keep a call until the graph has run. It may have no tensors and no closure as arguments, which the graph would have to hand over."""
+def keep(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], changes: bool = True) -> None:
+    """Keep a call until the graph has run, which hands over the tensors among the arguments. It may have no closure, which would compute
+    others. ``changes``: whether the call changes parameters or gradients."""
     assert postponed.calls is not None
     for value in (*args[1:], *kwargs.values()):
-        if isinstance(value, TensorBase) or (callable(value) and not hasattr(value, "param_groups")):
-            tape.refuse_in_trace(f"{function.__name__} takes a tensor or a closure", "step")
+        if callable(value) and not isinstance(value, TensorBase) and not hasattr(value, "param_groups"):
+            tape.refuse_in_trace(f"{function.__name__} takes a closure", "step")
     postponed.calls.append((function, args, kwargs))
+    postponed.stepped = postponed.stepped or changes
     context = tape.tracing()
-    if context is not None:
+    if context is not None and changes:
         _close(context, args)
 
 
@@ -79,7 +83,7 @@ def waits_after_steps(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if postponed.calls:
+        if postponed.stepped:
             return keep(function, args, kwargs)
         if modes.native is not None and not modes.native.steps:
             tape.refuse_in_trace("gradients are cleared", "step")
@@ -90,5 +94,5 @@ def waits_after_steps(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def refuse_after_steps(what: str) -> None:
     """Abort a capture in which calls wait that ``what`` would have to come after."""
-    if postponed.calls:
+    if postponed.stepped:
         tape.refuse_in_trace(f"{what} after the optimizer's step", "step")
