@@ -320,10 +320,10 @@ class Compiled:
                 del args, kwargs, result
                 if step is not None:
                     step.calls = waiting.calls  # type: ignore[union-attr]
-                    try:
-                        outputs += step.take(context, block, held_raws)
-                    except LookupError:
+                    lasting = step.take(context, block, held_raws)
+                    if lasting is None:
                         context.stop(Again("gradients are added to"))
+                    outputs += lasting  # type: ignore[arg-type]
                     steps.check_used_up(outputs)
                 elif entry.follows:
                     raws = entry.plan.raws

@@ -104,15 +104,15 @@ class Step:
         """Return the gradients that are inputs of the graph."""
         return [leaf._ms_auto.grad for leaf in self.inputs]
 
-    def take(self, context: Capture, block: NativeBlock, input_raws: Sequence[Raw]) -> list[Any]:
-        """Note what has become of the gradients when the function has run, and return the new ones. Return None if those of some leaves
-        have to be inputs first."""
+    def take(self, context: Capture, block: NativeBlock, input_raws: Sequence[Raw]) -> list[Any] | None:
+        """Note what has become of the gradients when the function has run. Return the tensors that outlive it, or None if it has to be
+        captured again, because it read gradients that were no inputs."""
         self._forget()
         used = block.storages()
         missing = [leaf for leaf, gradient in zip(self.leaves, self.held) if gradient is not None and id(gradient._ms_storage) in used]
         if len(missing) != len(self.inputs):
             self.inputs = missing
-            raise LookupError
+            return None
         new: list[tuple[Any, Any]] = []
         before = dict(zip(map(id, self.inputs), input_raws))
         for leaf, gradient in zip(self.leaves, self.held):
@@ -184,29 +184,27 @@ class Step:
                 self.constant.append((known[key], np.array(raw.asnumpy())))
 
     def expect(self) -> list[tuple[Any, Array | None]]:
-        """Return the gradients of the leaves after the eager function, None for those that it leaves as they were."""
-        if len(self.held) != len(self.leaves):
-            raise StepBreak("the function does not do the same every time")
+        """Return the leaves whose gradients the graph changes, with those that the eager function has left; None where it left none."""
         leaves = [leaf for leaf, _ in (*self.written, *self.alone, *self.constant)] + [leaf for part, _ in self.together for leaf in part]
         changed = {id(leaf) for leaf in leaves}
-        found: list[tuple[Any, Array | None]] = []
+        expected: list[tuple[Any, Array | None]] = []
         for leaf, gradient in zip(self.leaves, self.held):
             now = gradient_of(leaf)
             if (now is not None and now is not gradient) and id(leaf) not in changed:
                 raise StepBreak("the function does not do the same every time")
             if id(leaf) in changed:
-                found.append((leaf, None if now is None else np.array(array_of(now))))
-        return found
+                expected.append((leaf, None if now is None else np.array(array_of(now))))
+        return expected
 
     def results(self, raws: Sequence[Raw]) -> dict[int, Array]:
         """Return by the id of the leaf the gradients that a run of the graph gives; ``raws`` are its outputs for ``self.raws``."""
-        found = {id(leaf): raws[number].asnumpy().reshape(leaf._ms_shape) for leaf, number in (*self.written, *self.alone)}
-        found.update((id(leaf), values) for leaf, values in self.constant)
+        values = {id(leaf): raws[number].asnumpy().reshape(leaf._ms_shape) for leaf, number in (*self.written, *self.alone)}
+        values.update((id(leaf), constant) for leaf, constant in self.constant)
         for leaves, number in self.together:
             flat = raws[number]
             for leaf, part in zip(leaves, device_memory.parts(flat, [leaf._ms_shape for leaf in leaves])):
-                found[id(leaf)] = part.asnumpy()
-        return found
+                values[id(leaf)] = part.asnumpy()
+        return values
 
     def deliver(self, raws: Sequence[Raw]) -> None:
         """Put the gradients in place after a run."""
