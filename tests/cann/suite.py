@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+os.environ.pop("MSTORCH_FAKE_DEVICE", None)  # which the process that started this worker has set below
+
 import mstorch
 from mstorch._src.backend import runtime, table
 from tests.cann import cpu_numbers
