@@ -433,3 +433,33 @@ def test_a_mode_whose_handler_is_a_classmethod(both, room, name, handler):
             return x + x
 
     both(body)
+
+
+_FACTORIES = {
+    "empty": lambda torch, **named: torch.empty(2, 3, **named), "zeros": lambda torch, **named: torch.zeros((2, 3), **named),
+    "ones": lambda torch, **named: torch.ones(2, **named), "full": lambda torch, **named: torch.full((2,), 1.5, **named),
+    "rand": lambda torch, **named: torch.rand(2, **named), "randn": lambda torch, **named: torch.randn(2, **named),
+    "randint": lambda torch, **named: torch.randint(0, 5, (2,), **named), "randperm": lambda torch, **named: torch.randperm(4, **named),
+    "arange": lambda torch, **named: torch.arange(1, 9, 2, **named), "eye": lambda torch, **named: torch.eye(2, **named),
+    "linspace": lambda torch, **named: torch.linspace(0, 1, 3, **named), "logspace": lambda torch, **named: torch.logspace(0, 1, 3, **named),
+    "empty_strided": lambda torch, **named: torch.empty_strided((2, 2), (1, 2), **named),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _FACTORIES)
+def test_factories_below_a_mode_are_on_the_default_device(name):
+    """The mode inside and outside of the block of a device, with a device of the call's own, and a dtype."""
+
+    def lines(torch):
+        make, logs = _FACTORIES[name], [_log(torch) for _ in range(4)]
+        with torch.device("meta"), logs[0]:
+            devices = [make(torch).device.type, make(torch, dtype=torch.float64).device.type]
+        with logs[1], torch.device("meta"):
+            devices.append(make(torch).device.type)
+        with torch.device("meta"), logs[2]:
+            devices.append(make(torch, device="cpu").device.type)
+        with logs[3]:
+            devices.append(make(torch).device.type)
+        return devices, [log.lines for log in logs]
+
+    assert lines(mstorch) == lines(real_torch)

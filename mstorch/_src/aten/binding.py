@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import call_forms
-from ..core.device import device
+from ..core.device import default, device
 from ..core.dtype import dtype
 from ..core.formats import layout, memory_format
 from ..core.generator import Generator
@@ -131,9 +131,9 @@ def trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
     }
     taken = {argument.name for argument in schema.arguments}
     if "pin_memory" in taken and ("self" not in taken or name.endswith("_like")):  # factories
-        named["pin_memory"] = False
         if "self" not in taken:
-            named.setdefault("device", device("cpu"))
+            named.setdefault("device", default())
+        named["pin_memory"] = False
     return Bound(schema, positional, named)
 
 
