@@ -207,12 +207,12 @@ def test_a_step_runs_its_modules_as_graphs() -> None:
         return step
 
     run = torch.compile(step_of(model), backend="mindspore")
-    with pytest.warns(UserWarning, match="gradients are computed.*the modules that it calls are graphs"):
+    with pytest.warns(UserWarning, match="gradients are cleared.*the modules that it calls are graphs"):
         found = [run() for _ in range(3)]
     np.testing.assert_allclose(found, [step() for step in [step_of(other)] * 3], rtol=1e-5, atol=1e-5)
     entries = [entry for kind in model.__dict__["_graphs"].entries.values() for entry in kind]
     assert len(entries) == 1 and entries[0].graph is not None
-    with pytest.raises(RuntimeError, match="gradients are computed"):
+    with pytest.raises(RuntimeError, match="gradients are cleared"):
         torch.compile(step_of(model), fullgraph=True)()
 
 

@@ -1,6 +1,6 @@
 """Peaks of optimizers' steps on the stand-in device beside torch's: ``MSTORCH_FAKE_DEVICE=Ascend python -m tests.memory.on_device``.
 
-Prints the ratio of each, and what views keep of memory that was replaced. Parameters that are updated together (``optim/_together.py``) are
+Prints the ratio of each, and what views keep of memory that was replaced. Parameters that are updated together (``ops/memory/together.py``) are
 copied to be adjacent; here such a group is a 24th of all, as in networks of more than 48 million elements. What an update needs beside it is
 of the size of a group.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import torch as real_torch
 
 import mstorch
-from mstorch.optim import _together
+from mstorch._src.ops.memory import together
 
 from . import meter
 
@@ -62,7 +62,7 @@ def replaced() -> list[int]:
 def main() -> None:
     """Print the ratios as JSON."""
     mstorch.set_default_device("npu")
-    _together._LEAST = 0
+    together._LEAST = 0
     ratios = {}
     for label, (name, options) in OPTIMIZERS.items():
         for steps in (2, 3):

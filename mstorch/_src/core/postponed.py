@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ..backend import tape
 from ..leaving import Block, values_again
@@ -16,6 +16,7 @@ from .modes import modes
 from .storage import Value
 from .tensor_base import TensorBase
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
@@ -67,17 +68,17 @@ def _close(context: Any, args: tuple[Any, ...]) -> None:
             context.closed[id(value.raw)] = value.raw
 
 
-def can_wait(function: Callable[..., Any]) -> Callable[..., Any]:
+def can_wait(function: Function) -> Function:
     """Decorator of a method that waits in the capture of a step."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs) if postponed.calls is None else keep(function, args, kwargs)
 
-    return called
+    return cast(Function, called)
 
 
-def waits_after_steps(function: Callable[..., Any]) -> Callable[..., Any]:
+def waits_after_steps(function: Function) -> Function:
     """Decorator of a method that clears gradients: it waits after a call that waits, and is part of the graph before. A graph that is not
     of a step does not clear gradients."""
 
@@ -89,7 +90,7 @@ def waits_after_steps(function: Callable[..., Any]) -> Callable[..., Any]:
             tape.refuse_in_trace("gradients are cleared", "step")
         return function(*args, **kwargs)
 
-    return called
+    return cast(Function, called)
 
 
 def refuse_after_steps(what: str) -> None:
