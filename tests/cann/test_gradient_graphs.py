@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import warnings
 from unittest import mock
 
@@ -194,3 +195,25 @@ def test_a_function_whose_backward_has_no_graph_is_differentiated_by_mindspore()
             got, = torch.autograd.grad(torch.compile(function)(x), x)
         want, = torch.autograd.grad(function(x), x)
         assert torch.allclose(got, want, rtol=1e-4)
+
+
+PICKS = {
+    "kthvalue": lambda x: x.kthvalue(2, 1), "mode": lambda x: x.mode(1), "median": lambda x: x.median(1), "max": lambda x: x.max(1),
+    "sort": lambda x: x.sort(1), "topk": lambda x: x.topk(2, 1), "squeezed": lambda x: ((x * 2)[:, :1].clone().squeeze(1), x.argmax(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PICKS)
+@on_plugin
+def test_values_and_their_places(name):
+    """MindSpore's own gradient of kthvalue's graph left objects that ended the process in the next garbage collection."""
+    rows = torch.tensor([[3.0, 1.0, 2.0, 2.0], [0.5, 4.0, 4.0, -1.0]], device=D)
+    compiled, gradients = torch.compile(PICKS[name], fullgraph=True), []
+    for function in (PICKS[name], compiled, compiled):
+        x = rows.clone().requires_grad_()
+        values, places = function(x)
+        (values * torch.arange(1.0, values.numel() + 1, device=D).reshape(values.shape)).sum().backward()
+        gradients.append((values.detach().cpu(), places.cpu(), x.grad.cpu()))
+        gc.collect()
+    for values, places, gradient in gradients[1:]:
+        assert torch.equal(values, gradients[0][0]) and torch.equal(places, gradients[0][1]) and torch.equal(gradient, gradients[0][2])

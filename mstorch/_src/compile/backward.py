@@ -7,6 +7,7 @@ are launched by MindSpore from C++, and the gradients are those of mstorch's own
 from __future__ import annotations
 
 import gc
+import math
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 
 from ...nn.modules.module import Module
 from ..backend import trace
-from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy, raw_dtype, raw_shape
+from ..backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy, raw_dtype, raw_shape, raw_size
+from ..backend.table import kernel
 from ..backend.tape import native_set_to
 from ..backend.trace import Capture, Graph, KernelBreak
 from ..backend.turns import LOCK
@@ -25,6 +27,8 @@ from ..core.tensor_base import TensorBase, is_tracked
 from ..tape import engine
 from ..tape.node import Edge, Node, edge_of, is_leaf
 from .memory import copy_of
+
+_reshape = kernel("reshape")
 
 
 class _Start(Node):
@@ -91,6 +95,24 @@ def _seed(raw: Raw) -> Raw:
     return from_numpy(np.ones(raw_shape(raw), NP_DTYPE[NAME_OF[raw_dtype(raw)]]))
 
 
+class _Reshaped(Node):
+    """The node of an output that is seen in another shape: it gives the gradient that shape."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, edge: Edge, shape: tuple[int, ...]) -> None:
+        super().__init__((edge,))
+        self.shape = shape
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Return the gradient in the shape."""
+        return (_reshape[NAME_OF[raw_dtype(gradients[0])]](gradients[0], self.shape),)
+
+
+def _is_all_of(tensor: Any, raw: Raw) -> bool:
+    return tensor._ms_stride is None and not tensor._ms_offset and math.prod(tensor._ms_shape) == raw_size(raw)
+
+
 def roots_of(raws: Sequence[Raw], shown: Sequence[Any]) -> dict[int, Edge]:
     """Return by number the edges of the graph's outputs that autograd tracks; ``shown`` are the tensors in which they are returned.
 
@@ -100,13 +122,11 @@ def roots_of(raws: Sequence[Raw], shown: Sequence[Any]) -> dict[int, Edge]:
         over = [tensor for tensor in shown if getattr(tensor._ms_storage, "raw", None) is raw]
         if not any(map(is_tracked, over)):
             continue
-        for tensor in over:
-            base = tensor if tensor._ms_auto is None or tensor._ms_auto.base is None else tensor._ms_auto.base
-            for whole in (tensor, base):
-                if number not in roots and whole._ms_stride is None and tuple(raw_shape(raw)) == whole._ms_shape:
-                    edge = edge_of(whole)
-                    if edge is not None:
-                        roots[number] = edge
+        bases = [tensor._ms_auto.base for tensor in over if tensor._ms_auto is not None and tensor._ms_auto.base is not None]
+        whole = [tensor for tensor in (*over, *bases) if _is_all_of(tensor, raw) and edge_of(tensor) is not None]
+        for tensor in sorted(whole, key=lambda tensor: tensor._ms_shape != raw_shape(raw))[:1]:  # the first of the output's own shape
+            edge: Any = edge_of(tensor)
+            roots[number] = edge if tensor._ms_shape == raw_shape(raw) else (_Reshaped(edge, tensor._ms_shape), 0)
         if number not in roots:
             raise KernelBreak("a view is returned whose base is not")
     return roots

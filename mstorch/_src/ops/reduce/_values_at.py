@@ -9,7 +9,7 @@ import numpy as np
 from ...backend.arrays import Array
 from ...backend.host.index import numpy_gather, row_places
 from ...backend.table import kernel
-from ...core.modes import modes
+from ...core.modes import followed_capture, modes
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from ...tape import vocabulary as v
@@ -77,7 +77,12 @@ def values_at(input: TensorBase, dim: int, indices: TensorBase, label: str, show
     return found if keepdim or not input._ms_shape else _without(found, dim, label)
 
 
-@ways(captured=lambda found, dim, label: views.squeeze(found, dim))
+def _without_in_graph(found: TensorBase, dim: int, label: str) -> TensorBase:
+    squeezed = views.squeeze(found, dim)
+    return call_node(no_view(squeezed), label) if followed_capture() else squeezed
+
+
+@ways(captured=_without_in_graph)
 def _without(found: TensorBase, dim: int, label: str) -> TensorBase:
     """Return values without the dimension ``dim`` of length 1, as one autograd node named ``label`` and not as a view, as in torch."""
     squeezed = views.squeeze(found, dim)
