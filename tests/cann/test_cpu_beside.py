@@ -10,7 +10,7 @@ from tests.cann.plugin import on_plugin
 
 pytestmark = pytest.mark.slow
 LENT = {"ctc_loss": ["float32", "float64"]}
-"""What is computed on the device even so, because there is no other kernel."""
+"""Operations that are computed on the device nevertheless, because they have no other kernel."""
 REFUSED = {
     "mm": ["bool"], "bmm": ["bool"], "scatter": ["uint16", "uint32", "uint64"], "searchsorted": ["uint16", "uint32"],
     "conv_transpose2d": ["complex128", "complex64", "int16", "int32", "int64", "int8", "uint8"],

@@ -169,6 +169,15 @@ def _graph_entries(function_name):
     return [entry for each in graphs._all for entries in each.entries.values() for entry in entries if each.name.endswith(function_name)]
 
 
+def _run(step, net, optimizer, batches, warned):
+    """Return the numbers of a step's results, of the network and of the optimizer's state after some steps, and the learning rates."""
+    with warnings.catch_warnings():
+        warnings.simplefilter(warned, UserWarning)
+        results = [number for x, y in batches for number in _numbers(step(x, y))]
+    states = [list(net.state_dict().values()), list(optimizer.state_dict()["state"].values())]
+    return [results, *map(_numbers, states)], [group["lr"] for group in optimizer.param_groups]
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("kind", STEPS)
 @on_plugin
@@ -183,20 +192,14 @@ def test_a_step_is_one_graph_and_gives_eagers_results(kind, optimizer):
         torch.manual_seed(1)
         trainer = OPTIMIZERS[optimizer](each)
         plain = STEPS[kind](each, trainer)
-        step = compile(plain)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
-            results = [_numbers(step(x, y)) for x, y in batches]
+        numbers, rates = _run(compile(plain), each, trainer, batches, "error")
+        numbers.append(_numbers([param.grad for param in each.parameters()]))
         scaler = getattr(plain, "scaler", None)
-        runs.append((
-            [number for result in results for number in result], _numbers(list(each.state_dict().values())),
-            _numbers([param.grad for param in each.parameters()]), _numbers(list(trainer.state_dict()["state"].values())),
-            [group["lr"] for group in trainer.param_groups], None if scaler is None else scaler.state_dict(),
-        ))  # fmt: skip
+        runs.append((numbers, rates, None if scaler is None else scaler.state_dict()))
     least = 2e-3 if "scaled" in kind else 2e-5
-    for one, two in zip(runs[0][:4], runs[1][:4]):
+    for one, two in zip(runs[0][0], runs[1][0], strict=True):
         _assert_close(one, two, least)
-    assert runs[0][4:] == runs[1][4:]
+    assert runs[0][1:] == runs[1][1:]
     entries = _graph_entries("step")
     assert 1 <= len(entries) <= 2  # without and with gradients of the step before
     assert all(entry.reason is None and entry.step is not None for entry in entries)
@@ -314,19 +317,13 @@ def test_a_step_that_is_no_graph_runs_as_eager(kind):
         torch.manual_seed(1)
         optimizer = torch.optim.AdamW(each.parameters(), 0.01)
         plain = NO_GRAPHS[kind](each, optimizer)
-        step = compile(plain)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            losses = [_numbers(step(x, y)) for x, y in batches]
+        numbers, rates = _run(compile(plain), each, optimizer, batches, "ignore")
         average = getattr(plain, "net", None)
-        runs.append((
-            [number for result in losses for number in result], _numbers(list(each.state_dict().values())),
-            _numbers(list(optimizer.state_dict()["state"].values())), _numbers(list(average.state_dict().values())) if average else [],
-            [group["lr"] for group in optimizer.param_groups],
-        ))  # fmt: skip
-    for one, two in zip(runs[0][:4], runs[1][:4]):
+        numbers.append(_numbers(list(average.state_dict().values())) if average else [])
+        runs.append((numbers, rates))
+    for one, two in zip(runs[0][0], runs[1][0], strict=True):
         _assert_close(one, two)
-    assert runs[0][4] == runs[1][4]
+    assert runs[0][1] == runs[1][1]
 
 
 @on_plugin

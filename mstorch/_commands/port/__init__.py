@@ -27,7 +27,7 @@ from .left import left_to_the_reader, of_commands, packages_on_torch
 
 @dataclass
 class _Port:
-    """What a run changes and says: the files' contents before and after, notes, and the packages that import torch themselves."""
+    """The result of a run: the files' contents before and after, notes, and the packages that import torch themselves."""
 
     device: str
     changed: dict[Path, tuple[bytes, bytes]] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class _UsedUp(Node):
 
 
 class Step:
-    """What a captured training step does with gradients, and the calls that follow.
+    """The gradients that a captured training step reads and writes, and the calls that it makes after its graph.
 
     ``leaves`` are the leaves that the function can reach, ``held`` their gradients before it, ``had`` whether there were any. ``inputs``
     are the leaves whose gradients are inputs of the graph, because the function adds to them. ``written`` are those whose gradient stays
@@ -263,39 +263,59 @@ class Gradients:
         self.small = sum(map(math.prod, self.shapes)) <= _SMALL
         self.last: list[Any] = []
         self.memory: Any = None
+        self.references: list[int] = []
 
     def filled(self, values: Raw) -> list[Any]:
         """Return the gradients with these values."""
         if self.last and self._are_free():
             device_memory.put(self.memory, raw_shape(values), (1,), 0, values)
             return self.last
-        # Not copied, as other results are: a concatenation is neither an input of the graph nor another result.
-        values._of_storage = False  # so that writes to its parts are visible in its memory
-        parts = device_memory.parts(values, self.shapes)
-        tensors = [
-            window(DeviceMemory.over(part), leaf._ms_dtype, shape, None, 0) for leaf, part, shape in zip(self.leaves, parts, self.shapes)
-        ]
+        tensors = self._over(values)
         self.last, self.memory = (tensors, values) if self.small else ([], None)
+        self.references = self._count_references()
         return tensors
 
-    def _are_free(self) -> bool:
-        """Return whether no other object refers to the last gradients or their memory, and make them as new."""
-        for place, leaf in enumerate(self.leaves):  # `zip` would refer to them too
+    def _over(self, values: Raw) -> list[Any]:
+        """Return new tensors over the memory of the values, which is not copied, as other results are: a concatenation is neither an input
+        of the graph nor another result."""
+        values._of_storage = False  # so that writes to its parts are visible in its memory
+        parts = device_memory.parts(values, self.shapes)
+        return [
+            window(DeviceMemory.over(part), leaf._ms_dtype, shape, None, 0) for leaf, part, shape in zip(self.leaves, parts, self.shapes)
+        ]
+
+    def _count_references(self) -> list[int]:
+        """Return how many references there are to the last gradients, their storages and their memory. Python's releases count those of the
+        asking code differently, so that a count is compared with that of new gradients only."""
+        counts: list[int] = []
+        for place in range(len(self.last)):
             tensor = self.last[place]
-            storage = tensor._ms_storage
             tensor._ms_raw = tensor._ms_at = None
-            # References: the list, the name and the argument; the tensor's two, the name and the argument; the storage and the argument.
-            if (
-                getrefcount(tensor) - (leaf._ms_auto.grad is tensor) > 3 or getrefcount(storage) > 4 or getrefcount(storage.base) > 2
-                or tensor._ms_counter is not storage or storage.exchanges or storage.lent or storage.parameter is not None
-                or getweakrefcount(tensor) or tensor.__class__ is not Tensor or tensor._ms_node is not None or tensor.__dict__
-            ):  # fmt: skip
-                return False
+            storage = tensor._ms_storage
+            counts += getrefcount(tensor), getrefcount(storage), getrefcount(storage.base)
+        return counts
+
+    def _are_free(self) -> bool:
+        """Take the last gradients from their leaves; return whether nothing else refers to them or their memory, and make them as new."""
+        for place, leaf in enumerate(self.leaves):
+            if leaf._ms_auto.grad is self.last[place]:
+                leaf._ms_auto.grad = None
+        if self._count_references() != self.references or not all(map(_is_untouched, self.last)):
+            return False
         for tensor in self.last:
             tensor._ms_auto = None
             tensor._ms_storage.version = 0
             tensor._ms_storage.forget()
         return True
+
+
+def _is_untouched(tensor: Any) -> bool:
+    """Return whether a tensor has kept its class, its storage and the memory of it, and has no history, attributes or weak references."""
+    storage = tensor._ms_storage
+    return (
+        tensor.__class__ is Tensor and tensor._ms_node is None and not tensor.__dict__ and not getweakrefcount(tensor)
+        and tensor._ms_counter is storage and not storage.exchanges and not storage.lent and storage.parameter is None
+    )  # fmt: skip
 
 
 _SMALL = 1 << 18
