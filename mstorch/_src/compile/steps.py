@@ -300,22 +300,20 @@ class Gradients:
         for place, leaf in enumerate(self.leaves):
             if leaf._ms_auto.grad is self.last[place]:
                 leaf._ms_auto.grad = None
-        if self._count_references() != self.references or not all(map(_is_untouched, self.last)):
+        if self._count_references() != self.references:
             return False
+        for tensor in self.last:  # has it kept its class and memory, and has it no history, attributes or weak references?
+            storage = tensor._ms_storage
+            if (
+                tensor.__class__ is not Tensor or tensor._ms_node is not None or tensor.__dict__ or getweakrefcount(tensor)
+                or tensor._ms_counter is not storage or storage.exchanges or storage.lent or storage.parameter is not None
+            ):  # fmt: skip
+                return False
         for tensor in self.last:
             tensor._ms_auto = None
             tensor._ms_storage.version = 0
             tensor._ms_storage.forget()
         return True
-
-
-def _is_untouched(tensor: Any) -> bool:
-    """Return whether a tensor has kept its class, its storage and the memory of it, and has no history, attributes or weak references."""
-    storage = tensor._ms_storage
-    return (
-        tensor.__class__ is Tensor and tensor._ms_node is None and not tensor.__dict__ and not getweakrefcount(tensor)
-        and tensor._ms_counter is storage and not storage.exchanges and not storage.lent and storage.parameter is None
-    )  # fmt: skip
 
 
 _SMALL = 1 << 18

@@ -45,12 +45,14 @@ def memories_differ(tensors: Sequence[Any]) -> bool:
 
 def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     """Return whether each tensor covers all of a device allocation that is not shared, and is not tracked by autograd."""
-    if not LAYS_OUT or LEVELS or modes.native is not None or not memories_differ(tensors):
+    if not LAYS_OUT or LEVELS or modes.native is not None:
         return False
+    storages: set[Any] = set()  # `memories_differ` written out, as `is_free` is below
     for tensor in tensors:
         storage, shape = tensor._ms_storage, tensor._ms_shape
-        if not shape or 0 in shape:
+        if not shape or 0 in shape or storage in storages:
             return False
+        storages.add(storage)
         # `is_free` written out for the usual case: an optimizer asks this of each parameter and each of its states at every step.
         if storage.__class__ is not DeviceMemory or tensor._ms_stride is not None or tensor._ms_offset or storage.lent or (
             raw_shape(storage.base) != shape or storage.parameter is not None or NAME_OF[raw_dtype(storage.base)] != tensor._ms_dtype._held
