@@ -209,6 +209,12 @@ def where(condition: Any, first: float | Operand, second: float | Operand) -> An
     return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
+def settled(value: Operand, condition: Any, number: float) -> Any:
+    """Return a tensor with the number where the condition holds and the result will not be used, so that its gradient there is 0 and not
+    NaN; return a raw array as it is."""
+    return where(condition, number, value) if isinstance(value, TensorBase) else value
+
+
 def bare_condition(value: Operand) -> Any:
     """Return the raw array of a condition, which may be a tensor."""
     return bare(value) if isinstance(value, TensorBase) else value
@@ -327,20 +333,6 @@ def compared(how: Any, value: Any, number: float) -> Raw:
 def negated(condition: Raw) -> Raw:
     """Return the logical negation of a device condition."""
     return kernel("logical_not")["bool"](condition)
-
-
-def positive(value: Operand) -> Any:
-    """Return a raw boolean array: True where a value is positive."""
-    if _raw(value) is not None:
-        return compared(gt, value, 0)
-    return host_array(value) > 0
-
-
-def positive_or_nan(value: Operand) -> Array:
-    """Return a raw boolean array: True where a value is positive or NaN."""
-    if _raw(value) is not None:
-        return negated(compared(le, value, 0))
-    return np.logical_not(host_array(value) <= 0)
 
 
 def is_zero(value: Operand) -> Array:
@@ -493,6 +485,14 @@ def at_most(value: Operand, bound: float) -> Array:
         return compared(le, value, bound)
     array = comparable(value)
     return np.less_equal(array, array.dtype.type(bound))
+
+
+def at_least(value: Operand, bound: float) -> Array:
+    """Return a raw boolean array: True where a value is at least a number."""
+    if _raw(value) is not None:
+        return compared(ge, value, bound)
+    array = comparable(value)
+    return np.greater_equal(array, array.dtype.type(bound))
 
 
 def above(value: Operand, bound: float) -> Array:

@@ -6,25 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
 
 from ...quiet import quiet, silent
 from ..arrays import Array
 from ..blocks import blocked
+from ..formulas import activation as formulas
 from ..geometry import rough_sum
 from ..halves import BFLOAT16, widened
 from ..onednn import elementwise
 from ..processor import flags
 from ..table import define_host
 from . import bfloat16
-from ._ufunc import FLOATS, HALF, INTS, beside_number, exact, number
-from .elementwise import numpy_clamp, numpy_where
-from .math import numpy_sigmoid, share_blocks
-
-
-def numpy_relu(x: Array) -> Array:
-    """Return the positive part; NaN propagates."""
-    return np.asarray(beside_number(np.maximum, number(0, x), x))  # for two zeros NumPy returns the second, torch x
+from . import namespace as xp
+from ._ufunc import FLOATS, HALF, INTS, number
+from .elementwise import numpy_where
+from .math import share_blocks
 
 
 def _by_onednn(kind: int, spare: Callable[[Array], Array], least: int = 0) -> Callable[[Array], Array]:
@@ -59,11 +55,6 @@ def relu_slope(result: Array, g: Array) -> Array | None:
     if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or math.isnan(rough_sum(result)):
         return None
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
-
-
-def numpy_silu(x: Array) -> Array:
-    """Return ``x * sigmoid(x)``."""
-    return np.asarray(silent.multiply(x, numpy_sigmoid(x)))
 
 
 def numpy_leaky_relu(x: Array, slope: float) -> Array:
@@ -110,25 +101,7 @@ def numpy_gelu(x: Array) -> Array:
         if low.any():
             found[low] = np.nan  # as torch computes it
         return found
-    found = erf(np.multiply(x, number(0.7071067811865476, x)))
-    found += number(1, x)
-    found *= number(0.5, x)  # before x, so that the largest numbers do not overflow
-    found *= x
-    return np.asarray(found)
-
-
-def numpy_gelu_tanh(x: Array) -> Array:
-    """Return GELU by its tanh approximation."""
-    inner = np.multiply(x, x)
-    inner *= number(0.044715, x)
-    inner += number(1, x)
-    inner *= x
-    inner *= number(0.7978845608028654, x)
-    inner = np.tanh(inner)
-    inner += number(1, x)
-    inner *= number(0.5, x)  # before x, as above
-    inner *= x
-    return np.asarray(inner)
+    return np.asarray(formulas.gelu(xp, x))
 
 
 @blocked
@@ -144,17 +117,7 @@ def gelu_slope(x: Array, g: Array) -> Array:
         share += density
         share *= g
         return share
-    share = erf(np.multiply(x, number(0.7071067811865476, x)))
-    share += number(1, x)
-    share *= number(0.5, x)
-    density = np.multiply(x, x)
-    density *= number(-0.5, x)
-    np.exp(density, out=density)
-    density *= number(0.3989422804014327, x)
-    density *= x
-    share += density
-    share *= g
-    return np.asarray(share)
+    return np.asarray(formulas.gelu_gradient(xp, g, x))
 
 
 _gelu_of_many = _by_onednn(elementwise.GELU, numpy_gelu)
@@ -177,47 +140,24 @@ def gelu(x: Array) -> Array:
         return found.astype(np.float16)
 
 
-define_host("gelu", gelu, (*FLOATS, "float16"), HALF)
-define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, numpy_gelu_tanh), FLOATS, HALF)
-define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
-define_host("silu", _by_onednn(elementwise.SWISH, numpy_silu, 1 << 10), FLOATS, HALF)
-define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
+def _by_formula(op: str) -> Callable[..., Array]:
+    formula = getattr(formulas, op)
 
-
-_exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), exact(np.tanh)
-
-
-def _hardswish(x: Array) -> Array:
-    found = numpy_clamp(x + number(3, x), number(0, x), number(6, x))
-    found *= x
-    found /= number(6, x)
-    return found
-
-
-def _enter(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOATS) -> None:
-    """Register a kernel of an array and numbers, which are cast to the array's dtype."""
-
-    def kernel(x: Array, *rest: Any) -> Array:
+    def kernel(*args: Any) -> Array:
         with quiet():
-            values = [item if item.__class__ is np.ndarray else number(item, x) for item in rest]
-            return np.asarray(function(x, *values)).astype(x.dtype, copy=False)
+            return np.asarray(formula(xp, *args))
 
-    define_host(op, kernel, dtypes, HALF)
+    return kernel
 
 
-_enter("hardtanh", lambda x, low, high: beside_number(np.minimum, high, np.asarray(beside_number(np.maximum, low, x))), (*FLOATS, *INTS))
-_enter("prelu", lambda x, weight: numpy_where(x > 0, x, x * weight))
-_enter("elu", lambda x, alpha, scale, inner: numpy_where(x > 0, x * scale, _expm1(np.minimum(number(0, x), x) * inner) * (alpha * scale)))
-_enter("mish", lambda x: x * _tanh(_log1p(_exp(x))))
-_enter("softplus", lambda x, beta, bound: numpy_where(x * beta > bound, x, _log1p(_exp(x * beta)) / beta))
-_enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - _log1p(_exp(-np.abs(x))))
-_enter("hardsigmoid", lambda x: numpy_clamp(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
-_enter("hardswish", _hardswish)
-# Between the bounds it is a zero of the number's sign.
-_enter("softshrink", lambda x, bound: np.where(
-    np.absolute(x) <= number(bound, x), x * number(0, x), np.where(x > 0, x - number(bound, x), x + number(bound, x))
-))  # fmt: skip
-_enter("hardshrink", lambda x, bound: numpy_where(np.abs(x) <= bound, number(0, x), x))
-_enter("threshold", lambda x, bound, value: numpy_where(x <= bound, number(value, x), x))
-_enter("tanhshrink", lambda x: x - _tanh(x))
-_enter("softsign", lambda x: x / (np.abs(x) + number(1, x)))
+define_host("gelu", gelu, (*FLOATS, "float16"), HALF)
+define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, _by_formula("gelu_tanh")), FLOATS, HALF)
+define_host("relu", lambda x: xp.maximum(x, 0), (*FLOATS, *INTS), HALF)
+define_host("silu", _by_onednn(elementwise.SWISH, _by_formula("silu"), 1 << 10), FLOATS, HALF)
+define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
+define_host("hardtanh", _by_formula("hardtanh"), (*FLOATS, *INTS), HALF)
+for _op in (
+    "prelu", "elu", "mish", "softplus", "logsigmoid", "hardsigmoid", "hardswish", "softshrink", "hardshrink", "threshold", "tanhshrink",
+    "softsign",
+):  # fmt: skip
+    define_host(_op, _by_formula(_op), FLOATS, HALF)

@@ -1,18 +1,19 @@
 """Gradients that are one kernel on a device, emulated on the host. The host's own rules have faster forms."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from ...quiet import quiet
 from ..arrays import Array
+from ..formulas import activation as formulas
 from ..table import HOST, define_host
+from . import namespace as xp
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
 from .batch_norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average
-from .elementwise import numpy_where
 from .norm import standardised
 from .pool import largest_places, numpy_max_pool
 from .softmax import log_softmax_of
@@ -20,100 +21,42 @@ from .softmax import log_softmax_of
 Sizes = tuple[int, ...]
 
 
-def numpy_relu_grad(g: Array, y: Array) -> Array:
-    """Return the gradient where the result of ReLU is positive or NaN, else 0."""
-    return numpy_where(y <= 0, g.dtype.type(0), g)
+def _by_formula(gradient: Callable[..., Any]) -> Callable[..., Array]:
+    """Return a gradient by its formula, ``row(g, x, *numbers)``."""
+
+    def row(g: Array, *rest: Any) -> Array:
+        with quiet():
+            return np.asarray(gradient(xp, g, *rest))
+
+    return row
 
 
 def numpy_gelu_grad(g: Array, x: Array, how: str) -> Array:
     """Return the gradient of GELU, exact ("none") or by tanh."""
     with quiet():
-        if how == "none":
-            share, density = special.ndtr(x), np.exp(x * x * -0.5) * 0.3989422804014327
-            return np.asarray(g * (share + x * density), g.dtype)
-        inner_ = np.tanh(0.7978845608028654 * x * (1 + 0.044715 * x * x))
-        slope = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x)
-        return np.asarray(g * 0.5 * (1 + inner_ + x * (1 - inner_ * inner_) * slope), g.dtype)
-
-
-def numpy_silu_grad(g: Array, x: Array) -> Array:
-    """Return ``g`` times the derivative of SiLU."""
-    share = special.expit(x)
-    with quiet():
-        return np.asarray(g * share * (1 + x * (1 - share)), g.dtype)
-
-
-def numpy_leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
-    """Return the gradient of leaky ReLU; NaN counts as not positive."""
-    with quiet():
-        return numpy_where(x > 0, g, np.asarray(g * g.dtype.type(slope)))
-
-
-def numpy_elu_grad(g: Array, x: Array, alpha: float, scale: float, inner: float) -> Array:
-    """Return the gradient of ``scale * elu(x)``, whose negative part is ``alpha * (exp(inner * x) - 1)``."""
-    with quiet():
-        low = g * (np.exp(np.minimum(x, 0) * g.dtype.type(inner)) * g.dtype.type(alpha * scale * inner))
-        return np.asarray(np.where(x > 0, g * g.dtype.type(scale), low), g.dtype)
-
-
-def numpy_softplus_grad(g: Array, x: Array, beta: float, bound: float) -> Array:
-    """Return the gradient of softplus; above the bound it is ``g``."""
-    with quiet():
-        scaled = x * g.dtype.type(beta)
-        return numpy_where(scaled > bound, g, g * special.expit(scaled))
-
-
-def numpy_mish_grad(g: Array, x: Array) -> Array:
-    """Return ``g`` times the derivative of ``x * tanh(softplus(x))``."""
-    with quiet():
-        inner_ = np.tanh(np.logaddexp(x, g.dtype.type(0)))
-        return np.asarray(g * (inner_ + x * special.expit(x) * (1 - inner_ * inner_)), g.dtype)
-
-
-def numpy_hardsigmoid_grad(g: Array, x: Array) -> Array:
-    """Return a sixth of ``g`` where x is between -3 and 3, else 0."""
-    with quiet():
-        return numpy_where((x > -3) & (x < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
-
-
-def numpy_shrink_grad(g: Array, x: Array, bound: float) -> Array:
-    """Return ``g`` where the size of x is greater than the bound, else 0; NaN counts as inside."""
-    return numpy_where((x > bound) | (x < -bound), g, g.dtype.type(0))
-
-
-def numpy_threshold_grad(g: Array, x: Array, bound: float) -> Array:
-    """Return 0 where x is at most the bound, else ``g``."""
-    return numpy_where(x <= bound, g.dtype.type(0), g)
-
-
-def numpy_logsigmoid_grad(g: Array, x: Array) -> Array:
-    """Return ``g`` times the derivative of ``log(sigmoid(x))``."""
-    with quiet():
-        return np.asarray(g * special.expit(-x), g.dtype)
+        return formulas.gelu_gradient(xp, g, x) if how == "none" else formulas.gelu_tanh_gradient(xp, g, x)
 
 
 def numpy_prelu_grad(g: Array, x: Array, weight: Array) -> tuple[Array, Array]:
     """Return the gradients of PReLU for (N, C, *) and for a weight of 1 or C elements."""
     wide = weight.reshape(1, -1, *(1,) * (x.ndim - 2))
+    axes = None if len(weight) == 1 else (0, *range(2, x.ndim))
     with quiet():
-        by_weight = numpy_where(x > 0, x.dtype.type(0), g * x)
-        axes = None if len(weight) == 1 else (0, *range(2, x.ndim))
-        return numpy_where(x > 0, g, np.asarray(g * wide, g.dtype)), np.asarray(by_weight.sum(axes), g.dtype).reshape(-1)
+        by_weight = formulas.prelu_weight_gradient(xp, g, x).sum(axes)
+        return formulas.prelu_gradient(xp, g, x, wide), np.asarray(by_weight, g.dtype).reshape(-1)
 
 
 def numpy_glu(x: Array, dim: int) -> Array:
     """Return the first half along a dimension times the sigmoid of the second."""
     first, second = np.split(x, 2, dim)
     with quiet():
-        return np.asarray(first * special.expit(second), x.dtype)
+        return np.asarray(first * xp.sigmoid(second), x.dtype)
 
 
 def numpy_glu_grad(g: Array, x: Array, dim: int) -> Array:
     """Return the gradient of GLU."""
-    first, second = np.split(x, 2, dim)
-    share = special.expit(second)
     with quiet():
-        return np.concatenate((g * share, g * first * share * (1 - share)), dim).astype(x.dtype, copy=False)
+        return np.concatenate(formulas.glu_gradients(xp, g, *np.split(x, 2, dim)), dim)
 
 
 def numpy_sigmoid_grad(g: Array, y: Array) -> Array:
@@ -247,11 +190,13 @@ def numpy_cross_entropy_grad(
 
 
 _ROWS: dict[str, Any] = {
-    "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
-    "leaky_relu_grad": numpy_leaky_relu_grad, "elu_grad": numpy_elu_grad, "softplus_grad": numpy_softplus_grad,
-    "logsigmoid_grad": numpy_logsigmoid_grad, "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
-    "mish_grad": numpy_mish_grad, "hardsigmoid_grad": numpy_hardsigmoid_grad, "softshrink_grad": numpy_shrink_grad,
-    "hardshrink_grad": numpy_shrink_grad, "threshold_grad": numpy_threshold_grad, "tanh_grad": numpy_tanh_grad,
+    "gelu_grad": numpy_gelu_grad, "sigmoid_grad": numpy_sigmoid_grad, "tanh_grad": numpy_tanh_grad,
+    "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
+    "softshrink_grad": _by_formula(formulas.shrink_gradient), "hardshrink_grad": _by_formula(formulas.shrink_gradient),
+    **{
+        f"{op}_grad": _by_formula(getattr(formulas, f"{op}_gradient"))
+        for op in ("relu", "silu", "leaky_relu", "elu", "softplus", "logsigmoid", "mish", "hardsigmoid", "threshold")
+    },
     "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
     "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
     "max_pool_grad": numpy_max_pool_grad, "conv_grad": numpy_conv_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
