@@ -209,6 +209,11 @@ def where(condition: Any, first: float | Operand, second: float | Operand) -> An
     return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
+def is_complex(value: Operand) -> bool:
+    """Return whether the dtype is complex."""
+    return dtype_name(value).startswith("complex")
+
+
 def settled(value: Operand, condition: Any, number: float) -> Any:
     """Return a tensor with the number where the condition holds and the result will not be used, so that its gradient there is 0 and not
     NaN; return a raw array as it is."""

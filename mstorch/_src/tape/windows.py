@@ -93,25 +93,21 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
     """Apply a linear map to a tensor, tracked by autograd. The result is a view if the map returns a view of its array."""
     if is_meta(tensor):
         with shapes_only():
-            found = np.asarray(forward(array_of(tensor)))
-        result = meta_tensor(found.shape, OF_NP[found.dtype])
+            array = np.asarray(forward(array_of(tensor)))
+        result = meta_tensor(array.shape, OF_NP[array.dtype])
         if modes.grad and is_tracked(tensor):
             result._ms_node = linear_node(tensor, forward, back, label)
         return result
     value = bare(tensor)
-    made = map_bare(forward, value)
-    if made.__class__ is np.ndarray and _owner(made) is _owner(value):
-        strides = tuple(step // made.itemsize for step in made.strides)
-        if made.size == 1 and tensor._ms_stride is not None and not any(tensor._ms_stride):
-            strides = (0,) * made.ndim  # NumPy's strides of a single element are arbitrary
-        elif not made.size and label == "ViewBackward0" and made.shape != value.shape:
-            strides = contiguous_strides(made.shape)  # so are those of empty reshaped arrays
-        if min(strides, default=0) >= 0 and made.dtype == value.dtype:
-            start = tensor._ms_offset + (_address(made) - _address(value)) // made.itemsize
-            return view(tensor, label, made.shape, strides, start, None, forward, back)
-    if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
-        made = np.array(made, order="C")
-    result = dressed(made)
+    image = map_bare(forward, value)
+    if image.__class__ is np.ndarray and _owner(image) is _owner(value):
+        strides = _strides_of_image(tensor, image, value, label)
+        if min(strides, default=0) >= 0 and image.dtype == value.dtype:
+            start = tensor._ms_offset + (_address(image) - _address(value)) // image.itemsize
+            return view(tensor, label, image.shape, strides, start, None, forward, back)
+    if image.__class__ is np.ndarray and (image.base is not None or image is value) and not repeats(image):
+        image = np.array(image, order="C")
+    result = dressed(image)
     if label == "ToCopyBackward0" and value.size < 2 and tensor._ms_stride is not None and value.__class__ is np.ndarray:
         result._ms_stride, result._ms_array = tensor._ms_stride, None  # a cast keeps the strides, even of a single element
     if modes.grad and is_tracked(tensor):
@@ -119,6 +115,15 @@ def linear(tensor: TensorBase, forward: Map, back: Map, label: str) -> TensorBas
     if LEVELS:
         mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
+
+
+def _strides_of_image(tensor: TensorBase, image: Array, value: Array, label: str) -> tuple[int, ...]:
+    """Return the strides, in elements, of a view that a map returned. NumPy's are arbitrary for a single element and for empty arrays."""
+    if image.size == 1 and tensor._ms_stride is not None and not any(tensor._ms_stride):
+        return (0,) * image.ndim
+    if not image.size and label == "ViewBackward0" and image.shape != value.shape:
+        return contiguous_strides(image.shape)
+    return tuple(step // image.itemsize for step in image.strides)
 
 
 def _owner(array: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from ...quiet import quiet
 from ..arrays import Array
 from ..formulas import activation as formulas
+from ..formulas.elementwise import SLOPES
 from ..table import HOST, define_host
 from . import namespace as xp
 from ._slices import inner, padded, slices
@@ -57,18 +58,6 @@ def numpy_glu_grad(g: Array, x: Array, dim: int) -> Array:
     """Return the gradient of GLU."""
     with quiet():
         return np.concatenate(formulas.glu_gradients(xp, g, *np.split(x, 2, dim)), dim)
-
-
-def numpy_sigmoid_grad(g: Array, y: Array) -> Array:
-    """Return the gradient of sigmoid from its result."""
-    with quiet():
-        return np.asarray(g * (y * (1 - y)), g.dtype)
-
-
-def numpy_tanh_grad(g: Array, y: Array) -> Array:
-    """Return the gradient of tanh from its result."""
-    with quiet():
-        return np.asarray(g * (1 - y * y), g.dtype)
 
 
 def numpy_layer_norm_parts(x: Array, weight: Array, bias: Array, begin: int, eps: float) -> tuple[Array, ...]:
@@ -190,13 +179,14 @@ def numpy_cross_entropy_grad(
 
 
 _ROWS: dict[str, Any] = {
-    "gelu_grad": numpy_gelu_grad, "sigmoid_grad": numpy_sigmoid_grad, "tanh_grad": numpy_tanh_grad,
-    "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
+    "gelu_grad": numpy_gelu_grad, "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
+    "sigmoid_grad": _by_formula(SLOPES["sigmoid"].gradient), "tanh_grad": _by_formula(SLOPES["tanh"].gradient),
     "softshrink_grad": _by_formula(formulas.shrink_gradient), "hardshrink_grad": _by_formula(formulas.shrink_gradient),
-    **{
-        f"{op}_grad": _by_formula(getattr(formulas, f"{op}_gradient"))
-        for op in ("relu", "silu", "leaky_relu", "elu", "softplus", "logsigmoid", "mish", "hardsigmoid", "threshold")
-    },
+    "relu_grad": _by_formula(formulas.relu_gradient), "silu_grad": _by_formula(formulas.silu_gradient),
+    "leaky_relu_grad": _by_formula(formulas.leaky_relu_gradient), "elu_grad": _by_formula(formulas.elu_gradient),
+    "softplus_grad": _by_formula(formulas.softplus_gradient), "logsigmoid_grad": _by_formula(formulas.logsigmoid_gradient),
+    "mish_grad": _by_formula(formulas.mish_gradient), "hardsigmoid_grad": _by_formula(formulas.hardsigmoid_gradient),
+    "threshold_grad": _by_formula(formulas.threshold_gradient),
     "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
     "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
     "max_pool_grad": numpy_max_pool_grad, "conv_grad": numpy_conv_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,

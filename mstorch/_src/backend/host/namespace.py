@@ -9,7 +9,7 @@ from scipy import special
 from ...quiet import silent
 from ..arrays import Array
 from ._ufunc import beside_number, exact, number, one, two
-from .elementwise import numpy_where
+from .elementwise import numpy_rsqrt, numpy_scalar_power, numpy_where
 from .math import numpy_sigmoid
 
 add, sub, mul, div = two(np.add), two(np.subtract), two(np.multiply), two(np.divide)
@@ -17,6 +17,18 @@ neg, abs_ = one(np.negative), one(np.absolute)
 exp, log, log1p, expm1, tanh = exact(np.exp), exact(np.log), exact(np.log1p), exact(np.expm1), exact(np.tanh)
 both, either = np.logical_and, np.logical_or
 sigmoid = numpy_sigmoid
+sin, cos, sinh, cosh = exact(np.sin), exact(np.cos), exact(np.sinh), exact(np.cosh)
+conj, rsqrt, scalar_power = one(np.conjugate), numpy_rsqrt, numpy_scalar_power
+
+
+def is_complex(x: Array) -> bool:
+    """Return whether the dtype is complex."""
+    return x.dtype.kind == "c"
+
+
+def is_zero(x: Array) -> Any:
+    """Return where x is 0."""
+    return x == 0
 
 
 def erf(x: Array) -> Array:
@@ -71,11 +83,10 @@ def at_least(x: Array, value: float) -> Any:
 
 def where(condition: Array, x: Array | float, y: Array | float) -> Array:
     """Select from ``x`` where the condition holds, else from ``y``."""
-    if x.__class__ is not np.ndarray:
-        x = np.asarray(number(x, y))  # type: ignore[arg-type]
-    elif y.__class__ is not np.ndarray:
-        y = np.asarray(number(y, x))
-    return numpy_where(condition, x, y)
+    if not isinstance(x, np.ndarray):
+        assert isinstance(y, np.ndarray)
+        return numpy_where(condition, np.asarray(number(x, y)), y)
+    return numpy_where(condition, x, y if isinstance(y, np.ndarray) else np.asarray(number(y, x)))
 
 
 def settled(x: Array, condition: Array, value: float) -> Array:

@@ -13,7 +13,7 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node, recorded
 from .index import gather_along
-from .math import log, log1p
+from .namespace import log, log1p
 from .softmax import REASON, shifted, softmax
 from .views import ops_reshape as _reshape
 

@@ -1,8 +1,4 @@
-"""Exponentials, logarithms, trigonometry, rounding.
-
-MindSpore's float32 Exp, Log, Tanh and Sigmoid are approximations (2.10 on CPU: relative error 2e-5 for Exp(88), 1e-4 for Tanh near 8), and
-its Expm1 and Log1p are ``exp(x) - 1`` and ``log(1 + x)``, without a correct digit near 0.
-"""
+"""Exponentials, logarithms, trigonometry, rounding; their gradients are formulas."""
 
 from __future__ import annotations
 
@@ -13,13 +9,12 @@ from typing import Any
 import numpy as np
 from mindspore import ops
 
-from ..arrays import Array
 from ..cast import cast
+from ..formulas import elementwise as formulas
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, VIA_HALF, define
+from . import namespace as xp
 from ._nodes import (
-    FLOAT32,
-    chained,
     complex_div,
     constant,
     flat,
@@ -44,84 +39,33 @@ from ._nodes import (
     zeros_like,
 )  # fmt: skip
 from .compare import numpy_signbit
-from .elementwise import (
-    composed_div,
-    numpy_maximum,
-    ops_reciprocal,
-    ops_rsqrt,
-    prim_rsqrt,
-    prim_square,
-    sgn,
-)
-
-Function = Callable[[Raw], Raw]
+from .elementwise import composed_div, numpy_maximum, sgn
+from .namespace import by_formula, exp, expm1, log, log1p, plus, sigmoid, tanh, times
 
 APPROXIMATE = "MindSpore's float32 kernel is an approximation: 2e-5 relative (2.10)"
 CANCELS = "MindSpore's kernel has no correct digit near 0, in float64 too (2.10)"
 NOT_EXACT = "MindSpore has no kernel, and a quotient of logarithms is not exact for powers of the base"
 
-_sin, _cos, _tan, _asin, _acos, _atan = ops.Sin(), ops.Cos(), ops.Tan(), ops.Asin(), ops.ACos(), ops.Atan()
-_sinh, _cosh, _asinh, _acosh, _atanh = ops.Sinh(), ops.Cosh(), ops.Asinh(), ops.Acosh(), ops.Atanh()
-_exp, _log, _tanh, _sigmoid, _expm1, _log1p = ops.Exp(), ops.Log(), ops.Tanh(), ops.Sigmoid(), ops.Expm1(), ops.Log1p()
+_sin, _log = ops.Sin(), ops.Log()
 _atan2, _hypot, _pow = ops.Atan2(), ops.Hypot(), ops.Pow()
 _floor, _ceil, _round, _trunc, _abs = ops.Floor(), ops.Ceil(), ops.Round(), ops.Trunc(), ops.Abs()
 
 
-def _one_minus(raw: Raw) -> Raw:
-    return prim_sub(constant(1, raw), raw)
-
-
-def _one_plus(raw: Raw) -> Raw:
-    return prim_add(raw, constant(1, raw))
-
-
-def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -> Callable[[Raw], Raw]:
-    """Return a kernel that uses NumPy's function for float32, and the primitive for other dtypes."""
-    exact = through_numpy(function)
-
-    def forward(raw: Raw) -> Raw:
-        return exact(raw) if raw.dtype == FLOAT32 else primitive(raw)
-
-    return forward
-
-
-def _logistic(values: Array) -> Array:
-    small = np.exp(-np.abs(values))
-    one = np.ones((), values.dtype)
-    return np.where(values >= 0, one, small).astype(values.dtype) / np.add(one, small)
-
-
-exp = chained("ExpBackward0", _in_float32(_exp, np.exp), lambda x, y: y, _exp)
-log = chained("LogBackward0", _in_float32(_log, np.log), lambda x, y: ops_reciprocal(x), _log)
-tanh = chained("TanhBackward0", _in_float32(_tanh, np.tanh), lambda x, y: _one_minus(mul(y, y)), _tanh)
-sigmoid = chained("SigmoidBackward0", _in_float32(_sigmoid, _logistic), lambda x, y: mul(y, _one_minus(y)), _sigmoid)
-expm1 = chained("Expm1Backward0", through_numpy(np.expm1), lambda x, y: _one_plus(y), _expm1)
-log1p = chained("Log1PBackward0", through_numpy(np.log1p), lambda x, y: ops_reciprocal(_one_plus(x)), _log1p)
-
-
-def _scaled(raw: Raw, factor: float) -> Raw:
-    return mul(raw, constant(factor, raw))
-
-
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-log2 = chained(
-    "Log2Backward0", through_numpy(np.log2), lambda x, y: ops_reciprocal(_scaled(x, _LN2)), lambda x: _log(x) / _LN2
-)
-log10 = chained(
-    "Log10Backward0", through_numpy(np.log10), lambda x, y: ops_reciprocal(_scaled(x, _LN10)), lambda x: _log(x) / _LN10
-)
+log2 = by_formula("log2", through_numpy(np.log2), lambda x: _log(x) / _LN2)
+log10 = by_formula("log10", through_numpy(np.log10), lambda x: _log(x) / _LN10)
 
 
 def _two_to(raw: Raw) -> Raw:
-    return exp(_scaled(raw, _LN2)) if is_complex(raw) else _pow(constant(2, raw), raw)
+    return exp(times(raw, _LN2)) if is_complex(raw) else _pow(constant(2, raw), raw)
 
 
-exp2 = chained("Exp2Backward0", _two_to, lambda x, y: _scaled(y, _LN2))
+exp2 = by_formula("exp2", _two_to)
 
 
-def _row(name: str, primitive: Callable[[Raw], Raw], derivative: Callable[[Raw, Raw], Raw]) -> None:
+def _row(name: str, primitive: Callable[[Raw], Raw]) -> None:
     """Define a kernel by a primitive that has a correct gradient for real numbers and none for complex numbers."""
-    complex_form = chained(f"{name.capitalize()}Backward0", primitive, derivative, primitive)
+    complex_form = by_formula(name, primitive)
 
     def forward(raw: Raw) -> Raw:
         return complex_form(raw) if is_complex(raw) else primitive(raw)
@@ -129,37 +73,12 @@ def _row(name: str, primitive: Callable[[Raw], Raw], derivative: Callable[[Raw, 
     define(name, cpu=forward, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 
 
-def _one_plus_square(raw: Raw) -> Raw:
-    return _one_plus(mul(raw, raw))
-
-
-def _one_minus_square(raw: Raw) -> Raw:
-    return _one_minus(mul(raw, raw))
-
-
-_row("sin", _sin, lambda x, y: cos(x))
-_row("cos", _cos, lambda x, y: prim_neg(sin(x)))
-_row("tan", _tan, lambda x, y: _one_plus_square(y))
-_row("asin", _asin, lambda x, y: ops_rsqrt(_one_minus_square(x)))
-_row("acos", _acos, lambda x, y: prim_neg(ops_rsqrt(_one_minus_square(x))))
-_row("atan", _atan, lambda x, y: ops_reciprocal(_one_plus_square(x)))
-_row("sinh", _sinh, lambda x, y: cosh(x))
-_row("cosh", _cosh, lambda x, y: sinh(x))
-_row("asinh", _asinh, lambda x, y: ops_rsqrt(_one_plus_square(x)))
-_row("atanh", _atanh, lambda x, y: ops_reciprocal(_one_minus_square(x)))
-
-
-def _acosh_slope(x: Raw, y: Raw) -> Raw:
-    if is_complex(x):
-        return mul(ops_rsqrt(_one_plus(x)), ops_rsqrt(prim_sub(x, constant(1, x))))
-    return prim_rsqrt(prim_sub(prim_square(x), constant(1, x)))
-
-
-acosh = chained("AcoshBackward0", _acosh, _acosh_slope)
-sin: Function = chained("SinBackward0", _sin, lambda x, y: cos(x))
-cos: Function = chained("CosBackward0", _cos, lambda x, y: prim_neg(sin(x)))
-sinh: Function = chained("SinhBackward0", _sinh, lambda x, y: cosh(x))
-cosh: Function = chained("CoshBackward0", _cosh, lambda x, y: sinh(x))
+for _name, _primitive in {
+    "sin": _sin, "cos": ops.Cos(), "tan": ops.Tan(), "asin": ops.Asin(), "acos": ops.ACos(), "atan": ops.Atan(), "sinh": ops.Sinh(),
+    "cosh": ops.Cosh(), "asinh": ops.Asinh(), "atanh": ops.Atanh(),
+}.items():  # fmt: skip
+    _row(_name, _primitive)
+acosh = by_formula("acosh", ops.Acosh())
 
 
 # sin(pi x) / (pi x)
@@ -167,19 +86,11 @@ cosh: Function = chained("CoshBackward0", _cosh, lambda x, y: sinh(x))
 
 def _sinc(raw: Raw) -> Raw:
     zero = prim_equal(raw, constant(0, raw))
-    turned = _scaled(prim_select(zero, constant(1, raw), raw), math.pi)
+    turned = times(prim_select(zero, constant(1, raw), raw), math.pi)
     return prim_select(zero, constant(1, raw), complex_div(_sin(turned), turned))
 
 
-def _sinc_slope(x: Raw, y: Raw) -> Raw:
-    zero = prim_equal(x, constant(0, x))
-    safe = prim_select(zero, constant(1, x), x)
-    turned = _scaled(safe, math.pi)
-    slope = complex_div(prim_sub(cos(turned), complex_div(sin(turned), turned)), safe)
-    return prim_select(zero, constant(0, x), slope)
-
-
-sinc = chained("SincBackward0", _sinc, _sinc_slope)
+sinc = by_formula("sinc", _sinc)
 
 
 # log(x / (1 - x))
@@ -194,14 +105,11 @@ def _clamped(raw: Raw, low: float, high: float) -> Raw:
 def _logit(raw: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None and high is not None:
         raw = _clamped(raw, low, high)
-    return log(composed_div(raw, _one_minus(raw)))
+    return log(composed_div(raw, plus(prim_neg(raw), 1)))
 
 
-def _logit_backward(gradient: Raw, result: Raw, raw: Raw, low: float | None, high: float | None) -> tuple[Raw, None, None]:
-    bottom, top = constant(0.0 if low is None else low, raw), constant(1.0 if high is None else high, raw)
-    outside = prim_or(prim_less(raw, bottom), prim_less(top, raw))
-    slope = composed_div(gradient, prim_mul(raw, _one_minus(raw)))
-    return prim_select(outside, constant(math.nan if low is None else 0.0, raw), slope), None, None
+def _logit_backward(gradient: Raw, result: Raw, raw: Raw, low: float | None, high: float | None) -> Raw:
+    return formulas.logit_gradient(xp, gradient, raw, low, high)
 
 
 logit = node("LogitBackward0", _logit, _logit_backward)
@@ -278,36 +186,21 @@ def _complex_logaddexp(first: Raw, second: Raw) -> Raw:
 def _logaddexp2(first: Raw, second: Raw) -> Raw:
     larger, gap, same = _larger_first(first, second)
     tail = log1p(exp2(prim_select(same, constant(0, gap), gap)))
-    return prim_add(larger, _scaled(tail, 1 / _LN2))
+    return prim_add(larger, times(tail, 1 / _LN2))
 
 
 def _hypot_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    share = prim_div(gradient, result)
-    return sum_to(prim_mul(share, first), first.shape), sum_to(prim_mul(share, second), second.shape)
+    by_first, by_second = (formulas.hypot_gradient(xp, gradient, x, result) for x in (first, second))
+    return sum_to(by_first, first.shape), sum_to(by_second, second.shape)
 
 
-def _share(first: Raw, second: Raw, power: Callable[[Raw], Raw]) -> Raw:
-    gap = prim_sub(second, first)
-    return ops_reciprocal(_one_plus(power(prim_select(prim_equal(first, second), constant(0, gap), gap))))
+def _logaddexp_backward(base: float) -> Callable[..., tuple[Raw, Raw]]:
+    def backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+        by_first = formulas.logaddexp_gradient(xp, gradient, first, second, math.log(base))
+        by_second = formulas.logaddexp_gradient(xp, gradient, second, first, math.log(base))
+        return sum_to(by_first, first.shape), sum_to(by_second, second.shape)
 
-
-def _logaddexp_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    conj = prim_conj if is_complex(first) else _plain
-    return (
-        sum_to(mul(gradient, conj(_share(first, second, exp))), first.shape),
-        sum_to(mul(gradient, conj(_share(second, first, exp))), second.shape),
-    )
-
-
-def _logaddexp2_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    return (
-        sum_to(prim_mul(gradient, _share(first, second, exp2)), first.shape),
-        sum_to(prim_mul(gradient, _share(second, first, exp2)), second.shape),
-    )
-
-
-def _plain(raw: Raw) -> Raw:
-    return raw
+    return backward
 
 
 def _xlogy_with(inner: Callable[[Raw], Raw]) -> Callable[[Raw, Raw], Raw]:
@@ -335,7 +228,7 @@ def _xlog1py_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tu
         prim_equal(first, constant(0, first)), prim_or(prim_less(second, minus_one), prim_equal(second, minus_one))
     )
     by_first = prim_mul(gradient, prim_select(nothing, constant(0, first), log1p(second)))
-    by_second = prim_mul(gradient, composed_div(first, _one_plus(second)))
+    by_second = prim_mul(gradient, composed_div(first, plus(second, 1)))
     return sum_to(by_first, first.shape), sum_to(by_second, second.shape)
 
 
@@ -427,11 +320,11 @@ define("heaviside", cpu=_heaviside, dtypes=FLOATS, via={
 })  # fmt: skip
 define(
     "logaddexp",
-    cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward, _logaddexp),
+    cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward(math.e), _logaddexp),
     dtypes=FLOATS + COMPLEX,
     via=VIA_HALF,
 )
-define("logaddexp2", cpu=node("Logaddexp2Backward0", _logaddexp2, _logaddexp2_backward), dtypes=FLOATS, via=VIA_HALF)
+define("logaddexp2", cpu=node("Logaddexp2Backward0", _logaddexp2, _logaddexp_backward(2)), dtypes=FLOATS, via=VIA_HALF)
 define("xlogy", cpu=node("XlogyBackward0", _xlogy_with(log), _xlogy_backward), dtypes=FLOATS, via=VIA_HALF)
 define(
     "xlog1py", cpu=node("SpecialXlog1PyBackward0", _xlogy_with(log1p), _xlog1py_backward), dtypes=FLOATS, via=VIA_HALF

@@ -5,7 +5,7 @@ from mindspore import ops
 
 from ..raw import Raw
 from ..table import FLOATS, VIA_HALF, define
-from .math import sigmoid, tanh
+from .namespace import sigmoid, tanh
 
 _add = ops.Add()
 _sub = ops.Sub()

@@ -13,7 +13,7 @@ from ..arrays import Array
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node
-from .math import exp
+from .namespace import exp
 from .views import ops_total
 
 REASON = (

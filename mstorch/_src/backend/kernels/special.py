@@ -29,12 +29,12 @@ from ._nodes import (
     zeros_like,
 )  # fmt: skip
 from .elementwise import composed_div, sign
-from .math import exp, log, log1p
+from .namespace import by_formula, erf, exp, log, log1p, plus, times
 
 NO_KERNEL = "MindSpore has no kernel; SciPy computes in float64"
 WRONG = "MindSpore's kernel is off by 1e-3 and more (2.10); SciPy computes in float64"
 
-_erf, _erfc, _lgamma = ops.Erf(), ops.Erfc(), ops.Lgamma()
+_erfc, _lgamma = ops.Erfc(), ops.Lgamma()
 _i0, _i0e, _i1, _i1e = ops.BesselI0(), ops.BesselI0e(), ops.BesselI1(), ops.BesselI1e()
 _k0, _k0e, _k1, _k1e = ops.BesselK0(), ops.BesselK0e(), ops.BesselK1(), ops.BesselK1e()
 
@@ -56,60 +56,37 @@ def scipy_function(name: str) -> Callable[..., Raw]:
     return forward
 
 
-def _times(raw: Raw, factor: float) -> Raw:
-    return prim_mul(raw, constant(factor, raw))
-
-
-def _plus(raw: Raw, term: float) -> Raw:
-    return prim_add(raw, constant(term, raw))
-
-
-def _gauss(raw: Raw) -> Raw:
-    """Return ``exp(-x^2)``."""
-    return exp(prim_neg(prim_mul(raw, raw)))
-
-
 # Error functions
 
 
-erfinv = chained(
-    "ErfinvBackward0", scipy_function("erfinv"), lambda x, y: _times(exp(prim_mul(y, y)), 1 / _TWO_BY_ROOT_PI)
-)
+erfinv = by_formula("erfinv", scipy_function("erfinv"))
 erfcx = chained(
-    "SpecialErfcxBackward0", scipy_function("erfcx"), lambda x, y: _plus(_times(prim_mul(x, y), 2), -_TWO_BY_ROOT_PI)
+    "SpecialErfcxBackward0", scipy_function("erfcx"), lambda x, y: plus(times(prim_mul(x, y), 2), -_TWO_BY_ROOT_PI)
 )
-erf = chained("ErfBackward0", _erf, lambda x, y: _times(_gauss(x), _TWO_BY_ROOT_PI))
-erfc = chained("ErfcBackward0", _erfc, lambda x, y: _times(_gauss(x), -_TWO_BY_ROOT_PI))
+erfc = by_formula("erfc", _erfc)
 
 
 def _ndtr(raw: Raw) -> Raw:
-    return _times(_erfc(_times(raw, -_ROOT_HALF)), 0.5)
+    return times(_erfc(times(raw, -_ROOT_HALF)), 0.5)
 
 
-def _density(raw: Raw) -> Raw:
-    return _times(exp(_times(prim_mul(raw, raw), -0.5)), 1 / math.sqrt(2 * math.pi))
-
-
-ndtr = chained("SpecialNdtrBackward0", _ndtr, lambda x, y: _density(x))
-ndtri = chained(
-    "SpecialNdtriBackward0", scipy_function("ndtri"),
-    lambda x, y: _times(exp(_times(prim_mul(y, y), 0.5)), math.sqrt(2 * math.pi)),
-)  # fmt: skip
+ndtr = by_formula("ndtr", _ndtr)
+ndtri = by_formula("ndtri", scipy_function("ndtri"))
 
 
 def _log_ndtr(raw: Raw) -> Raw:
     low = prim_less(raw, constant(-1, raw))
-    turned = _times(raw, _ROOT_HALF)
+    turned = times(raw, _ROOT_HALF)
     one = constant(1, raw)
-    tail = log(_times(erfcx(prim_neg(prim_select(low, turned, one))), 0.5))
+    tail = log(times(erfcx(prim_neg(prim_select(low, turned, one))), 0.5))
     tail = prim_sub(tail, prim_mul(turned, turned))
-    rest = log1p(_times(_erfc(prim_select(low, one, turned)), -0.5))
+    rest = log1p(times(_erfc(prim_select(low, one, turned)), -0.5))
     return prim_select(low, tail, rest)
 
 
 log_ndtr = chained(
     "SpecialLogNdtrBackward0", _log_ndtr,
-    lambda x, y: composed_div(constant(math.sqrt(2 / math.pi), x), erfcx(_times(x, -_ROOT_HALF))),
+    lambda x, y: composed_div(constant(math.sqrt(2 / math.pi), x), erfcx(times(x, -_ROOT_HALF))),
 )  # fmt: skip
 
 
@@ -136,7 +113,7 @@ polygamma: Callable[..., Raw] = node("PolygammaBackward0", _polygamma, _polygamm
 
 
 def _gammainc_slope(first: Raw, second: Raw) -> Raw:
-    power = prim_sub(prim_mul(_plus(first, -1), log(second)), prim_add(second, lgamma(first)))
+    power = prim_sub(prim_mul(plus(first, -1), log(second)), prim_add(second, lgamma(first)))
     return exp(power)
 
 
@@ -163,7 +140,7 @@ gammaincc = node("IgammacBackward0", scipy_function("gammaincc"), _incomplete_ba
 
 def _zeta_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
     _no_derivative(first, "zeta")
-    slope = prim_neg(prim_mul(first, zeta(_plus(first, 1), second)))
+    slope = prim_neg(prim_mul(first, zeta(plus(first, 1), second)))
     return sum_to(zeros_like(gradient), first.shape), sum_to(prim_mul(gradient, slope), second.shape)
 
 
@@ -188,7 +165,7 @@ def _entr(raw: Raw) -> Raw:
     return prim_select(inside, product, outside)
 
 
-entr = chained("SpecialEntrBackward0", _entr, lambda x, y: prim_sub(prim_neg(log(x)), constant(1, x)))
+entr = by_formula("entr", _entr)
 
 
 # Bessel functions

@@ -1,6 +1,7 @@
 """Gradient rules, one file per family of operations; importing the package registers them."""
 from . import (  # noqa: F401
     activation,
+    by_formula,
     conv,
     distance,
     elementwise,

@@ -111,23 +111,6 @@ def square(node: Applied, g: Array) -> Operand:
     return v.mul(g, v.conj(v.times(v.scalar_power(x, 1) if isinstance(x, TensorBase) else x, 2)))
 
 
-@rule("sqrt", keep=("result",), symmetric=True)
-def sqrt(node: Applied, g: Operand) -> Any:
-    return v.div(g, v.times(v.conj(node.kept(g)), 2))
-
-
-@rule("rsqrt", keep=("result",), symmetric=True)
-def rsqrt(node: Applied, g: Operand) -> Operand:
-    y = v.conj(node.kept(g))
-    return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
-
-
-@rule("reciprocal", keep=("result",), symmetric=True)
-def reciprocal(node: Applied, g: Operand) -> Operand:
-    y = v.conj(node.kept(g))
-    return v.neg(v.mul(g, v.mul(y, y)))
-
-
 @rule("where", label="WhereBackward0", keep=(0,))
 def where(node: Applied, g: Operand) -> tuple[Any, ...]:
     condition = v.bare_condition(node.kept(g))

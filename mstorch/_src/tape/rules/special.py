@@ -16,18 +16,9 @@ from ..operands import Operand
 from ..primitives import Primitive
 
 _erfcx, _digamma, _polygamma, _lgamma, _zeta = (Primitive(op) for op in ("erfcx", "digamma", "polygamma", "lgamma", "zeta"))
-_i0, _i0e, _i1, _i1e, _erfinv = (Primitive(op) for op in ("i0", "i0e", "i1", "i1e", "erfinv"))
+_i0, _i0e, _i1, _i1e = (Primitive(op) for op in ("i0", "i0e", "i1", "i1e"))
 
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
-_ROOT_TWO_PI = math.sqrt(2 * math.pi)
-
-
-def _density(x: Any) -> Any:
-    return v.times(v.exp(v.times(v.mul(x, x), -0.5)), 1 / _ROOT_TWO_PI)
-
-
-def _erfinv_slope(y: Operand) -> Operand:
-    return v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)
 
 
 def _log_density(x: Operand, y: Operand) -> Operand:
@@ -51,20 +42,15 @@ def _signed(x: Operand, value: Operand) -> Operand:
     return v.mul(v.like(v.signs(x), value), value)
 
 
-_KEEP_RESULT = ("erfcx", "ndtri", "log_ndtr", "i0e", "i1", "i1e")
+_KEEP_RESULT = ("erfcx", "log_ndtr", "i0e", "i1", "i1e")
 # The slope as a function of the argument and the result (None if it is not saved), and torch's name of the node.
 _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "erfc": ("ErfcBackward0", lambda x, y: v.times(v.exp(v.neg(v.mul(x, x))), -_TWO_BY_ROOT_PI)),
-    "erfinv": ("ErfinvBackward0", lambda x, y: _erfinv_slope(_erfinv(x))),
     "erfcx": ("SpecialErfcxBackward0", lambda x, y: v.plus(v.times(v.mul(x, y), 2), -_TWO_BY_ROOT_PI)),
-    "ndtr": ("SpecialNdtrBackward0", lambda x, y: _density(x)),
-    "ndtri": ("SpecialNdtriBackward0", lambda x, y: v.times(v.exp(v.times(v.mul(y, y), 0.5)), _ROOT_TWO_PI)),
     "log_ndtr": (
         "SpecialLogNdtrBackward0", lambda x, y: _log_density(x, y),
     ),
     "lgamma": ("LgammaBackward0", lambda x, y: _digamma(x)),
     "digamma": ("DigammaBackward0", lambda x, y: _polygamma(x, 1)),
-    "entr": ("SpecialEntrBackward0", lambda x, y: v.plus(v.neg(v.log(x)), -1)),
     "i0": ("I0Backward0", lambda x, y: _i1(x)),
     "i0e": ("SpecialI0EBackward0", lambda x, y: v.sub(_i1e(x), _signed(x, y))),
     "i1": ("SpecialI1Backward0", lambda x, y: _of_first_order(lambda x: v.sub(_i0(x), v.div(y, x)), x)),
@@ -76,16 +62,12 @@ def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
     kept = op in _KEEP_RESULT
 
     @rule(op, keep=(0, "result") if kept else (0,), label=label, symmetric=True)
-    def chained(node: Applied, g: Operand) -> Operand:
-        if op == "ndtr":  # in torch's order
-            x = node.kept(g, 0)
-            return v.mul(v.times(g, 1 / _ROOT_TWO_PI), v.exp(v.times(v.mul(x, x), -0.5)))
+    def backward(node: Applied, g: Operand) -> Operand:
         return v.mul(g, slope(node.kept(g, 0), node.kept(g, 1) if kept else None))
 
 
 for _op, (_label, _slope) in _SLOPES.items():
     _enter(_op, _label, _slope)
-
 
 @rule("polygamma", keep=(0,))
 def polygamma(node: Applied, g: Operand) -> Operand:
