@@ -64,3 +64,10 @@ class OfSlopes(Namespace, Protocol):
     def cosh(self, x: Any, /) -> Any: ...
     def rsqrt(self, x: Any, /) -> Any: ...
     def scalar_power(self, x: Any, exponent: float, /) -> Any: ...
+
+
+class OfDifferences(OfValues, Protocol):
+    """What the gradients of losses need besides."""
+
+    def with_sign(self, number: float, x: Any, /) -> Any:
+        """Return the number with the signs of x, as a constant."""
