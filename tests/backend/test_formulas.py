@@ -14,6 +14,7 @@ import pytest
 
 import mstorch as torch
 from mstorch._src.backend.formulas import activation
+from mstorch._src.backend.formulas.elementwise import SLOPES
 from mstorch._src.backend.host import namespace as xp
 from mstorch._src.backend.raw import from_numpy
 from mstorch._src.backend.table import ROWS
@@ -113,4 +114,34 @@ def test_activations_of_mindspore(name: str) -> None:
 @on_plugin
 def test_activations_on_ascend() -> None:
     differences = {(name, what): places for name in CASES for what, places in _compare(name, "npu", 1) if places}
+    assert not differences, differences
+
+
+def _function(op: str) -> Callable[[Any], Any]:
+    return getattr(torch, op, None) or getattr(torch.special, op)
+
+
+def _compare_slope(op: str, device: str) -> dict[float, tuple[float, float]]:
+    """Return the differences of the gradients of a function of one argument from its formula."""
+    formula, points = SLOPES[op], np.array(POINTS, np.float32)
+    x = torch.tensor(points, device=device).requires_grad_()
+    y = _function(op)(x)
+    y.backward(torch.ones_like(y))
+    wanted = []
+    for kind in (np.float64, np.float32):
+        with quiet():
+            result = _function(op)(torch.tensor(points.astype(kind))).numpy() if kind is np.float64 else y.detach().cpu().numpy()
+            value = result if formula.of_result else points.astype(kind)
+            wanted.append(np.asarray(formula.gradient(xp, np.ones(points.shape, kind), value)).astype(np.float32))
+    return _different(x.grad.cpu().numpy(), wanted)
+
+
+@pytest.mark.parametrize("op", SLOPES)
+def test_slopes_on_the_host(op: str) -> None:
+    assert not _compare_slope(op, "cpu")
+
+
+@on_plugin
+def test_slopes_on_ascend() -> None:
+    differences = {op: places for op in SLOPES if (places := _compare_slope(op, "npu"))}
     assert not differences, differences

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .namespace import OfSlopes
+from .namespace import OfSlopes, T
 
-Derivative = Callable[[OfSlopes, Any], Any]
+Derivative = Callable[[OfSlopes[T], Any], Any]
 
 
 class Slope(NamedTuple):
@@ -20,38 +20,38 @@ class Slope(NamedTuple):
     gradient: Callable[[Any, Any, Any], Any]
 
 
-def _times(derivative: Derivative) -> Callable[[Any, Any, Any], Any]:
+def _times(derivative: Derivative[Any]) -> Callable[[Any, Any, Any], Any]:
     return lambda xp, g, value: xp.mul(g, xp.conj(derivative(xp, value)))
 
 
-def _over(divisor: Derivative) -> Callable[[Any, Any, Any], Any]:
+def _over(divisor: Derivative[Any]) -> Callable[[Any, Any, Any], Any]:
     return lambda xp, g, value: xp.div(g, xp.conj(divisor(xp, value)))
 
 
-def _one_minus_square(xp: OfSlopes, x: Any) -> Any:
+def _one_minus_square(xp: OfSlopes[T], x: T) -> T:
     return xp.plus(xp.neg(xp.mul(x, x)), 1)
 
 
-def _one_plus_square(xp: OfSlopes, x: Any) -> Any:
+def _one_plus_square(xp: OfSlopes[T], x: T) -> T:
     return xp.plus(xp.mul(x, x), 1)
 
 
-def _acosh_derivative(xp: OfSlopes, x: Any) -> Any:
+def _acosh_derivative(xp: OfSlopes[T], x: T) -> T:
     if xp.is_complex(x):
         return xp.mul(xp.rsqrt(xp.plus(x, -1)), xp.rsqrt(xp.plus(x, 1)))
     return xp.rsqrt(xp.plus(xp.mul(x, x), -1))
 
 
-def _sigmoid_gradient(xp: OfSlopes, g: Any, y: Any) -> Any:
+def _sigmoid_gradient(xp: OfSlopes[T], g: T, y: T) -> T:
     y = xp.conj(y)
     return xp.mul(xp.mul(g, xp.plus(xp.neg(y), 1)), y)
 
 
-def _exp2_gradient(xp: OfSlopes, g: Any, y: Any) -> Any:
+def _exp2_gradient(xp: OfSlopes[T], g: T, y: T) -> T:
     return xp.times(xp.mul(g, xp.conj(y)), math.log(2))
 
 
-def _sinc_gradient(xp: OfSlopes, g: Any, x: Any) -> Any:
+def _sinc_gradient(xp: OfSlopes[T], g: T, x: T) -> T:
     """Return the gradient of ``sin(pi x) / (pi x)``; at 0, torch defines no second derivative either."""
     turned = xp.times(x, math.pi)
     below = xp.mul(turned, x)
@@ -59,15 +59,15 @@ def _sinc_gradient(xp: OfSlopes, g: Any, x: Any) -> Any:
     return xp.where(xp.is_zero(below), 0, xp.mul(g, xp.conj(slope)))
 
 
-def _sqrt_gradient(xp: OfSlopes, g: Any, y: Any) -> Any:
+def _sqrt_gradient(xp: OfSlopes[T], g: T, y: T) -> T:
     return xp.div(g, xp.times(xp.conj(y), 2))
 
 
-def _rsqrt_gradient(xp: OfSlopes, g: Any, y: Any) -> Any:
+def _rsqrt_gradient(xp: OfSlopes[T], g: T, y: T) -> T:
     return xp.mul(xp.times(g, -0.5), xp.scalar_power(xp.conj(y), 3))
 
 
-def _reciprocal_gradient(xp: OfSlopes, g: Any, y: Any) -> Any:
+def _reciprocal_gradient(xp: OfSlopes[T], g: T, y: T) -> T:
     y = xp.conj(y)
     return xp.neg(xp.mul(g, xp.mul(y, y)))
 
@@ -76,12 +76,12 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
-def _gauss(xp: OfSlopes, x: Any, factor: float) -> Any:
+def _gauss(xp: OfSlopes[T], x: T, factor: float) -> T:
     """Return ``factor * exp(-x^2)``."""
     return xp.times(xp.exp(xp.neg(xp.mul(x, x))), factor)
 
 
-def _ndtr_gradient(xp: OfSlopes, g: Any, x: Any) -> Any:
+def _ndtr_gradient(xp: OfSlopes[T], g: T, x: T) -> T:
     return xp.mul(xp.times(g, 1 / _ROOT_TWO_PI), xp.exp(xp.times(xp.mul(x, x), -0.5)))
 
 
@@ -119,7 +119,7 @@ SLOPES: dict[str, Slope] = {
 }
 
 
-def logit_gradient(xp: OfSlopes, g: Any, x: Any, low: float | None, high: float | None) -> Any:
+def logit_gradient(xp: OfSlopes[T], g: T, x: T, low: float | None, high: float | None) -> T:
     """Return the gradient of ``log(x / (1 - x))``; 0 outside of the bounds, without bounds NaN outside of [0, 1]."""
     slope = xp.div(g, xp.mul(xp.plus(x, 0), xp.plus(xp.neg(x), 1)))
     if low is None or high is None:
@@ -127,12 +127,12 @@ def logit_gradient(xp: OfSlopes, g: Any, x: Any, low: float | None, high: float 
     return xp.where(xp.either(xp.less_than(x, low), xp.above(x, high)), 0, slope)
 
 
-def logaddexp_gradient(xp: OfSlopes, g: Any, x: Any, other: Any, factor: float = 1.0) -> Any:
+def logaddexp_gradient(xp: OfSlopes[T], g: T, x: T, other: T, factor: float = 1.0) -> T:
     """Return the gradient of ``log(exp(x) + exp(other))`` for x; with the factor log(2), of that in base 2."""
     gap = xp.sub(other, x)
     return xp.div(g, xp.conj(xp.plus(xp.exp(gap if factor == 1 else xp.times(gap, factor)), 1)))
 
 
-def hypot_gradient(xp: OfSlopes, g: Any, x: Any, result: Any) -> Any:
+def hypot_gradient(xp: OfSlopes[T], g: T, x: T, result: T) -> T:
     """Return the gradient of the length of (x, y) for x."""
     return xp.mul(g, xp.div(x, result))

@@ -5,22 +5,15 @@ The losses of a difference ``d = input - target`` have gradients for the input, 
 """
 from __future__ import annotations
 
-from typing import Any
-
-from .namespace import Namespace, OfDifferences, OfValues
+from .namespace import Namespace, OfDifferences, OfValues, T
 
 
-def squares(xp: Namespace, d: Any) -> Any:
-    """Return ``d ** 2``."""
-    return xp.mul(d, d)
-
-
-def squares_gradient(xp: Namespace, g: Any, d: Any, share: float) -> Any:
-    """Return the gradient of ``squares``."""
+def squares_gradient(xp: OfDifferences[T], g: T, d: T, share: float) -> T:
+    """Return the gradient of the square of d."""
     return xp.mul(xp.times(d, 2 * share), g)
 
 
-def smooth(xp: OfValues, d: Any, beta: float) -> Any:
+def smooth(xp: OfDifferences[T], d: T, beta: float) -> T:
     """Return the smooth L1 loss: ``d ** 2 / (2 * beta)`` where ``|d| < beta``, else ``|d| - beta / 2``."""
     size = xp.abs_(d)
     far = xp.at_least(size, beta)
@@ -28,13 +21,13 @@ def smooth(xp: OfValues, d: Any, beta: float) -> Any:
     return xp.where(far, xp.plus(size, -0.5 * beta), xp.over(xp.times(xp.mul(near, near), 0.5), beta))
 
 
-def smooth_gradient(xp: OfDifferences, g: Any, d: Any, share: float, beta: float) -> Any:
+def smooth_gradient(xp: OfDifferences[T], g: T, d: T, share: float, beta: float) -> T:
     """Return the gradient of ``smooth``: ``d / beta`` where ``|d| < beta``, else the sign of d."""
     far = xp.at_least(xp.abs_(d), beta)
     return xp.where(far, xp.mul(xp.with_sign(share, d), g), xp.over(xp.mul(xp.times(d, share), g), beta))
 
 
-def huber(xp: OfValues, d: Any, delta: float) -> Any:
+def huber(xp: OfDifferences[T], d: T, delta: float) -> T:
     """Return the Huber loss: ``d ** 2 / 2`` where ``|d| < delta``, else ``delta * (|d| - delta / 2)``."""
     size = xp.abs_(d)
     far = xp.at_least(size, delta)
@@ -42,24 +35,24 @@ def huber(xp: OfValues, d: Any, delta: float) -> Any:
     return xp.where(far, xp.times(xp.plus(size, -0.5 * delta), delta), xp.times(xp.mul(near, near), 0.5))
 
 
-def huber_gradient(xp: OfDifferences, g: Any, d: Any, share: float, delta: float) -> Any:
+def huber_gradient(xp: OfDifferences[T], g: T, d: T, share: float, delta: float) -> T:
     """Return the gradient of ``huber``: d where ``|d| < delta``, else delta times the sign of d."""
     far = xp.at_least(xp.abs_(d), delta)
     return xp.where(far, xp.mul(xp.with_sign(share * delta, d), g), xp.mul(xp.times(d, share), g))
 
 
-def cross_entropy_of_two(xp: OfValues, x: Any, target: Any) -> Any:
+def cross_entropy_of_two(xp: OfValues[T], x: T, target: T) -> T:
     """Return the binary cross entropy of probabilities; logarithms are at least -100."""
     log_x, log_rest = xp.maximum(xp.log(x), -100), xp.maximum(xp.log1p(xp.neg(x)), -100)
     return xp.sub(xp.mul(xp.plus(target, -1), log_rest), xp.mul(target, log_x))
 
 
-def cross_entropy_of_two_gradient(xp: Namespace, g: Any, x: Any, target: Any, least: float = 1e-12) -> Any:
+def cross_entropy_of_two_gradient(xp: Namespace[T], g: T, x: T, target: T, least: float = 1e-12) -> T:
     """Return the gradient for x; ``least`` bounds the divisor ``x * (1 - x)``."""
     spread = xp.mul(x, xp.plus(xp.neg(x), 1))
     return xp.mul(g, xp.div(xp.sub(x, target), xp.where(xp.less_than(spread, least), least, spread)))
 
 
-def cross_entropy_of_two_target_gradient(xp: Namespace, g: Any, x: Any) -> Any:
+def cross_entropy_of_two_target_gradient(xp: Namespace[T], g: T, x: T) -> T:
     """Return the gradient for the target."""
     return xp.mul(g, xp.sub(xp.log1p(xp.neg(x)), xp.log(x)))

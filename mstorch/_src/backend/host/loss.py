@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from scipy import special
 from ...quiet import quiet
 from ..arrays import Array
 from ..blocks import by_rows
+from ..formulas import loss as formulas
 from ..table import define_host
+from . import namespace as xp
 from ._ufunc import FLOATS, HALF
 from .elementwise import numpy_where
 from .softmax import log_softmax_of
@@ -97,10 +100,9 @@ def numpy_nll(x: Array, target: Array, weights: Array) -> Array:
 
 
 def numpy_binary_cross_entropy(x: Array, target: Array) -> Array:
-    """Return the binary cross entropy, with logarithms clamped to -100 as in torch."""
-    bound = x.dtype.type(-100)
+    """Return the binary cross entropy of probabilities."""
     with quiet():
-        return np.asarray((target - x.dtype.type(1)) * np.maximum(np.log1p(-x), bound) - target * np.maximum(np.log(x), bound))
+        return np.asarray(formulas.cross_entropy_of_two(xp, x, target))
 
 
 # Reduced losses, which are one kernel on a device each; the stand-in device plays them. Their gradients get x, y and the rest after g.
@@ -148,7 +150,7 @@ for _op, _losses, _slopes in (
     ("mse_loss", lambda x, y: squares(x - y), lambda g, x, y: squares_slope(x - y, g, 1)),
     ("smooth_l1_loss", lambda x, y, beta: smooth(x - y, beta), lambda g, x, y, beta: smooth_slope(x - y, g, 1, beta)),
     ("huber_loss", lambda x, y, delta: huber(x - y, delta), lambda g, x, y, delta: huber_slope(x - y, g, 1, delta)),
-    ("bce_loss", numpy_binary_cross_entropy, lambda g, x, y: g * ((x - y) / np.maximum(x * (1 - x), x.dtype.type(1e-12)))),
+    ("bce_loss", numpy_binary_cross_entropy, partial(formulas.cross_entropy_of_two_gradient, xp)),
     ("bce_logits_loss", _with_logits, _with_logits_slope),
     ("soft_margin_loss", lambda x, y: np.log1p(np.exp(-y * x)), _soft_margin_slope),
 ):

@@ -9,11 +9,12 @@ from mindspore import ops
 from ...quiet import quiet
 from .. import tape
 from ..arrays import Array
+from ..formulas import loss as formulas
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
+from . import namespace as xp
 from ._nodes import constant, node, recorded
 from .index import gather_along
-from .namespace import log, log1p
 from .softmax import REASON, shifted, softmax
 from .views import ops_reshape as _reshape
 
@@ -21,7 +22,6 @@ _sub = ops.Sub()
 _mul = ops.Mul()
 _div = ops.RealDiv()
 _neg = ops.Neg()
-_maximum = ops.Maximum()
 
 
 def _one_hot(target: Array, classes: int, kind: np.dtype[Any]) -> Raw:
@@ -85,16 +85,11 @@ define("nll", cpu=composed_nll, dtypes=FLOATS, via=VIA_HALF)
 
 
 def _bce(x: Raw, target: Raw) -> Raw:
-    floor = constant(-100, x)
-    one = constant(1, x)
-    log_x = _maximum(floor, log(x))
-    log_rest = _maximum(floor, log1p(_neg(x)))
-    return _sub(_mul(_sub(target, one), log_rest), _mul(target, log_x))
+    return formulas.cross_entropy_of_two(xp, x, target)
 
 
 def _bce_backward(g: Raw, y: Raw, x: Raw, target: Raw) -> tuple[Raw, Raw]:
-    spread = _maximum(constant(1e-12, x), _mul(x, _sub(constant(1, x), x)))
-    return _mul(g, _div(_sub(x, target), spread)), _mul(g, _sub(log1p(_neg(x)), log(x)))
+    return formulas.cross_entropy_of_two_gradient(xp, g, x, target), formulas.cross_entropy_of_two_target_gradient(xp, g, x)
 
 
 define("binary_cross_entropy", cpu=node("BinaryCrossEntropyBackward0", _bce, _bce_backward, _bce), dtypes=FLOATS, via=VIA_HALF)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...backend.arrays import Array, within
 from ...backend.errors import not_for
+from ...backend.formulas import loss as formulas
 from ...backend.host import loss as host
 from ...backend.table import kernel
 from ...core.dtype import bool_, float32, float64
@@ -32,12 +33,13 @@ from .._operation import operation
 from ..elementwise.activation import logsigmoid
 from ..elementwise.compare import where
 from ..elementwise.elementwise import abs as abs_of
-from ..elementwise.elementwise import add, div, mul, neg, sign, square, sub
+from ..elementwise.elementwise import add, div, mul, neg, square, sub
 from ..elementwise.math import exp, log, log1p, xlogy
 from ..memory.copying import to_dtype
 from ..memory.creation import full as filled
 from ..reduce.reduce import sum as sum_of
 from ..shape import views
+from . import _namespace as xp
 from .loss_kernel import loss_by_kernel
 from .loss_reduction import chosen, reduced
 
@@ -94,10 +96,6 @@ def mse_loss(
 
 def _squares(input: TensorBase, target: TensorBase) -> TensorBase:
     return in_order_of(square(_difference(input, target)), input, target)
-
-
-def _mse_slope(difference: TensorBase, g: TensorBase, share: float) -> TensorBase:
-    return mul(mul(difference, 2 * share), g)
 
 
 class _Difference(NamedTuple):
@@ -217,15 +215,7 @@ def smooth_l1_loss(
 
 
 def _smooth(input: TensorBase, target: TensorBase, beta: float) -> TensorBase:
-    distance = abs_of(_difference(input, target))
-    far = distance >= beta
-    squared = square(where(far, 0.0, _difference(input, target)))  # the gradient would be NaN at infinity; a size has none at 0
-    return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
-
-
-def _smooth_slope(difference: TensorBase, g: TensorBase, share: float, beta: float) -> TensorBase:
-    ends = mul(sign(difference.detach()), share)
-    return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
+    return in_order_of(formulas.smooth(xp, _difference(input, target), beta), input, target)
 
 
 @operation(autocast=FLOAT32, one_device=OneDevice("_huber_loss"))
@@ -247,22 +237,17 @@ def huber_loss(
 
 
 def _huber(input: TensorBase, target: TensorBase, delta: float) -> TensorBase:
-    distance = abs_of(_difference(input, target))
-    far = distance >= delta
-    squared = square(where(far, 0.0, _difference(input, target)))  # of the difference, because a size has no derivative at 0
-    loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(squared, 0.5))
-    loss = _in_dtype_of(input, loss)
+    loss = _in_dtype_of(input, formulas.huber(xp, _difference(input, target), delta))
     return kept_order(loss, input) if loss._ms_shape == input._ms_shape else loss
 
 
-def _huber_slope(difference: TensorBase, g: TensorBase, share: float, delta: float) -> TensorBase:
-    ends = mul(sign(difference.detach()), share)
-    return where(abs_of(difference) >= delta, mul(mul(ends, delta), g), mul(mul(difference, share), g))
+def _slope(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda difference, g, share, *rest: gradient(xp, g, difference, share, *rest)
 
 
-_MSE = _Difference("MseLossBackward0", "mse_loss", _squares, _mse_slope, host.squares, host.squares_slope)
-_SMOOTH = _Difference("SmoothL1LossBackward0", "smooth_l1_loss", _smooth, _smooth_slope, host.smooth, host.smooth_slope)
-_HUBER = _Difference("HuberLossBackward0", "huber_loss", _huber, _huber_slope, host.huber, host.huber_slope)
+_MSE = _Difference("MseLossBackward0", "mse_loss", _squares, _slope(formulas.squares_gradient), host.squares, host.squares_slope)
+_SMOOTH = _Difference("SmoothL1LossBackward0", "smooth_l1_loss", _smooth, _slope(formulas.smooth_gradient), host.smooth, host.smooth_slope)
+_HUBER = _Difference("HuberLossBackward0", "huber_loss", _huber, _slope(formulas.huber_gradient), host.huber, host.huber_slope)
 
 
 def _in_dtype_of(input: TensorBase, loss: TensorBase) -> TensorBase:

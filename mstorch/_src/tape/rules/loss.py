@@ -7,6 +7,7 @@ import numpy as np
 
 from ...backend.arrays import Array
 from ...backend.device_memory import full
+from ...backend.formulas import loss as formulas
 from ...backend.host.softmax import softmax_of
 from ...backend.raw import Raw
 from ...core.dtype import float16
@@ -120,12 +121,7 @@ def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     by_x = by_target = None
     if node.edges[0] is not None:
         least = 0.0 if node.kind is float16 else 1e-12  # float16 rounds 1e-12 to 0
-        by_x = v.wide(lambda g, x, target: _by_probability(g, x, target, least))(g, x, target)
+        by_x = v.wide(lambda g, x, target: formulas.cross_entropy_of_two_gradient(v, g, x, target, least))(g, x, target)
     if node.edges[1] is not None:
-        by_target = v.wide(lambda g, x: v.mul(g, v.sub(v.log1p(v.neg(x)), v.log(x))))(g, x)
+        by_target = v.wide(lambda g, x: formulas.cross_entropy_of_two_target_gradient(v, g, x))(g, x)
     return by_x, by_target
-
-
-def _by_probability(g: Array, x: Array, target: Array, least: float) -> Array:
-    spread = v.mul(x, v.plus(v.neg(x), 1))
-    return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, least), least, spread)))
