@@ -76,3 +76,31 @@ def test_complex_numbers_have_no_order():
         assert told[0] == told[1], (number, told)
     assert torch.searchsorted(torch.arange(4, device=D).bfloat16(), torch.tensor([2.0, 3.5], device=D).bfloat16()).tolist() == [2, 4]
     assert [part.shape for part in torch.linalg.qr(torch.ones((1,) * 7, device=D))] == [(1,) * 7] * 2  # MindSpore's kernel takes six dimensions
+
+
+SEEN = {
+    "avg_pool": lambda x: F.avg_pool2d(x[None], 2), "isinf": torch.isinf, "square": torch.square, "unfold": lambda x: F.unfold(x[None], 2),
+    "linspace": lambda x: torch.linspace(0, 1, 5, device=x.device), "var": torch.var, "std": torch.std, "norm": lambda x: F.instance_norm(x) * x,
+    "nearest": lambda x: F.interpolate(x, scale_factor=2), "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x), "number": lambda x: x - 1.5,
+    "silu": lambda x: F.silu(x[..., ::2]), "neg": lambda x: -x.transpose(0, 1), "cat": lambda x: torch.cat((x[..., :2], -x[..., 2:]), -1),
+    "matmul": lambda x: x @ x.transpose(1, 2), "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1),
+}  # fmt: skip
+
+
+@on_plugin(EMULATED_CANN_SEEN=1)
+def test_what_failed_on_a_910b_is_not_called():
+    for name, function in SEEN.items():
+        results = []
+        for place in ("cpu", D):
+            x = (torch.arange(24.0).reshape(2, 3, 4) / 7 - 1).to(place).requires_grad_()
+            result = function(x)
+            if result.requires_grad:
+                result.square().sum().backward() if name != "square" else result.sum().backward()
+            results.append((result.detach().cpu(), None if x.grad is None else x.grad.cpu()))
+        for want, got in zip(*results):
+            assert (want is None and got is None) or torch.allclose(want.double(), got.double(), 1e-4, 1e-5), name
+
+
+@on_plugin(EMULATED_CANN_SEEN=1)
+def test_what_failed_on_a_910b_is_refused():
+    assert "seen to fail" in _refused(lambda: mint.linspace(0, 1, 5))

@@ -192,6 +192,7 @@ def test_sizes_beyond_63_bits_are_refused_before_a_kernel_is_launched():
         lambda: torch.rand(2**62, device=D), lambda: torch.randn(2**62, device=D), lambda: torch.randint(3, (2**62,), device=D),
         lambda: torch.normal(0.0, 1.0, (2**62,), device=D), lambda: torch.full((2**62,), 1.5, device=D), lambda: one.expand(2**62).roll(1),
         lambda: one.gather(0, index.expand(2**62)), lambda: one.index_select(0, index.expand(2**62)),
+        lambda: torch.arange(2**62, device=D),
     ]
     for call in calls:
         assert str(_raised(call)) == "Storage size calculation overflowed with sizes=[4611686018427387904]"

@@ -28,6 +28,8 @@ CALLS = {
     "normal": lambda torch: torch.normal(0.0, 1.0, (2**31, 2**31)), "hann_window": lambda torch: torch.hann_window(HUGE),
     "full": lambda torch: torch.full([HUGE], 1.0), "new_full": lambda torch: torch.ones(1).new_full((2**31, 2**31), 1), "Linear": lambda torch: torch.nn.Linear(2**31, 2**31),
     "index_select": lambda torch: torch.ones(1).index_select(0, torch.zeros(1, dtype=torch.int64).expand(HUGE)),
+    "arange": lambda torch: torch.arange(HUGE), "arange of a float": lambda torch: torch.arange(float(HUGE)),
+    "arange beyond integers": lambda torch: torch.arange(0, 1e300), "range": lambda torch: torch.range(0, HUGE),
     "gather": lambda torch: torch.ones(1).gather(0, torch.zeros(1, dtype=torch.int64).expand(HUGE)),
 }  # fmt: skip
 

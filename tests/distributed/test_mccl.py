@@ -8,12 +8,15 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 from mindspore.mint import distributed as native
 
 import mstorch  # noqa: F401 - before its parts
 from mstorch._src.backend import collectives
+from mstorch._src.backend.turns import LOCK
 
 pytestmark = pytest.mark.slow
 
@@ -57,3 +60,36 @@ def test_calls_fit_the_functions_of_mindspore() -> None:
                     assert names[place] == "async_op", node.func.attr
             seen.add(node.func.attr)
     assert len(seen) >= 14
+
+
+CALLS = {
+    "all_reduce": (None, "SUM"), "broadcast": (None, 0), "all_gather": (None, None), "all_gather_list": ([], None), "send": (None, 1), "receive": (None, 1),
+    "reduce_scatter": (None, None, "SUM"), "reduce": (None, "SUM", 0), "scatter": (None, [], 0), "all_to_all": (None, None, [], []), "together": ([],),
+}  # fmt: skip
+
+
+def _is_taken() -> bool:
+    free: list[bool] = []
+    thread = threading.Thread(target=lambda: free.append(LOCK.acquire(blocking=False) and not LOCK.release()))
+    thread.start()
+    thread.join()
+    return not free[0]
+
+
+def test_communications_start_in_turn() -> None:
+    """MindSpore's queue of launches is made for one thread. A barrier starts in turn, but other threads compute while the host waits."""
+    taken: list[bool] = []
+    handle = SimpleNamespace(wait=lambda: taken.append(_is_taken()))
+
+    def start(*_: object) -> object:
+        taken.append(_is_taken())
+        return handle
+
+    fake = SimpleNamespace(**{**dict.fromkeys(dir(native), start), "batch_isend_irecv": lambda calls: [start()]})
+    group = collectives.Communication(fake)
+    for name, args in CALLS.items():
+        getattr(group, name)(None, *args).wait()
+        assert taken == [True, True], name
+        taken.clear()
+    group.barrier(None)
+    assert taken == [True, False]

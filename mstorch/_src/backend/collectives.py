@@ -8,10 +8,11 @@ plugin, with HCCL emulated between processes (tests/cann), and part of it by Min
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ from mindspore.mint import distributed
 from .device_memory import zeros
 from .raw import NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .table import kernel
+from .turns import LOCK
 
 _reshape, _slice, _cat, _clone = kernel("reshape"), kernel("slice"), kernel("cat"), kernel("clone")
 _div = kernel("div")
@@ -94,6 +96,29 @@ def _end_without_mindspore() -> None:
         library.on_exit(library._exit, None)
 
 
+class Handle:
+    """A communication that was started. ``wait`` takes a turn, too: it puts a task into the queue of launches."""
+
+    def __init__(self, begun: Any) -> None:
+        self._begun = begun
+
+    def wait(self) -> None:
+        """Let later work of the device wait for the communication; the host goes on."""
+        with LOCK:
+            self._begun.wait()
+
+
+def _in_turn(start: Callable[..., Any]) -> Callable[..., Handle]:
+    """Return a method that starts a communication when no other thread calls MindSpore."""
+
+    @functools.wraps(start)
+    def call(*args: Any) -> Handle:
+        with LOCK:
+            return Handle(start(*args))
+
+    return call
+
+
 class Communication:
     """Collectives of process groups, given by MindSpore's names (None: the default group), on flat tensors."""
 
@@ -119,46 +144,57 @@ class Communication:
             raise RuntimeError(f"HCCL makes no group of the processes {list(ranks)}; MindSpore's log says why")
         return str(name)
 
+    @_in_turn
     def all_reduce(self, group: str | None, flat: Raw, op: str) -> Any:
         """All-reduce a tensor in place."""
         return self._native.all_reduce(flat, OPS[op], group, True)
 
+    @_in_turn
     def broadcast(self, group: str | None, flat: Raw, root: int) -> Any:
         """Broadcast a tensor in place from a global rank."""
         return self._native.broadcast(flat, root, group, True)
 
+    @_in_turn
     def all_gather(self, group: str | None, output: Raw, flat: Raw) -> Any:
         """All-gather the ranks' tensors into one tensor, concatenated in rank order."""
         return self._native.all_gather_into_tensor(output, flat, group, True)
 
+    @_in_turn
     def all_gather_list(self, group: str | None, outputs: Sequence[Raw], flat: Raw) -> Any:
         """All-gather into a list of tensors, one per rank."""
         return self._native.all_gather(list(outputs), flat, group, True)
 
+    @_in_turn
     def reduce_scatter(self, group: str | None, output: Raw, flat: Raw, op: str) -> Any:
         """Reduce ``flat`` across the group, and write this rank's chunk of the result to ``output``."""
         return self._native.reduce_scatter_tensor(output, flat, OPS[op], group, True)
 
+    @_in_turn
     def reduce(self, group: Any, flat: Raw, op: str, root: int) -> Any:
         """Reduce a tensor in place on the root; the tensors of other ranks are undefined afterwards."""
         return self._native.reduce(flat, root, OPS[op], group, True)
 
+    @_in_turn
     def scatter(self, group: Any, output: Raw, parts: Sequence[Raw], root: int) -> Any:
         """Scatter the root's parts, one to each rank's tensor; other ranks pass equally many tensors, which are not read."""
         return self._native.scatter(output, list(parts), root, group, True)
 
+    @_in_turn
     def all_to_all(self, group: Any, output: Raw, flat: Raw, taken: Sequence[int], given: Sequence[int]) -> Any:
         """Send a part of ``flat`` to each rank, of lengths ``given``, and write the received parts, of lengths ``taken``, to ``output``."""
         return self._native.all_to_all_single(output, flat, list(taken), list(given), group, True)
 
+    @_in_turn
     def send(self, group: Any, flat: Raw, to: int) -> Any:
         """Send a tensor to a rank."""
         return self._native.isend(flat, to, group)
 
+    @_in_turn
     def receive(self, group: Any, flat: Raw, source: int) -> Any:
         """Receive a tensor from a rank."""
         return self._native.irecv(flat, source, group)
 
+    @_in_turn
     def together(self, group: Any, calls: Sequence[tuple[str, Raw, int]]) -> Any:
         """Start several sends and receives ("isend", "irecv") as one batch, so that none blocks another."""
         ops = [self._native.P2POp(name, flat, peer, group) for name, flat, peer in calls]
@@ -166,4 +202,6 @@ class Communication:
 
     def barrier(self, group: Any) -> None:
         """Wait for all ranks of the group, and for earlier work of this device."""
-        self._native.barrier(group)
+        with LOCK:
+            handle = self._native.barrier(group, True)
+        handle.wait()  # not in a turn: the host waits here for other processes, whose turn may be another thread's of this one

@@ -15,6 +15,7 @@ import linecache
 import os
 import sys
 import threading
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -166,6 +167,13 @@ _INSTEAD: dict[str, Callable[..., Raw]] = {
 }
 
 
+def _reports_again(frame: types.FrameType, result: Raw) -> bool:
+    """Return whether the call of a generated primitive, which is running, has not got its result yet, and will report it when it has."""
+    if not frame.f_code.co_filename.endswith("gen_ops_prim.py"):
+        return False
+    return not any(value is result for value in frame.f_locals.values())
+
+
 class Capture(_jit.TraceJitContext):
     """A run of a function under the recorder: tracks which MindSpore tensors depend on inputs, which come from outside, and which values
     are read.
@@ -220,7 +228,9 @@ class Capture(_jit.TraceJitContext):
             made = instead(*args)
             self.known[key] = prim_res
             self.replaced[key] = made
-            return made
+            # MindSpore's C++ drops a reference too many of what it is told to return in place of its own result (2.10), which ended the
+            # process in a later garbage collection. Where the primitive's own code reports it once more, it is told only then.
+            return prim_res if _reports_again(sys._getframe(1), prim_res) else made
         if any(key.startswith("side_effect") for key in prim.attrs):  # the recorder gives such a node no result
             self.stop(KernelBreak(f"MindSpore's {name} has no form in a graph"))
         args = self._enter(name, prim_res, args)

@@ -18,6 +18,32 @@ SOC = os.environ.get("EMULATED_CANN_DTYPES", "")
 """Whose dtypes are refused that CANN's pages do not name: 910B, 910A, or nobody's."""
 
 
+SEEN = bool(os.environ.get("EMULATED_CANN_SEEN"))
+"""Whether calls are refused that were seen to fail, or to end the process, on a 910B, whatever CANN's pages say of them."""
+FAILED = frozenset(
+    f"aclnn{name}"
+    for name in "AvgPool2d IsInf Square Im2col Linspace InstanceNorm UpsampleNearest1d Einsum SoftmaxBackward LogSoftmaxBackward Subs".split()
+)
+IN_ROWS = frozenset(("aclnnSilu", "aclnnNeg", "aclnnCat"))
+PRODUCTS = frozenset(("aclnnMatmul", "aclnnBatchMatMul"))
+
+
+def seen_to_fail(name, args):
+    """Return why a 910B failed in such a call; "" if it was not seen to."""
+    tensors = [item for v in args for item in (v if isinstance(v, list) else [v]) if isinstance(item, torch.Tensor) and not hasattr(item, "nowhere")]
+    strided = [item for item in tensors[:-1] if not item.is_contiguous()]
+    if name in FAILED or name == "aclnnVarCorrection" and not tensors[-1].dim():
+        return f"{name}: seen to fail on a 910B"
+    # Transposed matrices pass in products: MindSpore's BatchMatMul hands them on so by itself, for all its users.
+    if name in PRODUCTS and max(item.dim() for item in tensors) > 2:
+        strided = [item for item in strided if not (item.dim() > 1 and item.transpose(-1, -2).is_contiguous())]
+    elif name not in IN_ROWS:
+        return ""
+    if strided:
+        return f"{name}: a 910B takes no operand with steps {strided[0].stride()}"
+    return ""
+
+
 def _documented():
     """Return for each operator the dtypes of its tensors, in the order of its arguments; None for one that the device lacks."""
     known = {}
@@ -92,7 +118,7 @@ def call(name, words, raw, args):
         values.append(v)
     if rest:
         raise Refused(f"{name}: {len(rest)} operands too many: {', '.join(map(shown, args))} for {[k for k, _ in kinds]}")
-    if SOC and (told := undocumented(name, args)):
+    if SOC and (told := undocumented(name, args)) or SEEN and (told := seen_to_fail(name, args)):
         raise Refused(told)
     return f(*values)
 

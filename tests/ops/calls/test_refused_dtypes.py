@@ -193,3 +193,42 @@ def test_pairs(expression: str) -> None:
 @pytest.mark.parametrize("expression", LONE.strip().splitlines())
 def test_lone(expression: str) -> None:
     assert differences(expression, DTYPES[-3:-2]) == []
+
+
+SCATTERS = {
+    "src": lambda x, i, y: x.scatter(0, i, y), "value": lambda x, i, y: x.scatter(0, i, 1), "add": lambda x, i, y: x.scatter_add(0, i, y),
+    "src, add": lambda x, i, y: x.scatter(0, i, y, reduce="add"), "value, multiply": lambda x, i, y: x.scatter(0, i, 1, reduce="multiply"),
+    "in place": lambda x, i, y: x.clone().scatter_(0, i, y), "nowhere": lambda x, i, y: x.scatter(0, i[:0], y),
+    "meta": lambda x, i, y: x.to("meta").scatter(0, i.to("meta"), y.to("meta")),
+    **{f"{how}, {own}": lambda x, i, y, how=how, own=own: x.scatter_reduce(0, i, y, how, include_self=own)
+       for how in ("sum", "prod", "mean", "amax", "amin") for own in (True, False)},
+}  # fmt: skip
+
+
+def _said(call):
+    try:
+        return str(call().dtype)
+    except Exception as error:  # noqa: BLE001 - compared with torch's
+        return type(error).__name__, str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "bool", "int16"])
+@pytest.mark.filterwarnings("ignore:The reduce argument:UserWarning")
+def test_scattered_dtypes(kind):
+    for name, call in SCATTERS.items():
+        want, got = (
+            _said(lambda t=t, call=call: call(t.zeros(3, dtype=getattr(t, kind)), t.tensor([0, 2]), t.ones(2, dtype=getattr(t, kind))))
+            for t in (real_torch, mstorch)
+        )
+        assert got == want, name
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int16", "int32", "int64", "bool", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_convolved_dtypes(rank, kind):
+    for name in (f"conv{rank}d", f"conv_transpose{rank}d"):
+        want, got = (
+            _said(lambda t=t, name=name: getattr(t.nn.functional, name)(*(t.ones(1, 1, *[2] * rank, dtype=getattr(t, kind)) for _ in range(2))))
+            for t in (real_torch, mstorch)
+        )
+        assert got == want, name

@@ -130,9 +130,7 @@ def _topk_indices(x: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Ra
 
 
 def _kth_index(x: Raw, k: int, dim: int) -> Raw:
-    # Not a view, SliceExt or NarrowView: after one outside of a graph, the next capture of this operation ended the process in a garbage
-    # collection (2.10).
-    return run("Narrow", run("SortExt", x, dim, False, True)[1], dim, k, 1)
+    return run("SliceExt", run("SortExt", x, dim, False, True)[1], dim, k, k + 1, 1)
 
 
 def _searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:

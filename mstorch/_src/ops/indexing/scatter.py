@@ -71,6 +71,13 @@ def _checked(input: TensorBase, dim: int, index: TensorBase, source: TensorBase 
     return dim, positions, source
 
 
+def _refuse_kind(input: TensorBase, kernel_name: str) -> None:
+    """Raise torch's error for dtypes that no kernel of the CPU writes. Beside an Ascend MindSpore's would be called, which fail late."""
+    name = input._ms_dtype.name
+    if (name in ("uint16", "uint32", "uint64") or name == "bool" and kernel_name.endswith("mean")) and in_arrays(input):
+        raise not_for(kernel_name, name)
+
+
 @operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, writes_some=True, one_device=OneDevice("scatter_src"))
 def scatter(
     input: TensorBase, dim: int, index: TensorBase, src: TensorBase | float | None = None, *, value: Number | None = None,
@@ -109,6 +116,7 @@ def _written_along(
         source = input.new_full(positions._ms_shape, fitting(python_number(src), input._ms_dtype))
     if 0 in positions._ms_shape:
         return finish_exactly(_as_it_is(input, src), out)
+    _refuse_kind(input, "scatter_gather_tensor_cpu" if isinstance(src, TensorBase) else "scatter_gather_scalar_cpu")
     if reduce is None and not isinstance(src, TensorBase):
         return finish_exactly(_with_number(input, source, dim, positions), out)
     if reduce is None:
@@ -165,10 +173,12 @@ def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase,
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._ms_shape:
         return finish_exactly(_as_it_is(input, src), out)
+    _refuse_kind(input, "scatter_gather_tensor_cpu")
     return finish_exactly(_scattered(input, dim, positions, source, "add"), out)
 
 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+_OF_REDUCTIONS = {name: f"_reduce_{name}" for name in _REDUCTIONS[2:]}
 
 
 @operation(numpy_names=True, reads_while_it_writes=True, arguments_first=True, one_device=OneDevice("scatter_reduce_two"))
@@ -188,6 +198,9 @@ def scatter_reduce(
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._ms_shape:
         return finish_exactly(_as_it_is(input, src), out)
+    if not include_self and input._ms_dtype.name != "bool":
+        _refuse_kind(input, "scatter_reduce_exclude_input_init")
+    _refuse_kind(input, f"scatter_gather_tensor_cpu{_OF_REDUCTIONS.get(reduce, '')}")
     return finish_exactly(_reduced(input, dim, positions, source, reduce, include_self), out)
 
 

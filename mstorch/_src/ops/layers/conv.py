@@ -124,6 +124,17 @@ def _old_name(tensor: TensorBase) -> str:
     return f"CPU{word}Type" if kind.is_complex or kind.name == "bfloat16" else f"torch.{word}Tensor"
 
 
+_NOT_CONVOLVED = ("bool", "uint16", "uint32", "uint64")
+_NOT_TRANSPOSED = (*_NOT_CONVOLVED, "uint8", "int8", "int16", "int32")
+"""Dtypes that torch's kernels refuse; MindSpore's, also those of a device, would compute some of them."""
+
+
+def _kernel_name(rank: int, transposed: bool) -> str:
+    if transposed:
+        return f"slow_conv_transpose{max(rank, 2)}d_out_cpu"
+    return "compute_columns3d" if rank == 3 else "slow_conv2d_cpu"
+
+
 def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None, grouped: bool, transposed: bool) -> None:
     kind = input._ms_dtype
     if bias is not None and bias._ms_dtype is not kind and (not transposed or weight._ms_dtype is kind):
@@ -133,8 +144,8 @@ def _check_types(input: TensorBase, weight: TensorBase, bias: TensorBase | None,
             end = "" if kind.is_complex else " or input should be a MKLDNN tensor and weight is a dense tensor"
             raise RuntimeError(f"Input type ({_old_name(input)}) and weight type ({_old_name(weight)}) should be the same{end}")
         raise RuntimeError(f"expected scalar type {type_word(kind)} but found {type_word(weight._ms_dtype)}")
-    if input._ms_dtype.name == "bool":
-        raise not_for("slow_conv2d_cpu", "bool")
+    if kind.name in (_NOT_TRANSPOSED if transposed else _NOT_CONVOLVED):
+        raise not_for(_kernel_name(len(input._ms_shape) - 2, transposed), kind.name)
 
 
 def _batched(input: TensorBase, rank: int, name: str) -> tuple[Any, bool]:

@@ -403,6 +403,8 @@ def _progression(start: Any, end: Any, step: Any, kind: dtype) -> Array:
         count = -((start - end) // step)
     else:
         count = int(np.ceil((float(end) - float(start)) / float(step)))
+    if count < 2**63 <= count * kind.itemsize:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes=[{count}]")
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
     wide: Any = np.float64
