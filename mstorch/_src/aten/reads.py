@@ -1,5 +1,5 @@
-"""What a backward formula reads of its call: the tensors among the arguments, the results, both, or neither. Only that is saved for backward,
-as in torch, so that what is saved, counted, and refused after a write is the same with and without a mode.
+"""What a backward formula reads of its call: the tensors among the arguments, the results, both, or neither. Only that is saved for
+backward, as in torch, so that what is saved, counted, and refused after a write is the same with and without a mode.
 
 It is read from the formula's code: the names that it uses, and those of mstorch's functions that it calls."""
 from __future__ import annotations
