@@ -1,8 +1,8 @@
 """Small private utilities of torch: stacks as text, devices of functions, calls as text, modules as functions."""
 from __future__ import annotations
 
-import os
 import importlib
+import os
 
 import pytest
 import torch as real_torch

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
 
 from ..quiet import quiet
 from . import box_muller
