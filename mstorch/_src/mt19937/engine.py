@@ -119,7 +119,7 @@ class Engine:
         self.lock = threading.RLock()
         self.stands_for: Any = None  # the Generator whose stream this one copies for a while
         with quiet():  # NumPy's own ``errstate`` may be interrupted before it restores the state
-            self._bit_generator = np.random.MT19937(_UNSEEDED)
+            self._bit_generator = np.random.MT19937(_UNSEEDED)  # type: ignore[arg-type]  # NumPy's types name its own seeds only
         self._generator = np.random.Generator(self._bit_generator)
         self._legacy = np.random.RandomState(self._bit_generator)
         # NumPy documents state_address: it points to the 624 words, followed by the number of words already used.
