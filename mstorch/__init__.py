@@ -221,7 +221,8 @@ _found_later = _missing(
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
 # Features that older programs ask about; torch answers with a warning.
 _ASKED_OF_BACKENDS = {
-    "has_cuda": ("cuda", "is_built"), "has_cudnn": ("cudnn", "is_available"), "has_mkldnn": ("mkldnn", "is_available"), "has_mps": ("mps", "is_built"),
+    "has_cuda": ("cuda", "is_built"), "has_cudnn": ("cudnn", "is_available"), "has_mkldnn": ("mkldnn", "is_available"),
+    "has_mps": ("mps", "is_built"),
 }  # fmt: skip
 _debug.ready()
 _watch_pickles()
