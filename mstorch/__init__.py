@@ -219,6 +219,11 @@ _found_later = _missing(
 )
 # Private names that programs call as operators; torch's other private names have a function here, or are absent.
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
+# Features that older programs ask about; torch answers with a warning.
+_ASKED_OF_BACKENDS = {
+    "has_cuda": ("cuda", "is_built"), "has_cudnn": ("cudnn", "is_available"), "has_mkldnn": ("mkldnn", "is_available"),
+    "has_mps": ("mps", "is_built"),
+}  # fmt: skip
 _debug.ready()
 _watch_pickles()
 _finished()
@@ -231,6 +236,10 @@ def __getattr__(name: str) -> object:
     if name == "set_vital":  # the setting is removed from torch as well
         _warn("'set_vital' is deprecated, please do not call", UserWarning)
         return lambda *given: None
+    if name in _ASKED_OF_BACKENDS:
+        backend, question = _ASKED_OF_BACKENDS[name]
+        _warn(f"'{name}' is deprecated, please use 'torch.backends.{backend}.{question}()'", UserWarning)
+        return getattr(getattr(backends, backend), question)()
     if name == "StorageBase":
         return _found_later("_C").StorageBase  # type: ignore[attr-defined]
     return _default_storage() if name == "Storage" else _found_later(name)

@@ -10,6 +10,7 @@ from typing import Any
 from ._src.core.above import above
 from ._src.core.device import device as _device
 from ._src.core.dtype import dtype as _dtype
+from ._src.core.warned import warn
 from ._src.hook import missing as _missing
 from ._src.ops.shape.join import cat
 from ._src.serialization import rebuild as _rebuild
@@ -152,6 +153,12 @@ def _get_device_module(device_type: str) -> Any:
     if module is None:
         raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")
     return module
+
+
+def is_compiling() -> bool:
+    """Return what ``torch.compiler.is_compiling`` returns, with a warning."""
+    warn("`torch._utils.is_compiling` is deprecated. Use `torch.compiler.is_compiling` instead.", UserWarning)
+    return above.torch.compiler.is_compiling()
 
 
 _absent = _missing(__name__)

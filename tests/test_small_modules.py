@@ -7,6 +7,7 @@ import importlib
 import pickle
 import threading
 import unittest
+import warnings
 
 import pytest
 import torch as real_torch
@@ -154,3 +155,28 @@ def test_compiled_classes_are_not_there(both):
     for torch in (real_torch, mstorch):
         with pytest.raises(OSError, match="Could not load this library"):
             torch.classes.load_library("/nowhere/library.so")
+
+
+@pytest.mark.parametrize("name", ["has_cuda", "has_cudnn", "has_mkldnn", "has_mps"])
+def test_features_that_older_programs_ask_about(name):
+    heard = []
+    for torch in (real_torch, mstorch):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert isinstance(getattr(torch, name), bool)
+        heard.append([(str(warning.message), warning.category) for warning in caught])
+    assert heard[0] == heard[1]
+
+
+def test_older_names_of_private_modules(both):
+    def of(torch):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            compiling = torch._utils.is_compiling()
+        enabled = [torch.autograd._profiler_enabled()]
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+            enabled.append(torch.autograd._profiler_enabled())
+        same = torch.autograd.function._ContextMethodMixin is torch.autograd.function.FunctionCtx
+        return compiling, [str(warning.message) for warning in caught], enabled, same
+
+    both(of)

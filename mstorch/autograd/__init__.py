@@ -12,6 +12,7 @@ from .._src.hook import missing as _missing
 from .._src.tape.saved import SavedTensor as SavedTensor
 from . import anomaly_mode, forward_ad, functional, graph, profiler
 from . import profiler_util as profiler_util
+from ._recorder import running as _running
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function, FunctionCtx, NestedIOFunction
@@ -59,6 +60,11 @@ __all__ = [
     "is_multithreading_enabled", "no_grad", "profiler",
     "kineto_available", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+
+def _profiler_enabled() -> bool:
+    """Return whether a profiler is running."""
+    return bool(_running())
+
 
 __getattr__ = _missing(__name__)
 _above.autograd = _sys.modules[__name__]

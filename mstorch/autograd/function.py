@@ -584,6 +584,7 @@ class NestedIOFunction(Function):
 
 
 BackwardCFunction = _FunctionNode  # torch's name of the nodes' base
+_ContextMethodMixin = FunctionCtx  # and its older name of contexts
 
 
 __getattr__ = _missing(__name__)

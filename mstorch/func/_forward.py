@@ -41,7 +41,7 @@ from ._batched import (
     outside,
     public,
 )
-from ._levels import WRITES, chosen_positions, fresh, recording, seed_of, writes_forbidden
+from ._levels import WRITES, aliases, chosen_positions, fresh, recording, seed_of, writes_forbidden
 from ._reverse import Pull, check_real, jacrev, with_aux
 
 
@@ -252,7 +252,7 @@ def jacfwd(
 
         def arguments(duals: list[Any]) -> list[Any]:
             inside = tree_unflatten(duals, spec)
-            whole = list(args)
+            whole = [value if position in positions else aliases(value, modes.grad) for position, value in enumerate(args)]
             for position, value in zip(positions, (inside,) if isinstance(argnums, int) else inside):
                 whole[position] = value
             return whole

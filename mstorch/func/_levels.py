@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .._src.backend.arrays import Array
+from .._src.core.above import above
 from .._src.core.modes import modes
-from .._src.core.overriding import state
+from .._src.core.overriding import PLAIN, dispatches, state
 from .._src.core.tangents import LEVELS
 from .._src.core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._src.core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
@@ -65,28 +66,33 @@ class Level:
         self.maps = list(state.maps)
         self._outer = outer
         self._own: set[Node] = set()
-        self.tensors = []
-        for tensor in inputs:
-            if tensor._ms_dtype.is_integral:
-                raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            if self.maps:
-                tensor = everywhere(tensor, self.maps)
-            held = core(tensor)
-            if outer and is_tracked(held):
-                self.followed = True
-                made = _alias(held, held)
-            else:
-                leaf = bare_twin(held)
-                auto_of(leaf).leaf = True
-                made = _alias(held, leaf)
-                end = edge_of(leaf)
-                assert end is not None
-                self._own.add(end[0])
-                if _BLOCKS:
-                    _BLOCKS[-1].leaves.append(end[0])
-            auto_of(made).entered = True
-            self.tensors.append(dressed_like(tensor, made))
+        self.tensors: list[Any] = []
+        wrap = _wrapping(self._enter)
+        self.inside = [wrap(tensor) for tensor in inputs]
+        """The inputs as the function gets them: these tensors, or what a package's ``_wrap_tensor_for_grad`` has made of them."""
         self.ends = [edge_of(core(tensor)) for tensor in self.tensors]
+
+    def _enter(self, tensor: Any) -> Any:
+        if tensor._ms_dtype.is_integral:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self.maps:
+            tensor = everywhere(tensor, self.maps)
+        held = core(tensor)
+        if self._outer and is_tracked(held):
+            self.followed = True
+            made = _alias(held, held)
+        else:
+            leaf = bare_twin(held)
+            auto_of(leaf).leaf = True
+            made = _alias(held, leaf)
+            end = edge_of(leaf)
+            assert end is not None
+            self._own.add(end[0])
+            if _BLOCKS:
+                _BLOCKS[-1].leaves.append(end[0])
+        auto_of(made).entered = True
+        self.tensors.append(dressed_like(tensor, made))
+        return self.tensors[-1]
 
     def look_at(self, outputs: Sequence[Any]) -> None:
         """Set ``followed`` if the outputs depend on tensors that an outer level, or autograd, tracks."""
@@ -255,7 +261,7 @@ def entered(tree: Tensor | dict[Any, Any] | tuple[Tensor, ...], outer: bool) -> 
         tree, lambda leaf: ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     )
     level = Level(leaves, outer)
-    return level, tree_unflatten(level.tensors, spec)
+    return level, tree_unflatten(level.inside, spec)
 
 
 def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -279,15 +285,52 @@ def chosen_positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, .
     return positions
 
 
+def is_in_subclass(leaf: Any) -> bool:
+    """Return whether a value is a tensor of a class that only adds to Tensor: not of a vmap, and without a ``__torch_dispatch__``."""
+    kind = type(leaf)
+    return issubclass(kind, Tensor) and kind not in PLAIN and core(leaf) is leaf and not dispatches(kind)
+
+
 def aliases(tree: Any, outer: bool) -> Any:
-    """Return a tree with aliases of its tensors, so that writes of a function leave the caller's tensors without a history."""
+    """Return a tree with aliases of its tensors, so that writes of a function leave the caller's tensors without a history. As in torch
+    they are plain tensors, also those of subclasses that do not compute by themselves."""
 
     def alias(leaf: Any) -> Any:
-        if leaf.__class__ is not Tensor:
+        if leaf.__class__ is not Tensor and not is_in_subclass(leaf):
             return leaf
         return _alias(leaf, leaf) if outer and is_tracked(leaf) else bare_twin(leaf)
 
-    return tree_map(alias, tree)
+    return tree_map(_wrapping(alias), tree)
+
+
+_entering: list[Callable[[Any], Any]] = []
+
+
+def _wrapping(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the function that takes an argument into the level that begins: ``make``, or what a package has set in the place of
+    ``torch._functorch.eager_transforms._wrap_tensor_for_grad``, which is to call the original, and gets what ``make`` makes."""
+    room = above.eager_transforms
+    own = room is None or room._wrap_tensor_for_grad is room.ORIGINAL
+    if own:
+        return make
+
+    def wrap(leaf: Any) -> Any:
+        _entering.append(make)
+        try:
+            return room._wrap_tensor_for_grad(leaf, level=state.levels)
+        finally:
+            _entering.pop()
+
+    return wrap
+
+
+def wrapped_at(leaf: Any, level: int) -> Any:
+    """Return a tensor as an argument of the transform at ``level``, the first of which is 1; another value unchanged."""
+    if not isinstance(leaf, TensorBase):
+        return leaf
+    if not 1 <= level <= state.levels:
+        raise RuntimeError(f"mstorch: no transform of torch.func runs at level {level}")
+    return _entering[-1](leaf) if _entering else aliases(leaf, True)
 
 
 def entered_arguments(argnums: int | tuple[int, ...], args: tuple[Any, ...], outer: bool) -> tuple[Level, Any, tuple[Any, ...]]:

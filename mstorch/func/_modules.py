@@ -14,7 +14,7 @@ from .._src.ops.shape.join import stack
 from .._tensor import Tensor
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
-from ..nn.utils.stateless import called
+from ..nn.utils.stateless import _functional_call
 from ._batched import BatchedTensor, core
 from ._functional import FunctionalMode
 
@@ -49,7 +49,7 @@ def functional_call(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    return called(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return _functional_call(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def _stacked(name: str, tensors: Sequence[Any]) -> Tensor:

@@ -71,7 +71,7 @@ def schedule(
     return schedule_fn
 
 
-def _always(step: int) -> ProfilerAction:
+def _default_schedule_fn(step: int) -> ProfilerAction:
     return ProfilerAction.RECORD
 
 
@@ -111,7 +111,7 @@ class profile(Block):
         self.activities = set(supported_activities() if activities is None else activities)
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
-        self.schedule = schedule or _always
+        self.schedule = schedule or _default_schedule_fn
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
         self.record_shapes = record_shapes

@@ -445,6 +445,10 @@ class Comprehensions(nn.Module):
         total = torch.zeros_like(x[0])
         for i, (n, one) in enumerate(pairs):
             total = total + one * n + i
+        for i, (n, one) in enumerate(pairs, len(table)):
+            total = total + one * n * i
+        for i, row in enumerate(rows, start=2):
+            total = total + row * i
         (a, b), c = (rows[0], rows[1]), len(table)
         total = total + a - b + c
         for key in table:

@@ -171,6 +171,33 @@ class TestStateless:
 
         both(body)
 
+    @pytest.mark.parametrize("tie_weights", [False, True])
+    def test_as_a_context(self, both: Both, tie_weights: bool) -> None:
+        def body(torch: Any) -> Any:
+            class Counting(torch.nn.Module):
+                def __init__(self) -> None:
+                    super().__init__()
+                    self.register_buffer("count", torch.zeros(1))
+
+                def forward(self, x: Any) -> Any:
+                    self.count = self.count + 1
+                    return x
+
+            stateless = torch.nn.utils.stateless
+            net = torch.nn.Sequential(self.net(torch, tied=True).eval(), Counting())
+            own, tensors = net[0][0].weight, {"0.0.weight": torch.ones(2, 2), "1.count": torch.tensor([9.0])}
+            untied = stateless._untie_named_tensors_map(net, tensors)
+            with stateless._reparametrize_module(net, tensors, tie_weights) as entered:
+                inside = [entered, net[0][0].weight is tensors["0.0.weight"], net[0][2].weight is tensors["0.0.weight"], net(torch.ones(1, 2))]
+                names = [name for name, _ in net.named_parameters()]
+            try:
+                with stateless._reparametrize_module(net, {"0.0.bias": torch.ones(2)}, stack_weights=True):
+                    raise ValueError
+            except ValueError:
+                return inside, names, tensors["1.count"], net[1].count, net[0][0].weight is own, sorted(untied), state(net)
+
+        both(body)
+
     def test_errors(self, both: Both) -> None:
         call = lambda torch, net, *args, **kwargs: torch.nn.utils.stateless.functional_call(net, *args, **kwargs)
         both(lambda torch: call(torch, torch.nn.Linear(1, 1), {"weight": torch.ones(1, 1)}, torch.ones(1, 1), strict=True))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import pytest
 import torch as real_torch
@@ -68,3 +69,7 @@ def test_aliases(torch):
     x = torch.ones(2, 2)
     assert torch._C._is_alias_of(x, x.view(4)) and not torch._C._is_alias_of(x, x.clone())
     assert torch.autograd.kineto_available() in (True, False)
+
+
+def test_where_cmake_is_to_look(both):
+    both(lambda torch: os.path.relpath(torch.utils.cmake_prefix_path, os.path.dirname(torch.__file__)))

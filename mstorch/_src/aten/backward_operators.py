@@ -12,6 +12,7 @@ from .binding import trimmed, value_for
 from .calling import Call, Derived, NotInTerms, fallbacks, label_of
 from .composites import operator
 from .overloads import RESULTS, schemas_of
+from .reads import Reads
 
 _UNDEFINED = object()  # stands for an optional tensor that is None: torch passes it to handlers even if None is the default
 
@@ -55,7 +56,15 @@ def _by_backward_operator(overload: str) -> tuple[str, Call] | None:
     forward, backward = schemas_of(f"{name.removesuffix('_forward')}_backward", which)
     if forward is None or backward is None or forward.name != name:
         return None
-    return label_of(name), functools.partial(_gradients, forward, backward)
+    formula = functools.partial(_gradients, forward, backward)
+    names = {argument.name for argument in backward.arguments[1:]}
+    own = {argument.name for argument in forward.arguments if argument.type.startswith("Tensor")}
+    # Tensors for which the backward operator has no gradient make the operator be run again.
+    again = len(own) > backward.returns.count("Tensor")
+    formula.reads = Reads(  # type: ignore[attr-defined]
+        again or "self_or_result" in names or not names.isdisjoint(own), again or not (names - own).isdisjoint(RESULTS)
+    )
+    return label_of(name), formula
 
 
 fallbacks.append(_by_backward_operator)

@@ -25,6 +25,7 @@ from ..core.tensor_base import TensorBase, array_of, auto_of, is_tracked, tensor
 from ..leaving import Block, values_again, values_set_to
 from ..tape import engine
 from ..tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
+from .reads import reads
 
 if TYPE_CHECKING:
     from ...ops import OpOverload
@@ -313,7 +314,10 @@ def _node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         len(tensors) == 2 and node.edges[1] is not None or operator.__name__ not in ("mul_.Tensor", "div_.Tensor")
     ):
         tensors[0] = operator.before(tensors[0])
-    node.saved = [saved_input(tensor) for tensor in tensors]
+    read = reads(formula).arguments
+    places = getattr(formula, "places", None)  # of those that it reads, where that depends on the gradients that are needed
+    read_places = range(len(tensors)) if read and places is None else places(node) if read else ()
+    node.saved = [saved_input(tensor) if number in read_places else None for number, tensor in enumerate(tensors)]
     node.results = 1
     return node
 
@@ -345,10 +349,15 @@ def _attach(node: Derived, result: Tensor | tuple[Tensor, ...]) -> Any:
                 item = bare_twin(item)
             item._ms_node, item._ms_number = node, number
         made.append(item)
-    node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in made)]
+    node.saved = [*node.saved, *_saved_results(node, made)]
     if not isinstance(result, (tuple, list)):
         return made[0]
     return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+
+
+def _saved_results(node: Derived, results: list[Any]) -> list[Saved | None]:
+    read = reads(node.formula).results
+    return [Saved(item, True) if read and isinstance(item, TensorBase) else None for item in results]
 
 
 # Calls
@@ -416,13 +425,13 @@ def _save_what_was_written(node: Derived, args: tuple[Any, ...]) -> None:
     known = node.operator._known
     for place, argument, value in zip(node.plan, known.arguments if known is not None else (), args):
         if argument.is_write and isinstance(place, _Place):
-            node.saved[place.number] = saved_input(value)
+            node.saved[place.number] = saved_input(value) if reads(node.formula).arguments else None
 
 
 def _attach_in_place(node: Derived, tensor: Tensor) -> Tensor:
     tensor._ms_node, tensor._ms_number = node, 0
     auto_of(tensor).leaf = False
-    node.saved = [*node.saved, Saved(tensor, True)]
+    node.saved = [*node.saved, *_saved_results(node, [tensor])]
     return tensor
 
 
@@ -458,7 +467,7 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     alone = all(other is real for other in nodes)
     if alone and [edge for edge in real.edges if edge is not None] == [edge for edge in edges if edge is not None]:
         node.results = len(results)
-        node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
+        node.saved = [*node.saved, *_saved_results(node, results)]
         # Output numbers at the operation's node, which may have further outputs.
         node.places = [item._ms_number if isinstance(item, TensorBase) else 0 for item in results]
         real.__dict__["seen"] = node

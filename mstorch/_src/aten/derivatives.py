@@ -48,15 +48,38 @@ derivative("rsub.Tensor", label="RsubBackward0")(lambda node, grad: (grad.neg(),
 derivative("mul.Scalar", label="MulBackward1")(lambda node, grad: aten("mul.Scalar", grad, _conj(node.arg(1))))
 
 
+def _reads_at(places: Callable[[Derived], set[int]]) -> Callable[[Any], Any]:
+    """Declare the places of the tensors that a formula reads, which depend on the gradients that are needed."""
+
+    def declare(formula: Any) -> Any:
+        formula.places = places
+        return formula
+
+    return declare
+
+
+def _other_factors(node: Derived) -> set[int]:
+    return {1 - number for number, edge in enumerate(node.edges) if edge is not None} & set(range(len(node.shapes)))
+
+
+def _of_a_quotient(node: Derived) -> set[int]:
+    if isinstance(node.plan[1], _NUMBER):
+        return set()
+    divisor = len(node.shapes) - 1
+    return set(range(len(node.shapes))) if node.edges[divisor] is not None else {divisor}
+
+
 @derivative("mul.Tensor", label="MulBackward0")
+@_reads_at(_other_factors)
 def _mul(node: Derived, grad: Tensor) -> Any:
     if len(node.shapes) == 1:
-        return grad * _conj(node.arg(1) if not _is_tensor(node.arg(1)) else node.arg(0))
+        return grad * _conj(node.arg(1 if isinstance(node.plan[1], _NUMBER) else 0))
     second = grad * _conj(node.arg(0)) if node.needs(1) else None
     return grad * _conj(node.arg(1)) if node.needs(0) else None, second
 
 
 @derivative("div.Tensor", "div.Scalar", label="DivBackward0")
+@_reads_at(_of_a_quotient)
 def _div(node: Derived, grad: Tensor) -> Any:
     divisor = _conj(node.arg(1))
     if isinstance(node.plan[0], _NUMBER):

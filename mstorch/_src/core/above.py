@@ -4,8 +4,8 @@
 ``backward_from_one``: backward from one tensor, the common case. ``Parameter``, ``tracer``: classes of ``nn`` and ``fx``. ``nothing_of``:
 makes a sparse tensor without elements. ``sparse_gradients``: the module of sparse gradients. ``restored``: moves a file's storage to
 another device. ``processes``, ``normalized_together``: process groups and synchronized batch norm; None until ``torch.distributed`` is
-loaded. ``load``, ``save``: ``torch.load`` and ``torch.save``. ``plain_pickles``: how pickles are written. ``nested``: the modules of nested
-tensors.
+loaded. ``eager_transforms``: the module whose ``_wrap_tensor_for_grad`` packages replace; None until it is loaded. ``load``, ``save``:
+``torch.load`` and ``torch.save``. ``plain_pickles``: how pickles are written. ``nested``: the modules of nested tensors.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..backend.arrays import Array
 if TYPE_CHECKING:
     from .tensor_base import TensorBase
 
-above: Any = types.SimpleNamespace(processes=None, normalized_together=None)
+above: Any = types.SimpleNamespace(processes=None, normalized_together=None, eager_transforms=None)
 # Functions that wrap an optimizer's ``step``; set by ``MSTORCH_DEBUG=compare``.
 step_watchers: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
 # Functions that are called with each tensor copied from a device to the host; set by ``MSTORCH_DEBUG=trace``.

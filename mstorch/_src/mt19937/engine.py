@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 from ..quiet import quiet
@@ -78,6 +79,16 @@ class WordTables:
 _NO_TABLES = WordTables(np.empty(0, np.uint32))
 
 
+class _Unseeded(ISeedSequence):
+    """Words for a stream that is seeded afterwards. NumPy's own seeds are mixed for 0.4 ms; those of a list are read without arrays."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        return [1] * n_words
+
+
+_UNSEEDED = _Unseeded()
+
+
 class Engine:
     """Stream of 32-bit words, with the second normal sample that torch caches.
 
@@ -108,7 +119,7 @@ class Engine:
         self.lock = threading.RLock()
         self.stands_for: Any = None  # the Generator whose stream this one copies for a while
         with quiet():  # NumPy's own ``errstate`` may be interrupted before it restores the state
-            self._bit_generator = np.random.MT19937(0)
+            self._bit_generator = np.random.MT19937(_UNSEEDED)  # type: ignore[arg-type]  # NumPy's types name its own seeds only
         self._generator = np.random.Generator(self._bit_generator)
         self._legacy = np.random.RandomState(self._bit_generator)
         # NumPy documents state_address: it points to the 624 words, followed by the number of words already used.

@@ -529,12 +529,17 @@ def whole(value: Any) -> int:
 
 def wrap_dim(dim: int, rank: int) -> int:
     """Return a nonnegative dimension. Raise IndexError with torch's message if it is out of range."""
-    if not isinstance(dim, int):
-        dim = operator.index(dim)
+    if dim.__class__ is not int:
+        dim = whole(dim)
     limit = max(rank, 1)
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim + limit if dim < 0 else dim
+
+
+def wrap_each(dims: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return nonnegative dimensions. As in torch, the first cannot be a bool, and a later one can."""
+    return tuple([wrap_dim(int(dim) if place and dim.__class__ is bool else dim, rank) for place, dim in enumerate(dims)])
 
 
 def wrap_dims(dim: TensorBase | int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -544,7 +549,7 @@ def wrap_dims(dim: TensorBase | int | Sequence[int] | None, rank: int) -> tuple[
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if not dims:
         return tuple(range(rank))
-    wrapped = tuple(wrap_dim(d, rank) for d in dims)
+    wrapped = wrap_each(dims, rank)
     for d in wrapped:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -569,6 +574,8 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
 def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
     """Return one length of a shape. Raise TypeError with torch's message if it is not an integer."""
     try:
+        if length.__class__ is bool and place == 0:
+            raise TypeError  # a later one is a number to torch
         return int(length) if isinstance(length, int) else length.__index__()
     except (AttributeError, TypeError):
         kind = "Tensor" if isinstance(length, TensorBase) else "numpy.ndarray" if isinstance(length, np.ndarray) else type(length).__name__

@@ -20,22 +20,22 @@ def _named_tensors(module: Module) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _with_ties(module: Module, given: dict[str, Any]) -> dict[str, Any]:
+def _untie_named_tensors_map(module: Module, parameters_and_buffers: dict[str, Any]) -> dict[str, Any]:
     """Return the given tensors, repeated under all other names under which the module has the same tensors."""
     names_of: dict[int, list[str]] = {}
     for name, tensor in _named_tensors(module).items():
         names_of.setdefault(id(tensor), []).append(name)
-    complete = dict(given)
+    complete = dict(parameters_and_buffers)
     for names in names_of.values():
-        chosen = [name for name in names if name in given]
+        chosen = [name for name in names if name in parameters_and_buffers]
         if not chosen or len(names) == 1:
             continue
-        if len({id(given[name]) for name in chosen}) > 1:
+        if len({id(parameters_and_buffers[name]) for name in chosen}) > 1:
             raise ValueError(
                 f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
                 "tie_weights=False"
             )
-        complete.update(dict.fromkeys(names, given[chosen[0]]))
+        complete.update(dict.fromkeys(names, parameters_and_buffers[chosen[0]]))
     return complete
 
 
@@ -54,9 +54,9 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
 
 
 @undoing
-def replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> None:
+def _replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> None:
     """Context manager in which the module uses the given tensors."""
-    complete = _with_ties(module, tensors) if tie_weights else dict(tensors)
+    complete = _untie_named_tensors_map(module, tensors) if tie_weights else dict(tensors)
     if strict:
         _check_names(module, complete)
     accessor = NamedMemberAccessor(module)
@@ -71,22 +71,40 @@ def replaced(undo: Undo, module: Module, tensors: dict[str, Any], tie_weights: b
         accessor.swap_tensor(name, tensor, allow_missing=True)
 
 
-def called(
-    module: Module, tensors: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
+class _reparametrize_module:
+    """Context manager in which the module uses the given tensors, by dotted name. At the end those that it has put in the place of one of
+    them are in the dict. What was there before comes back in reverse order, with ``stack_weights`` or without."""
+
+    def __init__(
+        self, module: Module, parameters_and_buffers: dict[str, Any], tie_weights: bool = False, strict: bool = False,
+        stack_weights: bool = False,
+    ) -> None:  # fmt: skip
+        self._module, self._tensors = module, parameters_and_buffers
+        self._replaced = _replaced(module, parameters_and_buffers, tie_weights, strict)
+
+    def __enter__(self) -> None:
+        self._replaced.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            accessor = NamedMemberAccessor(self._module)
+            for name in self._tensors:
+                home, last = accessor.home(name)
+                self._tensors[name] = getattr(home, last, self._tensors[name])
+        finally:
+            self._replaced.__exit__(*error)
+
+
+def _functional_call(
+    module: Module, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
     """Return ``module(*args, **kwargs)`` with tensors replaced by dotted name."""
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with replaced(module, tensors, tie_weights, strict):
-        try:
-            return module(*arguments, **(kwargs or {}))
-        finally:  # buffers that forward has reassigned
-            accessor = NamedMemberAccessor(module)
-            for name in tensors:
-                home, last = accessor.home(name)
-                tensors[name] = getattr(home, last, tensors[name])
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
+        return module(*arguments, **(kwargs or {}))
 
 
 def functional_call(
@@ -99,4 +117,4 @@ def functional_call(
         "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
     )
-    return called(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

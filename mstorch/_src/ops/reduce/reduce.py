@@ -35,6 +35,7 @@ from .._named import node_called
 from .._operation import operation
 from .._overlaps import refuse_parts
 from .._parts import expect_parts
+from .._two_forms import ABSENT, of_all
 from ..elementwise.compare import isnan, maximum, minimum, where
 from ..shape import views
 from ._values_at import values_at, without_dim
@@ -71,15 +72,17 @@ def _is_long_and_small(input: TensorBase) -> bool:
 
 @operation(numpy_names=True, autocast=FLOAT32_ON_DEVICES)
 def sum(
-    input: TensorBase, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    input: TensorBase, dim: int | tuple[int, ...] | None = ABSENT, keepdim: bool = ABSENT, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> Any:
     """Return the sum of all elements, or along ``dim``; integers accumulate in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    whole = dim is ABSENT and of_all("sum", dim, keepdim)
+    dims = tuple(range(len(input._ms_shape))) if whole else wrap_dims(dim, len(input._ms_shape))
+    keepdim = keepdim is not ABSENT and keepdim
     kind = summed_dtype(input, dtype, out)
     _refuse_recorded("sum", input, out)
-    dims = wrap_dims(dim, len(input._ms_shape))
     if out is not None:
         expect_out_dtype(out, dtype or out._ms_dtype)
     if kind is bool_:
@@ -87,7 +90,7 @@ def sum(
     elif kind is int64 and _is_long_and_small(input) and dims:
         found = fresh(sum_of_small(array_of(input), dims, keepdim))
     else:
-        found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
+        found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if whole else None)
     return finish(found, out)
 
 
@@ -125,11 +128,13 @@ def _nansum_slope(
 
 @operation(numpy_names=True)
 def mean(
-    input: TensorBase, dim: tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: dtype | None = None,
+    input: TensorBase, dim: tuple[int, ...] | None = ABSENT, keepdim: bool = ABSENT, *, dtype: dtype | None = None,
     out: TensorBase | None = None,
 ) -> TensorBase:
     """Return the mean of all elements, or along ``dim``. Raise RuntimeError for integers and bools, unless a floating or complex ``dtype``
     is given."""
+    whole = dim is ABSENT and of_all("mean", dim, keepdim)
+    keepdim = keepdim is not ABSENT and keepdim
     kind = dtype or input._ms_dtype
     if kind.is_integral:
         what = "Optional" if dtype is not None else "Input"
@@ -138,8 +143,8 @@ def mean(
             f"Got: {type_word(kind)}"
         )
     _refuse_recorded("mean", input, out)
-    dims = wrap_dims(dim, len(input._ms_shape))
-    return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
+    dims = tuple(range(len(input._ms_shape))) if whole else wrap_dims(dim, len(input._ms_shape))
+    return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if whole else None), out)
 
 
 @operation(numpy_names=True)
@@ -161,9 +166,11 @@ def nanmean(
 
 @operation(numpy_names=True, autocast=FLOAT32)
 def prod(
-    input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: TensorBase | None = None
+    input: Any, dim: int = ABSENT, keepdim: bool = ABSENT, *, dtype: dtype | None = None, out: TensorBase | None = None
 ) -> TensorBase:
     """Return the product of all elements, or along ``dim``; integers accumulate in int64."""
+    whole = of_all("prod", dim, keepdim)
+    keepdim = keepdim is not ABSENT and keepdim
     kind = summed_dtype(input, dtype, out)
     rank = len(input._ms_shape)
     if isinstance(dim, (tuple, list)):
@@ -173,13 +180,13 @@ def prod(
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     _refuse_recorded("prod", input, out)
-    dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
+    dims = tuple(range(rank)) if whole else (wrap_dim(dim, rank),)
     if out is not None:
         expect_out_dtype(out, dtype or out._ms_dtype)
     if kind is bool_:
         found = call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_)
     else:
-        found = call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1")
+        found = call(_prod, (input,), dims, keepdim, dtype=kind, label=None if whole else "ProdBackward1")
     return finish(found, out)
 
 
@@ -305,25 +312,25 @@ def _with_indices(arg_kernel: Kernel, name: str, kind: type, input: TensorBase, 
 
 
 @operation(numpy_names=True)
-def max(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def max(input: TensorBase, dim: Any = ABSENT, keepdim: bool = ABSENT, *, other: Any = None, out: Any = None) -> Any:
     """Return the maximum; with ``dim`` also its indices along this dimension; with a tensor the elementwise maximum."""
-    dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
+    dim = int(dim) if keepdim is not ABSENT and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return maximum(input, dim if other is None else other, out=out)
-    if dim is None:
+    if of_all("max", dim, keepdim):
         return finish(_extreme_of_all(_amax, "max", input), out)
-    return _extremes(_argmax, "max", return_types.max, input, dim, keepdim, out)
+    return _extremes(_argmax, "max", return_types.max, input, dim, keepdim is not ABSENT and keepdim, out)
 
 
 @operation(numpy_names=True)
-def min(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def min(input: TensorBase, dim: Any = ABSENT, keepdim: bool = ABSENT, *, other: Any = None, out: Any = None) -> Any:
     """Return the minimum; with ``dim`` also its indices along this dimension; with a tensor the elementwise minimum."""
-    dim = int(dim) if keepdim and isinstance(dim, TensorBase) else dim
+    dim = int(dim) if keepdim is not ABSENT and isinstance(dim, TensorBase) else dim
     if isinstance(dim, TensorBase) or other is not None:
         return minimum(input, dim if other is None else other, out=out)
-    if dim is None:
+    if of_all("min", dim, keepdim):
         return finish(_extreme_of_all(_amin, "min", input), out)
-    return _extremes(_argmin, "min", return_types.min, input, dim, keepdim, out)
+    return _extremes(_argmin, "min", return_types.min, input, dim, keepdim is not ABSENT and keepdim, out)
 
 
 def _extremes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...backend.errors import not_for
+from ...backend.errors import not_for, wrong_type
 from ...backend.table import Kernel, kernel
 from ...core.dtype import dtype, finfo, float32
 from ...core.modes import grad_set_to
@@ -61,6 +61,8 @@ def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = Fal
     """Return the logarithm of the sum of exponentials, computed relative to the maximum."""
     if input._ms_dtype.is_integral:
         input = input.to(float32)
+    if dim is None:
+        raise wrong_type("logsumexp(): argument 'dim' (position 1) must be tuple of ints, not NoneType")
     dims = wrap_dims(dim, len(input._ms_shape))
     if math.prod(input._ms_shape) == 0:
         return finish(sum_of(input.exp(), dims, keepdim).log(), out)

@@ -38,6 +38,7 @@ from .._named import call_node, node_called
 from .._operation import operation
 from .._overlaps import refuse_overlap, refuse_partly, refuse_parts
 from .._parts import expect_parts
+from .._two_forms import ABSENT, of_all
 from ..elementwise.compare import eq, isnan, where
 from ..elementwise.elementwise import div
 from ..indexing.index import gather, keep_layout
@@ -122,8 +123,6 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     """Return the values sorted along ``dim``, and their indices. With ``stable``, equal elements keep their order; NaN is the largest
     value.
     """
-    if not isinstance(dim, int) and dim is None:
-        dim = -1
     axis = wrap_dim(dim, len(input._ms_shape))
     _expect_kinds("sort", input, out)
     refuse_parts(out, input, input._ms_shape)
@@ -320,8 +319,10 @@ def _share_of_the_median(gradients: Sequence[TensorBase], outputs: Sequence[Tens
 _NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # the result of casting NaN to the dtype on usual processors; others: 0
 
 
-def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
+def _median(input: TensorBase, dim: Any, keepdim: Any, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
+    dim = None if of_all(name, dim, keepdim) else dim
+    keepdim = keepdim is not ABSENT and keepdim
     kind = return_types.nanmedian if ignore_nan else return_types.median
     shape = input._ms_shape
     if dim is not None:
@@ -373,14 +374,14 @@ def _median(input: TensorBase, dim: int | None, keepdim: bool, ignore_nan: bool,
 
 
 @operation(numpy_names=True)
-def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
+def median(input: TensorBase, dim: int = ABSENT, keepdim: bool = ABSENT, *, out: tuple[TensorBase, TensorBase] | None = None) -> Any:
     """Return the lower median of all elements, or along ``dim`` with its index; NaN if an element is NaN."""
     return _median(input, dim, keepdim, False, out)
 
 
 @operation(numpy_names=True)
 def nanmedian(
-    input: TensorBase, dim: int | None = None, keepdim: bool = False, *, out: TensorBase | Sequence[TensorBase] | None = None
+    input: TensorBase, dim: int = ABSENT, keepdim: bool = ABSENT, *, out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return the median of the elements that are not NaN."""
     return _median(input, dim, keepdim, True, out)

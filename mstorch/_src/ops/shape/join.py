@@ -40,6 +40,7 @@ from .._dispatch import (
     with_format,
     wrap_dim,
     wrap_dims,
+    wrap_each,
 )
 from .._forms import Forms
 from .._named import node_called
@@ -393,7 +394,9 @@ def flipud(input: TensorBase) -> TensorBase:
 def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None) -> TensorBase:
     """Roll the elements along dimensions, cyclically; without ``dims`` over the flattened tensor."""
     shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
-    moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    moves = (whole(shifts),) if isinstance(shifts, int) else tuple(shifts)
+    if moves and moves[0].__class__ is bool:
+        raise wrong_type(f"roll(): argument 'shifts' (position 1) must be tuple of ints, not {type(shifts).__name__}")
     if not moves:
         raise RuntimeError("`shifts` required")
     axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
@@ -411,7 +414,7 @@ def roll(input: TensorBase, shifts: Any, dims: int | Sequence[int] | None = None
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if 0 in input._ms_shape:
         return input.clone()
-    return with_format(call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes)), input)
+    return with_format(call(_roll, (input,), moves, wrap_each(axes, rank)), input)
 
 
 def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
@@ -424,6 +427,7 @@ def rot90(input: TensorBase, k: int = 1, dims: Any = (0, 1)) -> TensorBase:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {rank}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == rank:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    whole(dims[0])
     for number, d in enumerate(dims):
         if not -rank <= d < rank:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from ...core.size import Size
 from ...core.tensor_base import TensorBase, strides_of
 from .._dispatch import wrap_dim
+from .._two_forms import ABSENT
 from ..indexing import assignment, subscript
 from ..linalg import lowrank, removed
 from ..reduce import count, reduce
@@ -96,7 +97,7 @@ def _dims(dims: tuple[Any, ...]) -> Any:
     return None if not dims else dims[0] if len(dims) == 1 else dims
 
 
-def squeeze(self: TensorBase, *dims: Any, dim: int | None = None) -> TensorBase:
+def squeeze(self: TensorBase, *dims: Any, dim: int | Sequence[int] = ABSENT) -> TensorBase:
     """Return a view without the dimensions of length 1: without all of them, or those in ``dim``."""
     return views.squeeze(self, _dims(dims) if dims else dim)
 

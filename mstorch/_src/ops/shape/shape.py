@@ -40,6 +40,7 @@ from .._forms import SECTIONS, SIZE, Forms
 from .._in_place import in_place_form
 from .._named import name_written, node_called
 from .._operation import operation
+from .._two_forms import ABSENT
 from ..elementwise.complex_views import view_as_complex, view_as_real
 from ..indexing.index import keep_gaps
 from ..indexing.scatter import put_flat
@@ -560,9 +561,9 @@ def _squeezed(input: TensorBase, *dim: int, **named: Any) -> TensorBase:
     return views.squeeze(input, *(dim if len(dim) < 2 else (dim,)), **named)
 
 
-def _squeeze_node(*given: Any, dim: Any = None) -> str:
+def _squeeze_node(*given: Any, dim: Any = ABSENT) -> str:
     dims = given if len(given) > 1 else given[0] if given else dim
-    return f"SqueezeBackward{3 if dims is None else 4 if isinstance(dims, int) else 5}"
+    return f"SqueezeBackward{3 if dims is ABSENT else 4 if isinstance(dims, int) else 5}"
 
 
 NAMED_METHODS = {

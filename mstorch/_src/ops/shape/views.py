@@ -9,6 +9,7 @@ import numpy as np
 
 from ...backend import tape
 from ...backend.arrays import Array
+from ...backend.errors import wrong_type
 from ...backend.geometry import contiguous_strides, inverse_order, row_major_strides
 from ...backend.raw import Raw
 from ...backend.table import kernel
@@ -20,9 +21,10 @@ from ...core.strides import beyond_storage, is_contiguous, view_strides
 from ...core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from ...tape import movement, windows
 from ...tape.vocabulary import sum_array
-from .._dispatch import call, shape_args, whole, wrap_dim
+from .._dispatch import call, shape_args, whole, wrap_dim, wrap_each
 from .._forms import SIZE, Forms
 from .._operation import operation
+from .._two_forms import ABSENT
 from ..memory._view_dtype import view_dtype
 
 _reshape = kernel("reshape")
@@ -166,7 +168,7 @@ def permute(input: TensorBase, *dims: int | Sequence[int]) -> TensorBase:
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {len(own)} is not equal to len(dims) = {len(order)}"
         )
-    order = tuple(wrap_dim(d, len(own)) for d in order)
+    order = wrap_each(order, len(own))
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     return _permuted(input, order, "PermuteBackward0")
@@ -247,8 +249,8 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: Any) ->
             f"as destination ({destinations} dims)"
         )
     given = (("source", sources), ("destination", destinations))
-    sources = [wrap_dim(d, rank) for d in sources]
-    destinations = [wrap_dim(d, rank) for d in destinations]
+    sources = list(wrap_each(sources, rank))
+    destinations = list(wrap_each(destinations, rank))
     for (name, asked), dims in zip(given, (sources, destinations)):
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({asked})")
@@ -262,18 +264,21 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: Any) ->
 
 
 @operation(numpy_names=True)
-def squeeze(input: TensorBase, dim: int | None = None) -> TensorBase:
+def squeeze(input: TensorBase, dim: int | Sequence[int] = ABSENT) -> TensorBase:
     """Return a view without the dimensions of length 1: without all of them, or those in ``dim``."""
     own, strides = input._ms_shape, strides_of(input)
-    if dim is None:
+    whole_shape = dim is ABSENT
+    if whole_shape:
         gone = set(range(len(own)))
     else:
+        if dim is None:
+            raise wrong_type("squeeze(): argument 'dim' must be int, not NoneType")
         dims = (dim,) if isinstance(dim, int) else tuple(dim)
-        gone = {wrap_dim(d, len(own)) for d in dims}
+        gone = set(wrap_each(dims, len(own)))
         if len(gone) != len(dims):
             raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
     kept = [i for i in range(len(own)) if not (i in gone and own[i] == 1)]
-    label = "SqueezeBackward0" if dim is None else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
+    label = "SqueezeBackward0" if whole_shape else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
     return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept), label)
 
 
@@ -356,13 +361,13 @@ def narrowed(own: tuple[int, ...], dim: int, start: TensorBase | int, length: in
     """Return ``narrow``'s dimension, start and length as numbers that are not negative. Raise torch's error if they exceed the shape."""
     if not own:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    length = int(length)
+    length = whole(length)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(own))
     if isinstance(start, TensorBase) and (start._ms_shape or start._ms_dtype.category != 1):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    start = int(start)
+    start = whole(start)
     if not -own[dim] <= start <= own[dim]:
         raise IndexError(
             f"start out of range (expected to be in range of [{-own[dim]}, {own[dim]}], but got {start})"
@@ -413,7 +418,7 @@ def select(input: TensorBase, dim: int, index: int) -> TensorBase:
     if not own:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(own))
-    index = int(index)
+    index = whole(index)
     if not -own[dim] <= index < own[dim]:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(own)} at dimension {dim}"

@@ -15,7 +15,7 @@ from ...core.strides import normalize
 from ...core.tensor_base import TensorBase, in_order, strides_of
 from ...tape.node import watch
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import call, finish, type_word, wrap_dim
+from .._dispatch import call, finish, type_word, wrap_each
 from .._memory_order import row_major
 from .._named import call_node, node_called
 from .._numbers import refuse_tracked
@@ -122,7 +122,7 @@ def _dims(input: TensorBase, s: tuple[int, ...] | None, dim: int | tuple[int, ..
         dim = (dim,)
     _check_rank(rank, dim)
     if dim is not None:
-        dims = [wrap_dim(d, rank) for d in dim]
+        dims = list(wrap_each(dim, rank))
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
@@ -428,7 +428,7 @@ def rfftfreq(
 def _shifted(input: TensorBase, dim: int | tuple[int, ...] | None, step: Callable[..., Any]) -> TensorBase:
     shape = input._ms_shape
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
-    places = tuple(wrap_dim(d, len(shape)) for d in dims)
+    places = wrap_each(dims, len(shape))
     return roll(input, tuple(step(shape[d]) for d in places), places) if places else input.clone()
 
 

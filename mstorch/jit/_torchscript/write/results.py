@@ -335,7 +335,7 @@ BUILTINS: dict[str, Type | None | Callable[[list[Type | None]], Type | None]] = 
     "len": INT, "ord": INT, "hash": INT,
     "chr": STR, "hex": STR, "oct": STR, "bin": STR, "str": STR, "print": NONE, "any": BOOL, "all": BOOL,
     "int": INT, "float": FLOAT, "bool": BOOL, "complex": Type("complex"), "range": INTS, "divmod": None,
-    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds)]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
+    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds[:1])]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
     "list": _of_list, "dict": _of_dict, "sorted": lambda kinds: kinds[0] if kinds and is_kind(kinds[0], "List") else None,
     "round": _of_round, "sum": _of_sum, "pow": _of_power, "abs": _of_same, "min": _of_same, "max": _of_same,
 }  # fmt: skip
