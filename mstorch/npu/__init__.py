@@ -210,8 +210,10 @@ else:
             return (random.device_generator(),) * max(1, device_count())
         if name in ("graphs", "utils"):
             return import_module(f"{__name__}.{name}")
-        if name in _OF_GRAPHS:
+        if name in _OF_GRAPHS or name in ("_launch_host_func", "_subscribe_report", "_unsubscribe_report"):
             return getattr(import_module(f"{__name__}.graphs"), name)
+        if name == "get_soc_version":
+            return import_module(f"{__name__}.utils").get_soc_version
         if name == "profile":
             return import_module("mstorch._companions.torch_npu.profiler").profile
         raise AttributeError(f"module 'torch.npu' has no attribute '{name}'", name=name)

@@ -174,7 +174,7 @@ class NPUGraph:
     def _append(self, action: Callable[[NPUGraph], bool]) -> None:
         """Append something that is no computation."""
         if self._group is not None:
-            raise RuntimeError("mstorch: an event in a group of tasks of a graph")
+            raise RuntimeError("mstorch: an event or a call of the host in a group of tasks of a graph")
         self._close(lambda segment: _Part(segment)._play)
         self._parts.append(action)
         self._recorder = Recorder()
@@ -309,6 +309,28 @@ def graph_pool_handle() -> tuple[int, int]:
 def is_current_stream_capturing() -> bool:
     """Return whether this thread captures a graph of the device."""
     return _here.capturing is not None
+
+
+def _launch_host_func(op_stream: Stream, fn: Callable[[Any], Any], user_data: Any) -> None:
+    """Call ``fn(user_data)`` when a stream has done its work: at once, which waits; in a capture, at that place of each replay."""
+
+    def call(graph: NPUGraph) -> bool:
+        runtime.synchronize()
+        fn(user_data)
+        return True
+
+    if _here.capturing is not None:
+        _here.capturing._append(call)
+    else:
+        op_stream.synchronize()
+        fn(user_data)
+
+
+def _subscribe_report(op_stream: Stream) -> None:
+    """Do nothing: calls of the host need no thread that waits for them."""
+
+
+_unsubscribe_report = _subscribe_report
 
 
 def graph_task_group_begin(stream: Stream) -> None:

@@ -227,6 +227,8 @@ _REFUSED: dict[str, tuple[str, Callable[[], Any]]] = {
     "swallowed": ("values of a tensor are read", _swallow),
     "to the CPU": ("between the CPU and the device", lambda: (_x[0] * 2).cpu()),
     "a tensor of the CPU": ("a tensor of the CPU", lambda: _x[0] + _HOST),
+    "a place on the CPU": ("a tensor of the CPU", lambda: _x[0][_HOST.long()]),
+    "a write to the CPU": ("a tensor of the CPU is written", lambda: _HOST.add_(1)),
     "a truth value": ("values of a tensor are read", lambda: bool(_x[0].any())),
     "a shape": ("depends on values", lambda: _x[0].nonzero()),
     "waiting": ("the host waits", lambda: torch.npu.synchronize()),
@@ -301,6 +303,16 @@ def test_a_replayed_graph_in_a_capture_is_refused() -> None:
 
 
 @on_plugin
+def test_numbers_of_the_cpu_are_constants() -> None:
+    x, factor, lengths = torch.ones(3, device="npu"), torch.tensor(3.0), torch.tensor([1, 2])
+    graph, y = _captured(lambda: x[: (lengths + 0).tolist()[1]] * factor)
+    factor.fill_(100)
+    x.fill_(2)
+    graph.replay()
+    assert (y == 6).all() and y.shape == (2,)
+
+
+@on_plugin
 def test_tasks_that_are_replaced() -> None:
     npu = torch.npu
     graph, event, x, out = npu.NPUGraph(), npu.ExternalEvent(), torch.ones(3, device="npu"), torch.zeros(3, device="npu")
@@ -345,3 +357,27 @@ def test_a_network_under_no_grad() -> None:
         x.copy_(_normal(2, 5, 16))
         graph.replay()
         assert torch.allclose(y, layer(x), rtol=1e-4, atol=1e-5)
+
+
+@on_plugin
+def test_calls_of_the_host_between_two_parts() -> None:
+    npu: Any = torch.npu
+    x, seen, back = torch.ones(2, device="npu"), [], torch.zeros(2, device="npu")
+    graph = torch.npu.NPUGraph()
+
+    def call(tensor: Any) -> None:
+        seen.append(tensor.tolist())
+        back.copy_(tensor.cpu() * 10)
+
+    with torch.npu.graph(graph):
+        stream = torch.npu.current_stream()
+        npu._subscribe_report(stream)
+        npu._launch_host_func(stream, call, x * 2)
+        y = back + 1
+    assert not seen
+    for value in (3.0, 4.0):
+        x.fill_(value)
+        graph.replay()
+        assert seen[-1] == [2 * value] * 2 and (y == 20 * value + 1).all()
+    npu._launch_host_func(stream, call, x)
+    assert seen[-1] == [4.0, 4.0]

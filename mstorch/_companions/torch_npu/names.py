@@ -77,12 +77,18 @@ def weak_ref_tensor(tensor: Any) -> Any:
     return tensor.detach()
 
 
+def get_option(name: str) -> Any:
+    """Return an option of ``torch.npu.config``, by its name in capitals; None for another one."""
+    return getattr(torch.npu.config, name.lower(), None)
+
+
 def compiled_module() -> types.ModuleType:
     """Return ``torch_npu._C`` with the names that programs use; another one is absent."""
     module = types.ModuleType("torch_npu._C", "Names of torch_npu's compiled module.")
     inner = types.ModuleType("torch_npu._C._distributed_c10d", "Names of torch_npu's compiled module for process groups.")
     inner.ProcessGroupHCCL = ProcessGroupHCCL  # type: ignore[attr-defined]
     module._distributed_c10d, module._weak_ref_tensor = inner, weak_ref_tensor  # type: ignore[attr-defined]
+    module._npu_getOption = get_option  # type: ignore[attr-defined]
     module._NPUTaskGroupHandle = NPUTaskGroupHandle  # type: ignore[attr-defined]
     return module
 

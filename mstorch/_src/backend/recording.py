@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import tape
-from .raw import Raw
+from .raw import Raw, instances, raw_shape
 from .trace import (
     Capture,
     Graph,
@@ -36,6 +36,7 @@ class Recording(Capture):
         super().__init__([], differentiated=False)
         self.operations: list[tuple[Any, Any, tuple[Any, ...]]] = []
         self.entered: list[Raw] = []  # the inputs, in the order in which the block read them
+        self.host: dict[int, Raw] = {}  # values of the CPU's tensors, and what was computed from them alone
         self._undo = ExitStack()
 
     def begin(self) -> None:
@@ -64,6 +65,17 @@ class Recording(Capture):
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
         """End the capture: MindSpore makes a node of an operation of C++ code at once."""
         self.stop(KernelBreak(f"MindSpore computes {prim_name} where only a graph that is open could note it"))
+
+    def _enter(self, name: str, result: Raw, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Let numbers of the CPU be constants, as they are arguments of a kernel that is replayed; but not its tensors."""
+        entered = super()._enter(name, result, args)
+        ours = [raw for raw in instances(args, Raw) if id(raw) in self.host]
+        if ours and any(id(raw) in self.depends for raw in instances((result,), Raw)):
+            if any(raw_shape(raw) for raw in ours):
+                self.refuse("a tensor of the CPU is used, and MindSpore's graphs compute on the device", "kernel")
+        elif ours:
+            self.host.update((id(raw), raw) for raw in instances((result,), Raw))
+        return entered
 
     def enter(self, raw: Raw) -> Raw:
         """Return an input of the graph over memory from outside of the block."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.raw import Raw, raw_shape
+from ..backend.raw import Raw, from_numpy, raw_shape
 from ..backend.recording import Recording
 from ..backend.tape import native_set_to
 from ..backend.trace import Graph, GraphBreak
@@ -37,12 +37,18 @@ class _Block(NativeBlock):
         super().__init__(captured=True, follows=True, steps=True)
         self.recording = recording
         self.outside: list[tuple[DeviceMemory, Value, Raw]] = []  # memory, what stands for it, and the input
+        self.host: list[tuple[Value, Raw]] = []
 
     def cell(self, storage: Storage, kind: np.dtype[Any], leaf: TensorBase | None = None) -> Value:
         """Return the value that stands for a storage."""
         if storage.__class__ is DeviceMemory and id(storage) not in self._cells:
             raw = self.recording.enter(storage.base)
             self.outside.append((storage, self.put(storage, raw), raw))
+        if storage.__class__ is Storage and id(storage) not in self._cells and not kind.names:
+            size = kind.itemsize
+            raw = from_numpy(storage.memory[: storage.nbytes // size * size].view(kind).copy())
+            self.recording.host[id(raw)] = raw
+            self.host.append((self.put(storage, raw), raw))
         return super().cell(storage, kind, leaf)
 
 
@@ -120,6 +126,8 @@ class Recorder:
         recording = self._recording
         if recording.broken is not None:
             raise recording.broken
+        if any(value.raw is not raw for value, raw in self._block.host):
+            raise GraphBreak("a tensor of the CPU is written")
         results: list[tuple[DeviceMemory, Raw]] = [(memory, value.raw) for value, memory in made]
         for storage, value, raw in self._block.outside:
             if value.raw is not raw:
