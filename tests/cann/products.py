@@ -11,7 +11,9 @@ rank = int(os.environ["RANK"])
 dist.init_process_group("hccl")
 torch.manual_seed(0)
 full, weight = torch.randn(2, 4, 6), torch.randn(6, 3)
-group = dist.distributed_c10d._get_default_group().group_name
+whole = dist.distributed_c10d._get_default_group()
+group = whole._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
+assert whole._get_backend(torch.device("npu")).name() == "hccl" and whole._get_backend(torch.device("npu")).size() == 2
 rows, matrix, total = full[rank].npu(), weight.npu(), full[0] @ weight + full[1] @ weight
 product, gathered = torch_npu.npu_all_gather_base_mm(rows, matrix, group, 2)
 # Rows by process and expert, of two experts a process

@@ -181,3 +181,22 @@ def test_groups_of_rows() -> None:
     )[0]  # fmt: skip
     want = (eight[0].float() @ eight[1].float()) * scale.bfloat16().float() * token[:, None]
     assert torch.allclose(found.float(), want, rtol=1e-2, atol=1e-1)
+
+
+@on_plugin
+def test_gradients_of_attention_to_chosen_keys_and_shapes_without_values() -> None:
+    torch.manual_seed(0)
+    tensors = [torch.randn(*shape).npu().requires_grad_() for shape in ((1, 2, 4, 8), (1, 6, 1, 8), (1, 6, 1, 8))]
+    chosen = torch.tensor([[0, 2, -1], [1, 2, 0]]).int().reshape(1, 2, 1, 3)
+    seen = torch.tensor([[1, 1, 0, 0, 1, 0], [1, 1, 1, 1, 1, 1]]).bool().npu()
+    torch_npu.npu_sparse_flash_attention(*tensors, chosen.npu(), 0.3, sparse_block_size=2)[0].square().sum().backward()
+    found = [tensor.grad for tensor in tensors]
+    q, k, v = (tensor.detach().requires_grad_() for tensor in tensors)
+    scores = (torch.einsum("bsnd,btd->bsnt", q, k[:, :, 0]) * 0.3).masked_fill(~seen[:, None], -math.inf)
+    torch.einsum("bsnt,btd->bsnd", scores.softmax(-1), v[:, :, 0]).square().sum().backward()
+    for mine, want in zip(found, (q.grad, k.grad, v.grad)):
+        assert torch.allclose(mine, want, rtol=1e-4, atol=1e-5)
+    empty = [torch.empty(shape, device="meta") for shape in ((1, 2, 4, 8), (1, 6, 1, 8), (1, 6, 1, 5))]
+    out = torch_npu.npu_sparse_flash_attention(*empty, chosen.to("meta"), 0.3)[0]
+    assert out.shape == (1, 2, 4, 5) and out.device.type == "meta"
+    assert torch_npu.npu_lightning_indexer(*empty[:2], torch.empty(1, 2, 4, device="meta"), sparse_count=3)[0].shape == (1, 2, 1, 3)
