@@ -6,7 +6,9 @@ tensor that a replay writes costs a copy. Memory is MindSpore's: pools have numb
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -28,9 +30,18 @@ _MODES = ("global", "thread_local", "relaxed")
 class _Here(threading.local):
     """What this thread captures, the graph whose task group it replaces, and the graph that waits in the middle of a replay."""
 
-    capturing: NPUGraph | None = None
+    own: weakref.ref[NPUGraph] | None = None
     updated: tuple[NPUTaskGroupHandle, Recorder] | None = None
     suspended: _Suspension | None = None
+
+    @property
+    def capturing(self) -> NPUGraph | None:
+        """The graph that is being captured. A program that drops it ends its capture."""
+        return None if self.own is None else self.own()
+
+    @capturing.setter
+    def capturing(self, graph: NPUGraph | None) -> None:
+        self.own = None if graph is None else weakref.ref(graph)
 
 
 _here = _Here()
@@ -183,7 +194,7 @@ class NPUGraph:
         """Give up a capture: nothing stays open, and the graph is as a new one."""
         recorder, self._recorder, self._group = self._recorder, None, None
         self._parts = []
-        if _here.capturing is self:
+        if _here.capturing in (self, None):  # None while the graph is being dropped
             _here.capturing = None
         if recorder is not None:
             recorder.abandon()
@@ -257,7 +268,7 @@ class NPUGraph:
         raise NotImplementedError("mstorch: torch.npu.NPUGraph.update(): write graph_task_update_begin")
 
     def __del__(self) -> None:
-        if getattr(self, "_recorder", None) is not None:
+        if getattr(self, "_recorder", None) is not None and not sys.is_finalizing():
             self._abandon()
 
 

@@ -295,6 +295,17 @@ def test_calls_in_the_wrong_order() -> None:
 
 
 @on_plugin
+def test_a_graph_that_is_dropped_ends_its_capture() -> None:
+    x, graph = torch.ones(2, device="npu"), torch.npu.NPUGraph()
+    _captured(lambda: x + 1)  # which makes the stream
+    with torch.npu.stream(torch.npu.graph.default_capture_stream):
+        graph.capture_begin()
+        y = x * 2
+        del graph
+    assert not torch.npu.is_current_stream_capturing() and (y + x == 3).all()
+
+
+@on_plugin
 def test_a_replayed_graph_in_a_capture_is_refused() -> None:
     x = torch.ones(2, device="npu")
     graph, _ = _captured(lambda: x + 1)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import mstorch as torch
 from mstorch.npu.graphs import NPUTaskGroupHandle
+from mstorch.npu.settings import config
 
 from .codes import NAMED
 
@@ -79,7 +80,7 @@ def weak_ref_tensor(tensor: Any) -> Any:
 
 def get_option(name: str) -> Any:
     """Return an option of ``torch.npu.config``, by its name in capitals; None for another one."""
-    return getattr(torch.npu.config, name.lower(), None)
+    return getattr(config, name.lower(), None)
 
 
 def compiled_module() -> types.ModuleType:

@@ -74,7 +74,7 @@ def _chosen(
             score = score * factors[0].float().unsqueeze(-1) * factors[1].float().reshape(-1)
         score = (score.relu() * w.float().unsqueeze(-1)).sum(1)
         if sparse_mode == 3:
-            score = score.masked_fill(_behind(*score.shape, score.device), -torch.inf)
+            score = score.masked_fill(_behind(score.shape[0], score.shape[1], score.device), -torch.inf)
         best, place = score.sort(-1, descending=True, stable=True)
         missing = (0, max(0, count - score.shape[1]))
         best = torch.nn.functional.pad(best[:, :count], missing, value=-torch.inf)
