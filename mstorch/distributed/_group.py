@@ -19,6 +19,7 @@ from .._src.core.storage import Storage
 from .._src.core.tensor_base import array_of
 from .._src.hook import not_yet
 from . import _host_backend as host
+from ._backends import WithBackends
 from ._calls import call, words
 from ._device_backend import carrier_of, check_carried, check_product, flat_of_device, is_joined
 from ._device_carrier import Alone, Begun, Carrier
@@ -76,7 +77,7 @@ class _Flat:
             self._ms_array[...] = self.flat.reshape(self._ms_array.shape)
 
 
-class ProcessGroup:
+class ProcessGroup(WithBackends):
     """Ranks that communicate, made by ``init_process_group`` and ``new_group``; every rank has to call each operation.
 
     Operations take lists of tensors, work in place, and return a Work. They start in the order of the calls.
@@ -135,9 +136,6 @@ class ProcessGroup:
     def set_timeout(self, timeout: timedelta) -> None:
         """Set the timeout of later operations."""
         self._timeout = timeout
-
-    def _get_backend_name(self) -> str:
-        return self.name()
 
     def _get_sequence_number_for_group(self) -> int:
         return self._sequence

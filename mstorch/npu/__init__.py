@@ -7,6 +7,7 @@ from typing import Any
 
 from .._src.backend import binding, runtime
 from .._src.backend import streams as _native
+from .._src.backend.recording import refuse_waiting as _refuse_waiting
 from .._src.core.device import device as _device
 from .._src.core.device import index_of as _index_of
 from .._src.core.no_memory import tells_no_memory
@@ -18,7 +19,6 @@ from .absent import (
     get_sync_debug_mode,
     host_empty_cache,
     ipc_collect,
-    is_current_stream_capturing,
 )
 from .kinds import MADE as _KINDS
 from .memory import (
@@ -108,6 +108,7 @@ def synchronize(device: int | str | _device | None = None) -> None:
     """Wait until the device has completed all work."""
     require()
     _index_of(device)
+    _refuse_waiting()
     runtime.synchronize()
 
 
@@ -191,6 +192,11 @@ def _lazy_call(callable: Any, **kwargs: Any) -> None:
 
 
 _lazy_init = init
+_OF_GRAPHS = (
+    "ExternalEvent", "NPUGraph", "graph", "graph_pool_handle", "graph_task_group_begin", "graph_task_group_end", "graph_task_update_begin",
+    "graph_task_update_end", "is_current_stream_capturing", "make_graphed_callables",
+)  # fmt: skip
+"""Names of ``torch.npu.graphs``, which is imported when one of them is used: it compiles."""
 globals().update(_ABSENT | _KINDS)
 if _typing.TYPE_CHECKING:
 
@@ -199,21 +205,25 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Return the generators of the devices, of which a process has one; "utils" and "profiler" are imported when they are asked for."""
+        """Return the generators of the devices, of which a process has one; the other modules are imported when they are asked for."""
         if name == "default_generators":
             return (random.device_generator(),) * max(1, device_count())
-        if name == "utils":
-            return import_module(f"{__name__}.utils")
+        if name in ("graphs", "utils"):
+            return import_module(f"{__name__}.{name}")
+        if name in _OF_GRAPHS or name in ("_launch_host_func", "_subscribe_report", "_unsubscribe_report"):
+            return getattr(import_module(f"{__name__}.graphs"), name)
+        if name == "get_soc_version":
+            return import_module(f"{__name__}.utils").get_soc_version
         if name == "profile":
             return import_module("mstorch._companions.torch_npu.profiler").profile
         raise AttributeError(f"module 'torch.npu' has no attribute '{name}'", name=name)
 __all__ = [
-    *_ABSENT, *_KINDS,
+    *_ABSENT, *_KINDS, *_OF_GRAPHS,
     "CubeMathType", "DeviceProperties", "Event", "Stream", "StreamContext", "aclnn", "amp", "are_compatible_impl_enabled", "config", "conv",
     "current_device", "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache", "empty_virt_addr_cache",
     "get_amp_supported_dtype", "get_autocast_dtype", "get_device_capability", "get_device_name", "get_device_properties",
     "get_mm_bmm_format_nd", "get_rng_state", "get_rng_state_all", "get_sync_debug_mode", "host_empty_cache", "init", "initial_seed",
-    "ipc_collect", "is_autocast_enabled", "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized",
+    "ipc_collect", "is_autocast_enabled", "is_available", "is_bf16_supported", "is_initialized",
     "is_jit_compile_false", "manual_seed", "manual_seed_all", "matmul", "max_memory_allocated", "max_memory_cached",
     "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "random", "reset_max_memory_allocated", "reset_max_memory_cached",

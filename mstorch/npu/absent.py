@@ -27,11 +27,10 @@ _ABSENT = {
         "use_mem_pool"
     ),
     "graphs of a device are MindSpore's own": (
-        "NPUGraph NpuGraphOpHandler graph graph_pool_handle graph_task_group_begin graph_task_group_end graph_task_update_begin "
-        "graph_task_update_end make_graphed_callables register_npu_graph_handler super_kernel_scope_begin super_kernel_scope_end"
+        "NpuGraphOpHandler register_npu_graph_handler super_kernel_scope_begin super_kernel_scope_end"
     ),
     "MindSpore does not reach the device so far": (
-        "ExternalEvent ExternalStream SyncLaunchStream can_device_access_peer check_uce_in_memory clear_npu_overflow_flag "
+        "ExternalStream SyncLaunchStream can_device_access_peer check_uce_in_memory clear_npu_overflow_flag "
         "current_blas_handle get_device_limit get_npu_overflow_flag get_stream_limit npurt obfuscation_calculate obfuscation_finalize "
         "obfuscation_initialize reset_stream_limit restart_device set_aoe set_device_limit set_op_timeout_ms set_stream_limit "
         "set_sync_debug_mode stop_device stress_detect use_compatible_impl utilization"
@@ -44,8 +43,7 @@ _ABSENT = {
 }
 """Names by the reason for their absence."""
 _CLASSES = frozenset((
-    "ExternalEvent", "ExternalStream", "MemPool", "NPUGraph", "NPUPluggableAllocator", "NpuGraphOpHandler", "SyncLaunchStream", "graph",
-    "mstx",
+    "ExternalStream", "MemPool", "NPUPluggableAllocator", "NpuGraphOpHandler", "SyncLaunchStream", "mstx",
 ))  # fmt: skip
 MADE = {
     name: (_class if name in _CLASSES else _function)(name, reason) for reason, names in _ABSENT.items() for name in names.split()
@@ -63,11 +61,6 @@ def host_empty_cache() -> None:
 def get_sync_debug_mode() -> int:
     """Return 0: synchronizations are not reported."""
     return 0
-
-
-def is_current_stream_capturing() -> bool:
-    """Return False: streams are never captured to a graph."""
-    return False
 
 
 def are_compatible_impl_enabled() -> bool:

@@ -285,7 +285,7 @@ def _experts() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Shapes
 
     return {
         "groups": (
-            lambda a, b, v, w: torch.cat([item.flatten() for item in grouped([a, b], [v, w])]),
+            lambda a, b, v, w: torch.cat([item.flatten() for item in grouped([a, b], [v, w], group_type=-1)]),
             lambda a, b, v, w: oracle.cat([(a @ v).flatten(), (b @ w).flatten()]), ((3, 4), (2, 6), (4, 5), (6, 2)),
         ),
         "ends": (lambda x, *w: grouped([x], list(w), group_list=[2, 2, 7], split_item=3, group_type=0)[0], cut, ((7, 4), *weights)),

@@ -24,6 +24,7 @@ from . import (
     quantised,
     regions,
     routing,
+    sparse,
 )
 from . import contrib as contrib
 from . import names as _names
@@ -36,6 +37,7 @@ from .names import Format, HiFloat8Tensor, empty_with_swapped_memory, unsupporte
 __version__ = f"{TORCH_API}+mstorch{_own}"
 _ROOMS = (
     attention, backward, caches, collectives, convolutions, experts, forms, inference, layers, mx, older, quantised, regions, routing,
+    sparse,
 )  # fmt: skip
 _OPERATORS = _registered.public(_registered.register(_registered.functions_of(*_ROOMS)))
 """The operators by name. Their functions are in the modules above."""

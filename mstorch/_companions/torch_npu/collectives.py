@@ -67,6 +67,59 @@ def _gathered(rows: torch.Tensor, world_size: int, hcom: str) -> Any:
     return whole
 
 
+def _refuse_blocks(function: str, **given: Any) -> None:
+    refuse(function, **{name: value or None for name, value in given.items()})
+
+
+def npu_all_gather_quant_mm(
+    self: torch.Tensor, x2: torch.Tensor, hcom: str, world_size: int, *, bias: Any = None, x1_scale: Any = None, x2_scale: Any = None,
+    quant_scale: Any = None, block_size: int = 0, gather_index: int = 0, gather_output: bool = True, comm_turn: int = 0,
+    group_sizes: Any = None, amax_output: bool = False, y_dtype: Any = None, x1_dtype: Any = None, x2_dtype: Any = None,
+    x1_scale_dtype: Any = None, x2_scale_dtype: Any = None, comm_mode: Any = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return the product of all processes' quantised rows with ``x2``, these rows, and an empty tensor."""
+    name = "npu_all_gather_quant_mm"
+    refuse(name, quant_scale=quant_scale, x1_dtype=x1_dtype, x2_dtype=x2_dtype)
+    refuse(name, x1_scale_dtype=x1_scale_dtype, x2_scale_dtype=x2_scale_dtype)
+    _refuse_blocks(name, block_size=block_size, group_sizes=group_sizes, amax_output=amax_output, gather_index=gather_index)
+    rows = _gathered(self, world_size, hcom)
+    if x1_scale is not None and x1_scale.numel() == self.shape[0] > 1:  # a scale for each row
+        x1_scale = _gathered(x1_scale.reshape(-1), world_size, hcom)
+    result = _scaled(rows, x2, bias, x1_scale, x2_scale, dtype_of(name, y_dtype))
+    none = torch.empty(0, dtype=torch.float32, device=self.device)
+    return result, rows if gather_output else self.new_empty(0), none
+
+
+def npu_quant_mm_reduce_scatter(
+    self: torch.Tensor, x2: torch.Tensor, hcom: str, world_size: int, *, reduce_op: str = "sum", bias: Any = None, x1_scale: Any = None,
+    x2_scale: Any = None, quant_scale: Any = None, block_size: int = 0, comm_turn: int = 0, group_sizes: Any = None,
+    amax_output: bool = False, y_dtype: Any = None, x1_dtype: Any = None, x2_dtype: Any = None, x1_scale_dtype: Any = None,
+    x2_scale_dtype: Any = None, comm_mode: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return this process's rows of the sum of the products of quantised matrices over a group, and an empty tensor."""
+    name = "npu_quant_mm_reduce_scatter"
+    refuse(name, quant_scale=quant_scale, x1_dtype=x1_dtype, x2_dtype=x2_dtype)
+    refuse(name, x1_scale_dtype=x1_scale_dtype, x2_scale_dtype=x2_scale_dtype)
+    _refuse_blocks(name, block_size=block_size, group_sizes=group_sizes, amax_output=amax_output)
+    if reduce_op != "sum":
+        raise RuntimeError(f"{name}(): reduce_op must be sum, got {reduce_op}")
+    whole = _scaled(self, x2, bias, x1_scale, x2_scale, dtype_of(name, y_dtype))
+    if whole.shape[0] % world_size:
+        raise RuntimeError(f"{name}(): {world_size} processes do not divide {whole.shape[0]} rows")
+    part = whole.new_empty((whole.shape[0] // world_size, whole.shape[1]))
+    torch.distributed.reduce_scatter_tensor(part, whole.contiguous(), group=_group(hcom))
+    return part, torch.empty(0, dtype=torch.float32, device=self.device)
+
+
+def _scaled(x1: torch.Tensor, x2: torch.Tensor, bias: Any, x1_scale: Any, x2_scale: Any, kind: Any) -> Any:
+    """Return a product of quantised matrices with scales of the matrices, their rows, or their columns."""
+    result = x1.float() @ x2.float()
+    result = result if x1_scale is None else result * x1_scale.float().reshape(-1, 1)
+    result = result if x2_scale is None else result * x2_scale.float().reshape(1, -1)
+    result = result if bias is None else result + bias.float()
+    return result.to(kind or torch.bfloat16)
+
+
 def npu_mm_all_reduce_base(
     x1: torch.Tensor, x2: torch.Tensor, hcom: str, *, reduce_op: str = "sum", bias: Any = None, antiquant_scale: Any = None,
     antiquant_offset: Any = None,

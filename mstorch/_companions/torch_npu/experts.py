@@ -28,64 +28,83 @@ def npu_grouped_matmul(
     refuse(
         "npu_grouped_matmul", offset=offset, x_dtype=x_dtype, weight_dtype=weight_dtype, scale_dtype=scale_dtype,
         per_token_scale_dtype=per_token_scale_dtype, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
-        per_token_scale=per_token_scale, activation_input=activation_input, activation_quant_scale=activation_quant_scale,
+        activation_input=activation_input, activation_quant_scale=activation_quant_scale,
         activation_quant_offset=activation_quant_offset, act_type=act_type or None,
     )  # fmt: skip
-    split_item, group_list_type = split_item or 0, group_list_type or 0
+    split_item = split_item or 0
+    _check_groups(x, weight, split_item, group_type, group_list)
+    sizes = None if group_list is None else _sizes(group_list, group_list_type or 0)
+    if group_type == 2:
+        results = [_along_sums(x, weight, sizes)]
+        split_item = 0
+    else:
+        matrices = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
+        parts = _split(x, matrices, sizes)
+        added = _each(bias, len(parts))
+        if scale:
+            results = _quantised(parts, matrices, added, scale, per_token_scale, output_dtype)
+        else:
+            results = [part @ matrix for part, matrix in zip(parts, matrices)]
+            results = [item if extra is None else item + extra.to(item.dtype) for item, extra in zip(results, added)]
+    if output_dtype is not None:
+        results = [item.to(output_dtype) for item in results]
+    return results if split_item < 2 else [_joined(results, x)]
+
+
+def _check_groups(x: Sequence[Any], weight: Sequence[Any], split_item: int, group_type: int | None, group_list: Any) -> None:
+    """Raise RuntimeError for arguments that do not say what the groups are."""
     if split_item not in (0, 1, 2, 3):
         raise RuntimeError(f"npu_grouped_matmul(): split_item must be 0, 1, 2 or 3, got {split_item}")
     if group_type not in (None, -1, 0, 2):
         raise RuntimeError(f"npu_grouped_matmul(): The group type must be -1, 0 or 2, got {group_type}")
+    if group_type is None and not isinstance(group_list, (list, tuple)):
+        raise RuntimeError("npu_grouped_matmul(): Requires manual passing group_type, unless group_list is a list")
     if not x or not weight:
         raise RuntimeError("npu_grouped_matmul(): neither x nor weight can be empty")
-    if group_list is None and len(x) == 1 < len(weight) or group_list is None and group_type in (0,
-        2) and len(x) == 1 and weight[0].dim() == 3:
+    if group_list is None and len(x) == 1 and (len(weight) > 1 or (group_type in (0, 2) and weight[0].dim() == 3)):
         raise RuntimeError("npu_grouped_matmul(): one x for several weights takes a group_list")
-    sizes = None if group_list is None else _sizes(group_list, group_list_type)
-    if group_type == 2:
-        found = _along_sums(x, weight, sizes)
-        return [found if output_dtype is None else found.to(output_dtype)]
-    matrices = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
-    rows = x[0].shape[0]
+
+
+def _split(x: Sequence[Any], matrices: list[Any], sizes: list[int] | None) -> list[Any]:
+    """Return the rows of each group."""
     parts = list(x)
     if len(x) == 1 and sizes is not None:
+        rows = x[0].shape[0]
         if len(sizes) != len(matrices) or sum(sizes) > rows:
             raise RuntimeError(f"npu_grouped_matmul(): groups of {sizes} rows for {rows} rows and {len(matrices)} weights")
         parts = list(x[0][: sum(sizes)].split(sizes))
     if len(parts) != len(matrices):
         raise RuntimeError(f"npu_grouped_matmul(): {len(parts)} groups and {len(matrices)} weights")
-    added = [None] * len(parts) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 < len(parts) else list(bias)
-    if scale:
-        return _quantised(x, parts, matrices, added, scale, per_token_scale, output_dtype, split_item)
-    results = [part @ matrix for part, matrix in zip(parts, matrices)]
-    results = [item if extra is None else item + extra.to(item.dtype) for item, extra in zip(results, added)]
-    if output_dtype is not None:
-        results = [item.to(output_dtype) for item in results]
-    if split_item < 2:
-        return results
+    return parts
+
+
+def _each(items: Sequence[Any] | None, count: int) -> list[Any]:
+    """Return an item for each group: of a list, or of one tensor whose rows they are."""
+    if not items:
+        return [None] * count
+    return list(items[0].unbind(0)) if len(items) == 1 < count else list(items)
+
+
+def _joined(results: list[Any], x: Sequence[Any]) -> Any:
+    """Return the results below each other, with zeros for rows of a single ``x`` that are in no group."""
     whole = torch.cat(results)
-    missing = rows - whole.shape[0] if len(x) == 1 else 0
-    return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
+    missing = x[0].shape[0] - whole.shape[0] if len(x) == 1 else 0
+    return torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole
 
 
 def _quantised(
-    x: Sequence[Any], parts: list[Any], matrices: list[Any], added: list[Any], scale: Sequence[Any], per_token: Any, kind: Any,
-    split_item: int
+    parts: list[Any], matrices: list[Any], added: list[Any], scale: Sequence[Any], per_token: Any, kind: Any
 ) -> list[Any]:  # fmt: skip
+    """Return the products of int8 matrices, scaled."""
     scales = list(scale[0].unbind(0)) if len(scale) == 1 < len(parts) else [item.squeeze(0) if item.dim() > 1 else item for item in scale]
     tokens = [None] * len(parts)
     if per_token:
-        tokens = list(per_token[0][: sum(part.shape[0] for part in parts)].split([part.shape[0] for part in
-            parts])) if len(per_token) == 1 else list(per_token)
-    results = [
+        rows = [part.shape[0] for part in parts]
+        tokens = list(per_token[0][: sum(rows)].split(rows)) if len(per_token) == 1 else list(per_token)
+    return [
         quantised.npu_quant_matmul(part, matrix, own, pertoken_scale=token, bias=extra, output_dtype=kind or torch.float16)
         for part, matrix, own, token, extra in zip(parts, matrices, scales, tokens, added)
     ]
-    if split_item < 2:
-        return results
-    whole = torch.cat(results)
-    missing = x[0].shape[0] - whole.shape[0] if len(x) == 1 else 0
-    return [torch.nn.functional.pad(whole, (0, 0, 0, missing)) if missing else whole]
 
 
 npu_grouped_matmul__List = npu_grouped_matmul

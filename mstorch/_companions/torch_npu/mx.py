@@ -82,6 +82,28 @@ def npu_dynamic_mx_quant_with_dual_axis(
     return *npu_dynamic_mx_quant(input, axis=-1, **options), *npu_dynamic_mx_quant(input, axis=-2, **options)
 
 
+def npu_dynamic_block_mx_quant(
+    input: torch.Tensor, *, round_mode: str = "rint", dst_type: Any = 296, scale_alg: int = 0, dst_type_max: float = 0.0
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return the input in an MX format with one power for each block of 32 rows and 32 columns, and the powers for the groups
+    of each row and of each column, in pairs in a last dimension."""
+    function, size = "npu_dynamic_block_mx_quant", 32
+    kind = _kind(function, dst_type, round_mode)
+    if input.dim() < 2:
+        raise RuntimeError("The input should be at least 2D")
+    if dst_type_max:
+        raise NotImplementedError(f"mstorch: {function}() with dst_type_max")
+    rows, columns = input.shape[-2:]
+    padded = torch.nn.functional.pad(input.float(), (0, -columns % (2 * size), 0, -rows % (2 * size)))
+    blocks = padded.unflatten(-1, (-1, size)).unflatten(-3, (-1, size))
+    exponents = _exponents(blocks.abs().amax((-3, -1)), kind, function, scale_alg)
+    small = torch.ldexp(blocks, -exponents.unsqueeze(-2).unsqueeze(-1).float()).flatten(-2).flatten(-3, -2)[..., :rows, :columns]
+    powers = _powers(exponents)
+    by_row = powers.repeat_interleave(size, -2)[..., :rows, :].unflatten(-1, (-1, 2))
+    by_column = powers.repeat_interleave(size, -1)[..., :columns].unflatten(-2, (-1, 2)).movedim(-2, -1)
+    return _narrowed(small, kind, function), by_row.to(torch.float8_e8m0fnu), by_column.to(torch.float8_e8m0fnu)
+
+
 def npu_grouped_dynamic_mx_quant(
     x: torch.Tensor, group_index: Any, *, round_mode: str = "rint", dst_type: Any = 23, blocksize: int = 32, scale_alg: int | None = 0,
     dst_type_max: float | None = 0.0,

@@ -6,6 +6,8 @@ import types
 from typing import Any, NoReturn
 
 import mstorch as torch
+from mstorch.npu.graphs import NPUTaskGroupHandle
+from mstorch.npu.settings import config
 
 from .codes import NAMED
 
@@ -71,9 +73,14 @@ def empty_with_swapped_memory(size: Any, *, dtype: Any = None, device: Any = Non
     )
 
 
-def weak_ref_tensor(tensor: Any) -> NoReturn:
-    """Raise NotImplementedError: a tensor that does not keep its memory."""
-    raise NotImplementedError("mstorch: torch_npu._C._weak_ref_tensor(): a tensor that does not keep its memory, of a graph's pool")
+def weak_ref_tensor(tensor: Any) -> Any:
+    """Return a tensor over the same memory, which it keeps: memory belongs to tensors here, not to a graph's pool."""
+    return tensor.detach()
+
+
+def get_option(name: str) -> Any:
+    """Return an option of ``torch.npu.config``, by its name in capitals; None for another one."""
+    return getattr(config, name.lower(), None)
 
 
 def compiled_module() -> types.ModuleType:
@@ -82,6 +89,8 @@ def compiled_module() -> types.ModuleType:
     inner = types.ModuleType("torch_npu._C._distributed_c10d", "Names of torch_npu's compiled module for process groups.")
     inner.ProcessGroupHCCL = ProcessGroupHCCL  # type: ignore[attr-defined]
     module._distributed_c10d, module._weak_ref_tensor = inner, weak_ref_tensor  # type: ignore[attr-defined]
+    module._npu_getOption = get_option  # type: ignore[attr-defined]
+    module._NPUTaskGroupHandle = NPUTaskGroupHandle  # type: ignore[attr-defined]
     return module
 
 

@@ -313,6 +313,9 @@ def _npu_matmul_add_fp32(x: torch.Tensor, weight: Any, C: Any) -> None:
 
 def _npu_quantize_per_tensor(x: torch.Tensor, scale: Any, zero_point: Any, y: torch.Tensor) -> None:
     """Write ``x / scale + zero_point``, rounded to int8, into ``y``."""
+    most = max(tensor.dim() for tensor in (x, scale, zero_point, y))
+    if most > 8:
+        raise RuntimeError(f"ATB tensor supports at most 8 dimensions, but got {most}")
     y.copy_((x.float() / scale.float() + zero_point.float()).round().clamp(-128, 127))
 
 

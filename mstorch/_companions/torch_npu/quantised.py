@@ -459,3 +459,29 @@ def npu_quant_grouped_matmul_dequant(
         )
         for place, (start, end) in enumerate(zip([0, *ends], ends))
     ])  # fmt: skip
+
+
+def npu_transpose_quant_batchmatmul(
+    x1: torch.Tensor, x2: torch.Tensor, dtype: Any, *, bias: Any = None, x1_scale: Any = None, x2_scale: Any = None,
+    group_sizes: Any = None, perm_x1: Any = None, perm_x2: Any = None, perm_y: Any = None, batch_split_factor: int | None = 1,
+    x1_dtype: Any = None, x2_dtype: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    """Return the scaled products of a batch of quantised matrices, whose dimensions are permuted before and after.
+
+    ``x1_scale`` and ``x2_scale`` have a scale for each row and each column; those of ``float8_e8m0fnu`` are of groups of 32.
+    """
+    refuse("npu_transpose_quant_batchmatmul", bias=bias, x1_dtype=x1_dtype, x2_dtype=x2_dtype)
+    first, second = list(perm_x1 or (1, 0, 2)), list(perm_x2 or (0, 1, 2))
+    a, b = x1.permute(first).float(), x2.permute(second).float()
+    if x2_scale is not None and x2_scale.dtype is torch.float8_e8m0fnu:
+        a = a * _spread(x1_scale.permute(*first, 3), a.shape[-1], -1)
+        b = b * _spread(x2_scale.permute(*second, 3), b.shape[-2], -2)
+        result = a @ b
+    else:
+        result = a @ b
+        result = result if x1_scale is None else result * x1_scale.float().reshape(-1, 1)
+        result = result if x2_scale is None else result * x2_scale.float().reshape(1, -1)
+    result = result.permute(list(perm_y or (1, 0, 2)))
+    if batch_split_factor and batch_split_factor > 1:
+        result = result.reshape(result.shape[0], batch_split_factor, -1).transpose(0, 1)
+    return result.to(dtype_of("npu_transpose_quant_batchmatmul", dtype)).contiguous()

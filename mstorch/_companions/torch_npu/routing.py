@@ -124,6 +124,7 @@ def _inverse(order: Any, values: Any) -> Any:
 
 def _quantised(rows: torch.Tensor, scale: Any, offset: Any, mode: int, experts: Any) -> tuple[Any, Any]:
     if mode == 1:
+        scale = None if scale is None or not scale.numel() else scale
         factors = None if scale is None else scale.float()[experts.clamp(0, scale.shape[0] - 1)] if scale.shape[0] > 1 else scale.float()
         return quantised.npu_dynamic_quant(rows, smooth_scales=factors)
     if mode == 0:

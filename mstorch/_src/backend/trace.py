@@ -35,6 +35,7 @@ try:
 except ImportError:  # MindSpore 2.7 and 2.8
     from mindspore.common import jit_trace as _jit
 
+TraceJitContext: Any = _jit.TraceJitContext
 _recorder = _jit.tr.get_instance()
 _CONFIG: dict[str, Any] = getattr(_jit, "_DEFAULT_JIT_CONFIG", None) or _jit.JitConfig().jit_config_dict
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -174,7 +175,17 @@ def _reports_again(frame: types.FrameType, result: Raw) -> bool:
     return not any(value is result for value in frame.f_locals.values())
 
 
-class Capture(_jit.TraceJitContext):
+def set_context(context: TraceJitContext | None) -> None:
+    """Let MindSpore's primitives report to a capture, or to none."""
+    _jit.set_jit_context.__globals__["_jit_context"] = context
+
+
+def new_node(prim: Any, result: Raw, args: tuple[Any, ...]) -> None:
+    """Make an operation a node of the graph that MindSpore's recorder has open."""
+    _recorder.new_node(prim, (result, _FILES, _LINES, False), *args)
+
+
+class Capture(TraceJitContext):
     """A run of a function under the recorder: tracks which MindSpore tensors depend on inputs, which come from outside, and which values
     are read.
     """
@@ -237,12 +248,16 @@ class Capture(_jit.TraceJitContext):
         if any(id(raw) in self.depends for raw in instances((prim_res,), Raw)):
             if name in _OF_UNKNOWN_SHAPE and self.raise_at_reads:  # a torch.jit trace keeps the shape of the first run, as in torch
                 self.refuse(f"the shape of what {name} gives depends on values", "kernel")
-            _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
+            self.note(prim, prim_res, args)
         else:
             # A constant of the graph: MindSpore cannot export constants that it folds itself (2.10).
             for raw in instances((prim_res,), Raw):
                 self.known.pop(id(raw), None)
         return prim_res
+
+    def note(self, prim: Any, result: Raw, args: tuple[Any, ...]) -> None:
+        """Make an operation a node of the graph."""
+        new_node(prim, result, args)
 
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
         """Record an operation that C++ code calls, before the operation runs."""
@@ -387,10 +402,10 @@ _READERS = tuple(
 )
 
 
-class _reads_watched(Block):
+class reads_watched(Block):
     """Context manager that aborts the capture when a mindspore.Tensor's values are read; it patches the methods that read."""
 
-    def __init__(self, context: Capture) -> None:
+    def __init__(self, context: TraceJitContext) -> None:
         self._context = context
 
     def __enter__(self) -> None:
@@ -412,7 +427,7 @@ class _reads_watched(Block):
             raise
 
 
-def _watched(context: Capture, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _watched(context: TraceJitContext, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def read(raw: Raw, *args: Any, **kwargs: Any) -> Any:
         context.read(raw, name)
@@ -519,7 +534,7 @@ def _captured(
         tape.start_recording()
     try:
         phase = _begin(context, name, every, differentiated)
-        with _reads_watched(context):
+        with reads_watched(context):
             outputs = list(function(context))
         if context.broken is not None:
             raise context.broken
@@ -528,7 +543,7 @@ def _captured(
             _recorder.end_graph(_FILES, _LINES, _CONFIG, *outputs)
             finished = True
     finally:
-        _jit.set_jit_context.__globals__["_jit_context"] = None
+        set_context(None)
         if phase and not finished:
             _abandon(every[0])
         tape.stop_recording()
@@ -548,7 +563,7 @@ def _round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[st
     phase = ""
     try:
         phase = _begin(context, "round_trips", every)
-        with _reads_watched(context):
+        with reads_watched(context):
             function(*fresh)
     except GraphBreak as reason:
         context.reads.append(str(reason))

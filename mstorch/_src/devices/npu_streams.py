@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import runtime, streams
+from ..backend.recording import refuse_waiting
 from ..core.device import current, index_of
 from ..core.device import device as Device
 from ..core.no_memory import tells_no_memory
@@ -40,6 +41,7 @@ class Stream(Block):
     @tells_no_memory
     def synchronize(self) -> None:
         """Wait until all work of the stream is complete; raise its error if it failed."""
+        refuse_waiting()
         runtime.synchronize_stream(self._native)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -102,6 +104,7 @@ class Event:
     @tells_no_memory
     def synchronize(self) -> None:
         """Wait until the event has completed; raise the error of the work before it if that failed."""
+        refuse_waiting()
         if self._recorded:
             self._native.synchronize()
 

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .... import profiler as _torch
-from ...._src.core.warned import warn
+from ...._src.core.warned import warn, warn_once
 from ....profiler import ProfilerAction as ProfilerAction
 from ....profiler import schedule as schedule
 
@@ -96,7 +97,15 @@ class profile(_torch.profile):
         )  # fmt: skip
 
 
+def analyse(profiler_path: str, *args: Any, **options: Any) -> None:
+    """Say once that there is nothing to analyse: traces and tables are written when a profile ends.
+    Raise FileNotFoundError without the folder."""
+    if not os.path.isdir(profiler_path):
+        raise FileNotFoundError(profiler_path)
+    warn_once("torch_npu.profiler.analyse() has no effect: traces and tables are written when a profile ends")
+
+
 __all__ = [
     "AiCMetrics", "ExportType", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "profile", "schedule", "supported_activities",
-    "tensorboard_trace_handler",
+    "analyse", "tensorboard_trace_handler",
 ]  # fmt: skip

@@ -27,6 +27,15 @@ def _array(value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
 
 
+def _as_tensors(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return the two, a sequence beside a tensor as a tensor of its kind."""
+    if isinstance(x, torch.Tensor) and isinstance(y, Sequence):
+        return x, torch.as_tensor(y, dtype=x.dtype, device=x.device)
+    if isinstance(x, Sequence) and isinstance(y, torch.Tensor):
+        return torch.as_tensor(x, dtype=y.dtype, device=y.device), y
+    return x, y
+
+
 class TestCase(unittest.TestCase):
     """A test case with seeds set before each test, ``assertRtolEqual`` and an ``assertEqual`` for tensors."""
 
@@ -54,10 +63,7 @@ class TestCase(unittest.TestCase):
             for one, other in zip(x, y):
                 self.assertRtolEqual(one, other, prec, prec16, auto_trans_dtype, message)
             return
-        if isinstance(x, torch.Tensor) and isinstance(y, Sequence):
-            y = torch.as_tensor(y, dtype=x.dtype, device=x.device)
-        elif isinstance(x, Sequence) and isinstance(y, torch.Tensor):
-            x = torch.as_tensor(x, dtype=y.dtype, device=y.device)
+        x, y = _as_tensors(x, y)
         if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
             x = x.to(y.dtype) if auto_trans_dtype else x
             if x.dtype is torch.bfloat16 and y.dtype is torch.bfloat16:
@@ -69,8 +75,11 @@ class TestCase(unittest.TestCase):
             self.fail(message or f"{first.dtype}{list(first.shape)} and {second.dtype}{list(second.shape)}")
         if first.dtype == np.bool_:
             self.assertTrue(np.array_equal(first, second), message)
-            return
-        bound, least = (prec16, 6e-8) if first.dtype == np.float16 else (prec, 10e-10)
+        else:
+            self._check_share(first, second, *((prec16, 6e-8) if first.dtype == np.float16 else (prec, 10e-10)), message)
+
+    def _check_share(self, first: Any, second: Any, bound: float, least: float, message: Any) -> None:
+        """Fail if more than a share of ``bound`` of the numbers is farther apart than ``bound``, absolutely and relatively."""
         unknown = np.isnan(first)
         self.assertTrue(np.array_equal(unknown, np.isnan(second)), message or "other places are NaN")
         with np.errstate(all="ignore"):
@@ -84,28 +93,32 @@ class TestCase(unittest.TestCase):
         """Fail unless values are equal, tensors and numbers within ``prec``."""
         bound = self.precision if not isinstance(prec, (int, float)) else prec
         message = message or (prec if isinstance(prec, str) else "")
+        numbers = (int, float, complex)
         if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
-            self.assertTrue(tuple(x.shape) == tuple(y.shape), message or f"{list(x.shape)} and {list(y.shape)}")
-            if exact_dtype:
-                self.assertIs(x.dtype, y.dtype, message)
-            if x.is_sparse or y.is_sparse:
-                x, y = x.to_dense(), y.to_dense()
-            kind = torch.complex128 if x.is_complex() or y.is_complex() else torch.float64
-            self.assertTrue(torch.allclose(x.detach().cpu().to(kind), y.detach().cpu().to(kind), rtol=0.0, atol=bound, equal_nan=True),
-            message)
+            self._check_tensors(x, y, bound, message, exact_dtype)
         elif isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor):
             tensor, value = (x, y) if isinstance(x, torch.Tensor) else (y, x)
-            self.assertEqual(tensor.item() if tensor.numel() == 1 and not isinstance(value, Sequence) else tensor.tolist(), value, bound,
-            message)
-        elif isinstance(x, (int, float, complex)) and isinstance(y, (int, float, complex)) and not isinstance(x, bool):
+            single = tensor.numel() == 1 and not isinstance(value, Sequence)
+            self.assertEqual(tensor.item() if single else tensor.tolist(), value, bound, message)
+        elif isinstance(x, numbers) and isinstance(y, numbers) and not isinstance(x, bool):
             self.assertTrue(x == y or abs(x - y) <= bound, message or f"{x} and {y}")
         elif isinstance(x, dict) and isinstance(y, dict):
             self.assertTrue(set(x) == set(y), message)
-            for key in x:
-                self.assertEqual(x[key], y[key], bound, message)
+            self.assertEqual([x[key] for key in x], [y[key] for key in x], bound, message)
         elif isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
             self.assertTrue(len(x) == len(y), message)
             for one, other in zip(x, y):
                 self.assertEqual(one, other, bound, message)
         else:
             super().assertEqual(x, y, message or None)
+
+    def _check_tensors(self, x: Any, y: Any, bound: float, message: Any, exact_dtype: Any) -> None:
+        """Fail unless two tensors have one shape, and values within ``bound``."""
+        self.assertTrue(tuple(x.shape) == tuple(y.shape), message or f"{list(x.shape)} and {list(y.shape)}")
+        if exact_dtype:
+            self.assertIs(x.dtype, y.dtype, message)
+        if x.is_sparse or y.is_sparse:
+            x, y = x.to_dense(), y.to_dense()
+        kind = torch.complex128 if x.is_complex() or y.is_complex() else torch.float64
+        close = torch.allclose(x.detach().cpu().to(kind), y.detach().cpu().to(kind), rtol=0.0, atol=bound, equal_nan=True)
+        self.assertTrue(close, message)
