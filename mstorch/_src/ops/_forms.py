@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from ..backend.errors import wrong_type
 from ..core.call_forms import NUMPY_NAMES
 from ..core.dtype import PYTHON_TYPES, dtype
 from ..core.overriding import without_keywords
@@ -178,11 +179,17 @@ def with_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     code = inspect.unwrap(function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = {alias: target for target in own for alias in NUMPY_NAMES.get(target, ()) if alias not in own}
+    takes_one = "tuple" not in str(inspect.unwrap(function).__annotations__.get("dim"))
 
     @functools.wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
         for alias in aliases.keys() & kwargs.keys() if kwargs else ():
             kwargs[aliases[alias]] = kwargs.pop(alias)
+        dim = kwargs.get("dim") if takes_one else None
+        if isinstance(dim, TensorBase):  # without the name, a tensor is the other operand of max and min
+            if dim._ms_shape or dim._ms_dtype.category != 1:
+                raise wrong_type(f"{function.__name__}(): argument 'dim' must be int, not Tensor")
+            kwargs["dim"] = int(dim)
         return function(*args, **kwargs)
 
     renaming.for_keywords = renaming  # type: ignore[attr-defined]

@@ -54,3 +54,11 @@ def test_bools_are_no_dimensions(both, call):
         return kind_of_error(lambda: eval(call, {"torch": torch, "x": x, "numpy": numpy}))
 
     both(of)
+
+
+@pytest.mark.parametrize("dim", [1, -1, 0.0, True, [1]], ids=str)
+@pytest.mark.parametrize("name", [*TWICE, "argmax", "sort", "cumsum", "std"])
+def test_a_tensor_named_as_the_dimension(both, name, dim):
+    """It is a number there, where without the name it would be the other operand of ``max``."""
+    both(lambda torch: kind_of_error(lambda: getattr(torch, name)(input_of(torch), dim=torch.tensor(dim))))
+    both(lambda torch: kind_of_error(lambda: getattr(input_of(torch), name)(dim=torch.tensor(dim))))
