@@ -8,6 +8,7 @@ import os
 import pathlib
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -76,7 +77,7 @@ def _prepare_for_processes() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--whole``."""
-    parser.addoption("--whole", action="store_true", help="all sweeps, slow and long tests; folders run one in ten of them otherwise")
+    parser.addoption("--whole", action="store_true", help="all tests; folders run one in ten sweeps and slow tests and one in eight cases of long lists otherwise")
 
 
 def _of_folders(config: pytest.Config) -> bool:
@@ -108,13 +109,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Turns(config, log)
 
 
-def _is_left_out(item: pytest.Item) -> bool:
-    """Return whether a test runs with ``--whole`` only when a folder is tested: a ``long`` test, or nine of ten sweeps and slow tests, so
-    that a plain run ends within five minutes on two cores."""
+_MANY, _ONE_OF = 12, 8
+
+
+def _is_left_out(item: pytest.Item, cases: int) -> bool:
+    """Return whether a test runs with ``--whole`` only when a folder is tested, so that a plain run ends within five minutes on two cores: a
+    ``long`` test, nine of ten sweeps and slow tests, and seven of eight cases of a test that has more than a dozen."""
     if item.get_closest_marker("long"):
         return True
     sampled = item.get_closest_marker("sweep") or item.get_closest_marker("slow")
-    return bool(sampled) and zlib.crc32(item.nodeid.encode()) % 10 != 0
+    one_of = 10 if sampled else _ONE_OF if cases > _MANY else 1
+    return zlib.crc32(item.nodeid.encode()) % one_of != 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -125,7 +130,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("sweep")}
         items.sort(key=lambda item: item.path not in long)
     if not config.option.whole and not config.option.markexpr and not config.option.keyword and _of_folders(config):
-        left_out = [item for item in items if _is_left_out(item)]
+        cases = Counter(item.nodeid.partition("[")[0] for item in items)
+        left_out = [item for item in items if _is_left_out(item, cases[item.nodeid.partition("[")[0]])]
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=left_out)
