@@ -41,18 +41,18 @@ def huber_gradient(xp: OfDifferences[T], g: T, d: T, share: float, delta: float)
     return xp.where(far, xp.mul(xp.with_sign(share * delta, d), g), xp.mul(xp.times(d, share), g))
 
 
-def cross_entropy_of_two(xp: OfValues[T], x: T, target: T) -> T:
+def binary_cross_entropy(xp: OfValues[T], x: T, target: T) -> T:
     """Return the binary cross entropy of probabilities; logarithms are at least -100."""
     log_x, log_rest = xp.maximum(xp.log(x), -100), xp.maximum(xp.log1p(xp.neg(x)), -100)
     return xp.sub(xp.mul(xp.plus(target, -1), log_rest), xp.mul(target, log_x))
 
 
-def cross_entropy_of_two_gradient(xp: Namespace[T], g: T, x: T, target: T, least: float = 1e-12) -> T:
+def binary_cross_entropy_gradient(xp: Namespace[T], g: T, x: T, target: T, least: float = 1e-12) -> T:
     """Return the gradient for x; ``least`` bounds the divisor ``x * (1 - x)``."""
     spread = xp.mul(x, xp.plus(xp.neg(x), 1))
     return xp.mul(g, xp.div(xp.sub(x, target), xp.where(xp.less_than(spread, least), least, spread)))
 
 
-def cross_entropy_of_two_target_gradient(xp: Namespace[T], g: T, x: T) -> T:
+def binary_cross_entropy_target_gradient(xp: Namespace[T], g: T, x: T) -> T:
     """Return the gradient for the target."""
     return xp.mul(g, xp.sub(xp.log1p(xp.neg(x)), xp.log(x)))

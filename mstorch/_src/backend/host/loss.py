@@ -102,7 +102,7 @@ def numpy_nll(x: Array, target: Array, weights: Array) -> Array:
 def numpy_binary_cross_entropy(x: Array, target: Array) -> Array:
     """Return the binary cross entropy of probabilities."""
     with quiet():
-        return np.asarray(formulas.cross_entropy_of_two(xp, x, target))
+        return np.asarray(formulas.binary_cross_entropy(xp, x, target))
 
 
 # Reduced losses, which are one kernel on a device each; the stand-in device plays them. Their gradients get x, y and the rest after g.
@@ -150,7 +150,7 @@ for _op, _losses, _slopes in (
     ("mse_loss", lambda x, y: squares(x - y), lambda g, x, y: squares_slope(x - y, g, 1)),
     ("smooth_l1_loss", lambda x, y, beta: smooth(x - y, beta), lambda g, x, y, beta: smooth_slope(x - y, g, 1, beta)),
     ("huber_loss", lambda x, y, delta: huber(x - y, delta), lambda g, x, y, delta: huber_slope(x - y, g, 1, delta)),
-    ("bce_loss", numpy_binary_cross_entropy, partial(formulas.cross_entropy_of_two_gradient, xp)),
+    ("bce_loss", numpy_binary_cross_entropy, partial(formulas.binary_cross_entropy_gradient, xp)),
     ("bce_logits_loss", _with_logits, _with_logits_slope),
     ("soft_margin_loss", lambda x, y: np.log1p(np.exp(-y * x)), _soft_margin_slope),
 ):

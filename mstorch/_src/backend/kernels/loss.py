@@ -85,11 +85,11 @@ define("nll", cpu=composed_nll, dtypes=FLOATS, via=VIA_HALF)
 
 
 def _bce(x: Raw, target: Raw) -> Raw:
-    return formulas.cross_entropy_of_two(xp, x, target)
+    return formulas.binary_cross_entropy(xp, x, target)
 
 
 def _bce_backward(g: Raw, y: Raw, x: Raw, target: Raw) -> tuple[Raw, Raw]:
-    return formulas.cross_entropy_of_two_gradient(xp, g, x, target), formulas.cross_entropy_of_two_target_gradient(xp, g, x)
+    return formulas.binary_cross_entropy_gradient(xp, g, x, target), formulas.binary_cross_entropy_target_gradient(xp, g, x)
 
 
 define("binary_cross_entropy", cpu=node("BinaryCrossEntropyBackward0", _bce, _bce_backward, _bce), dtypes=FLOATS, via=VIA_HALF)

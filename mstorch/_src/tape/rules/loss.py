@@ -121,7 +121,7 @@ def binary_cross_entropy(node: Applied, g: Array) -> tuple[Array | None, ...]:
     by_x = by_target = None
     if node.edges[0] is not None:
         least = 0.0 if node.kind is float16 else 1e-12  # float16 rounds 1e-12 to 0
-        by_x = v.wide(lambda g, x, target: formulas.cross_entropy_of_two_gradient(v, g, x, target, least))(g, x, target)
+        by_x = v.wide(lambda g, x, target: formulas.binary_cross_entropy_gradient(v, g, x, target, least))(g, x, target)
     if node.edges[1] is not None:
-        by_target = v.wide(lambda g, x: formulas.cross_entropy_of_two_target_gradient(v, g, x))(g, x)
+        by_target = v.wide(lambda g, x: formulas.binary_cross_entropy_target_gradient(v, g, x))(g, x)
     return by_x, by_target
