@@ -292,39 +292,41 @@ class Optimizer:
                 raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = names
         for param in params:
-            self._check_param(param)
+            _check_param(param, bool(self.defaults.get("differentiable")))
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
-        self._check_beside_groups(param_group)
+        _check_beside_groups(param_group, self.param_groups)
         self.param_groups.append(param_group)
 
-    def _check_param(self, param: Any) -> None:
-        """Raise an error unless this can be optimized."""
-        if not isinstance(param, Tensor):
-            raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(param))
-        if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
-            raise ValueError("can't optimize a non-leaf Tensor")
 
-    def _check_beside_groups(self, param_group: dict[str, Any]) -> None:
-        """Raise ValueError for a new group with parameters of another group, or with names where others have none; warn of duplicates."""
-        ids = {id(param) for param in param_group["params"]}
-        if len(ids) != len(param_group["params"]):
-            warn(
-                "optimizer contains a parameter group with duplicate parameters; "
-                "in future, this will cause an error; "
-                "see github.com/pytorch/pytorch/issues/40967 for more information",
+def _check_param(param: Any, differentiable: bool) -> None:
+    """Raise an error unless this can be optimized."""
+    if not isinstance(param, Tensor):
+        raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(param))
+    if not differentiable and not (param.is_leaf or param.retains_grad):
+        raise ValueError("can't optimize a non-leaf Tensor")
+
+
+def _check_beside_groups(param_group: dict[str, Any], groups: list[dict[str, Any]]) -> None:
+    """Raise ValueError for a new group with parameters of another group, or with names where others have none; warn of duplicates."""
+    ids = {id(param) for param in param_group["params"]}
+    if len(ids) != len(param_group["params"]):
+        warn(
+            "optimizer contains a parameter group with duplicate parameters; "
+            "in future, this will cause an error; "
+            "see github.com/pytorch/pytorch/issues/40967 for more information",
+        )
+    for group in groups:
+        if ("param_names" in param_group) != ("param_names" in group):
+            kind = "with names" if "param_names" in param_group else "without names"
+            raise ValueError(
+                "all optimizer param groups should be with/without names. "
+                f"cannot add param group {kind} to the optimizer"
             )
-        for group in self.param_groups:
-            if ("param_names" in param_group) != ("param_names" in group):
-                kind = "with names" if "param_names" in param_group else "without names"
-                raise ValueError(
-                    "all optimizer param groups should be with/without names. "
-                    f"cannot add param group {kind} to the optimizer"
-                )
-        if any(id(param) in ids for group in self.param_groups for param in group["params"]):
-            raise ValueError("some parameters appear in more than one parameter group")
+    if any(id(param) in ids for group in groups for param in group["params"]):
+        raise ValueError("some parameters appear in more than one parameter group")
 
 
 def _typename(value: Tensor | float) -> str:

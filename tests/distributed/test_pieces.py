@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,12 @@ from mstorch.distributed._device_carrier import Begun, Carrier, _Row
 from mstorch.distributed._types import ReduceOp
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def members_take_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads are members here, which wait for each other; processes, which members are otherwise, have a lock each."""
+    monkeypatch.setattr(collectives, "LOCK", nullcontext())
 
 
 class _Native:
