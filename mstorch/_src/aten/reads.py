@@ -1,7 +1,7 @@
-"""What a backward formula reads of its call: the tensors among the arguments, the results, both, or neither. Only that is saved for
-backward, as in torch, so that what is saved, counted, and refused after a write is the same with and without a mode.
+"""Decides whether an operator's arguments, its results, both, or neither are saved for backward: those that its backward formula reads, as
+in torch. So the same tensors are saved with and without a dispatch mode, and writes to the same ones are refused.
 
-It is read from the formula's code: the names that it uses, and those of mstorch's functions that it calls."""
+The decision is made by the formula's code: the names that it uses, and those of mstorch's functions that it calls."""
 from __future__ import annotations
 
 import functools
@@ -15,7 +15,7 @@ _RESULTS = frozenset(("result", "saved", "_by_itself", "NotInTerms", "_unpacked_
 
 
 class Reads(NamedTuple):
-    """Whether a formula reads arguments, and results."""
+    """Whether a formula reads tensors among the arguments, and whether it reads results."""
 
     arguments: bool
     results: bool

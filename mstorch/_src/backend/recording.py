@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from . import tape
@@ -29,6 +29,17 @@ _SAME_MEMORY = frozenset(("Reshape", "ExpandDims", "Squeeze", "Flatten", "Flatte
 """Primitives whose result may be the memory of their first input."""
 
 
+def _reporting_to(context: TraceJitContext, *blocks: AbstractContextManager[Any]) -> ExitStack:
+    """Enter the blocks, and let this thread's operations and reads report to a context. Return what ends it."""
+    with ExitStack() as undo:
+        for block in blocks:
+            undo.enter_context(block)
+        undo.enter_context(reads_watched(context))
+        undo.callback(set_context, None)
+        set_context(context)
+        return undo.pop_all()
+
+
 class Recording(Capture):
     """Capture that notes the operations of a block, and becomes a graph when the block has ended."""
 
@@ -43,13 +54,7 @@ class Recording(Capture):
         """Note what this thread computes from now on. No other thread may call MindSpore meanwhile."""
         if tape.tracing() is not None:
             raise GraphBreak("a capture inside of a capture")
-        with ExitStack() as undo:
-            undo.enter_context(LOCK)
-            undo.enter_context(tape.native_set_to(False))
-            undo.enter_context(reads_watched(self))
-            undo.callback(set_context, None)
-            set_context(self)
-            self._undo = undo.pop_all()
+        self._undo = _reporting_to(self, LOCK, tape.native_set_to(False))
 
     def end(self) -> None:
         """Note no more."""
@@ -141,11 +146,7 @@ class Waiting(TraceJitContext):
 
     def begin(self) -> None:
         """Refuse the use of the device from now on."""
-        with ExitStack() as undo:
-            undo.enter_context(reads_watched(self))
-            undo.callback(set_context, None)
-            set_context(self)
-            self._undo = undo.pop_all()
+        self._undo = _reporting_to(self)
 
     def end(self) -> None:
         """Refuse it no more."""

@@ -75,7 +75,7 @@ def refusing_history(function: Function, space: str) -> Function:
             return function(*args, **named)
         inputs = (*args, *(value for name, value in named.items() if name != "out"))
         outs = tensors_in((out,))
-        # Of a pair (values, indices) the values alone, the first, have a gradient.
+        # Of the results (values, indices), only the first has a gradient.
         tracked = next(filter(is_tracked, (*tensors_in(inputs), *(outs[:1] if gives_places(word) else outs))), None)
         if tracked is None:
             return function(*args, **named)

@@ -42,7 +42,7 @@ class Namespace(Protocol[T]):
 
 
 class OfValues(Namespace[T], Protocol[T]):
-    """What the formulas of values need besides: no derivative does."""
+    """Functions of a namespace for formulas of values, which call a few that no gradient calls."""
 
     def expm1(self, x: T, /) -> T: ...
     def over(self, x: T, number: float, /) -> T: ...
@@ -53,7 +53,7 @@ class OfValues(Namespace[T], Protocol[T]):
 
 
 class OfSlopes(Namespace[T], Protocol[T]):
-    """What the gradients of elementwise functions need besides, also of complex numbers."""
+    """Functions of a namespace for gradients of functions of one argument, which may be complex."""
 
     def conj(self, x: T, /) -> T:
         """Return the conjugate; a real number stays."""
@@ -69,7 +69,7 @@ class OfSlopes(Namespace[T], Protocol[T]):
 
 
 class OfDifferences(Protocol[T]):
-    """What the losses of a difference need; these are computed with tensors, whose dtypes are promoted."""
+    """Functions of tensors, whose dtypes are promoted, for losses of a difference."""
 
     def mul(self, x: T, y: T, /) -> T: ...
     def abs_(self, x: T, /) -> T: ...

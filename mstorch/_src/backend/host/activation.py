@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from . import namespace as xp
 from ._ufunc import FLOATS, HALF, INTS, number
 from .elementwise import numpy_where
 from .math import share_blocks
+from .namespace import by_formula
 
 
 def _by_onednn(kind: int, spare: Callable[[Array], Array], least: int = 0) -> Callable[[Array], Array]:
@@ -140,24 +140,14 @@ def gelu(x: Array) -> Array:
         return found.astype(np.float16)
 
 
-def _by_formula(op: str) -> Callable[..., Array]:
-    formula = getattr(formulas, op)
-
-    def kernel(*args: Any) -> Array:
-        with quiet():
-            return np.asarray(formula(xp, *args))
-
-    return kernel
-
-
 define_host("gelu", gelu, (*FLOATS, "float16"), HALF)
-define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, _by_formula("gelu_tanh")), FLOATS, HALF)
+define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, by_formula(formulas.gelu_tanh)), FLOATS, HALF)
 define_host("relu", lambda x: xp.maximum(x, 0), (*FLOATS, *INTS), HALF)
-define_host("silu", _by_onednn(elementwise.SWISH, _by_formula("silu"), 1 << 10), FLOATS, HALF)
+define_host("silu", _by_onednn(elementwise.SWISH, by_formula(formulas.silu), 1 << 10), FLOATS, HALF)
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
-define_host("hardtanh", _by_formula("hardtanh"), (*FLOATS, *INTS), HALF)
+define_host("hardtanh", by_formula(formulas.hardtanh), (*FLOATS, *INTS), HALF)
 for _op in (
     "prelu", "elu", "mish", "softplus", "logsigmoid", "hardsigmoid", "hardswish", "softshrink", "hardshrink", "threshold", "tanhshrink",
     "softsign",
 ):  # fmt: skip
-    define_host(_op, _by_formula(_op), FLOATS, HALF)
+    define_host(_op, by_formula(getattr(formulas, _op)), FLOATS, HALF)

@@ -1,7 +1,6 @@
 """Gradients that are one kernel on a device, emulated on the host. The host's own rules have faster forms."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,12 @@ from . import namespace as xp
 from ._slices import inner, padded, slices
 from ._ufunc import FLOATS, HALF
 from .batch_norm import numpy_batch_norm_grad, numpy_batch_norm_train, numpy_running_average
+from .namespace import by_formula
 from .norm import standardised
 from .pool import largest_places, numpy_max_pool
 from .softmax import log_softmax_of
 
 Sizes = tuple[int, ...]
-
-
-def _by_formula(gradient: Callable[..., Any]) -> Callable[..., Array]:
-    """Return a gradient by its formula, ``row(g, x, *numbers)``."""
-
-    def row(g: Array, *rest: Any) -> Array:
-        with quiet():
-            return np.asarray(gradient(xp, g, *rest))
-
-    return row
 
 
 def numpy_gelu_grad(g: Array, x: Array, how: str) -> Array:
@@ -180,13 +170,13 @@ def numpy_cross_entropy_grad(
 
 _ROWS: dict[str, Any] = {
     "gelu_grad": numpy_gelu_grad, "prelu_grad": numpy_prelu_grad, "glu": numpy_glu, "glu_grad": numpy_glu_grad,
-    "sigmoid_grad": _by_formula(SLOPES["sigmoid"].gradient), "tanh_grad": _by_formula(SLOPES["tanh"].gradient),
-    "softshrink_grad": _by_formula(formulas.shrink_gradient), "hardshrink_grad": _by_formula(formulas.shrink_gradient),
-    "relu_grad": _by_formula(formulas.relu_gradient), "silu_grad": _by_formula(formulas.silu_gradient),
-    "leaky_relu_grad": _by_formula(formulas.leaky_relu_gradient), "elu_grad": _by_formula(formulas.elu_gradient),
-    "softplus_grad": _by_formula(formulas.softplus_gradient), "logsigmoid_grad": _by_formula(formulas.logsigmoid_gradient),
-    "mish_grad": _by_formula(formulas.mish_gradient), "hardsigmoid_grad": _by_formula(formulas.hardsigmoid_gradient),
-    "threshold_grad": _by_formula(formulas.threshold_gradient),
+    "sigmoid_grad": by_formula(SLOPES["sigmoid"].gradient), "tanh_grad": by_formula(SLOPES["tanh"].gradient),
+    "softshrink_grad": by_formula(formulas.shrink_gradient), "hardshrink_grad": by_formula(formulas.shrink_gradient),
+    "relu_grad": by_formula(formulas.relu_gradient), "silu_grad": by_formula(formulas.silu_gradient),
+    "leaky_relu_grad": by_formula(formulas.leaky_relu_gradient), "elu_grad": by_formula(formulas.elu_gradient),
+    "softplus_grad": by_formula(formulas.softplus_gradient), "logsigmoid_grad": by_formula(formulas.logsigmoid_gradient),
+    "mish_grad": by_formula(formulas.mish_gradient), "hardsigmoid_grad": by_formula(formulas.hardsigmoid_gradient),
+    "threshold_grad": by_formula(formulas.threshold_gradient),
     "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
     "batch_norm_parts": numpy_batch_norm_parts, "batch_norm_parts_grad": numpy_batch_norm_parts_grad,
     "max_pool_grad": numpy_max_pool_grad, "conv_grad": numpy_conv_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,

@@ -16,6 +16,7 @@ from ..table import define_host
 from . import namespace as xp
 from ._ufunc import FLOATS, HALF
 from .elementwise import numpy_where
+from .namespace import by_formula
 from .softmax import log_softmax_of
 
 
@@ -99,10 +100,7 @@ def numpy_nll(x: Array, target: Array, weights: Array) -> Array:
     return -(np.take_along_axis(x, target[:, None, :], 1)[:, 0, :] * weights)
 
 
-def numpy_binary_cross_entropy(x: Array, target: Array) -> Array:
-    """Return the binary cross entropy of probabilities."""
-    with quiet():
-        return np.asarray(formulas.binary_cross_entropy(xp, x, target))
+numpy_binary_cross_entropy = by_formula(formulas.binary_cross_entropy)
 
 
 # Reduced losses, which are one kernel on a device each; the stand-in device plays them. Their gradients get x, y and the rest after g.

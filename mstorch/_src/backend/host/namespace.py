@@ -1,12 +1,14 @@
 """Functions of NumPy arrays for formulas (``formulas/namespace.py``), rounded as torch rounds them."""
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from ...quiet import silent
+from ...quiet import quiet, silent
 from ..arrays import Array
 from ._ufunc import beside_number, exact, number, one, two
 from .elementwise import numpy_rsqrt, numpy_scalar_power, numpy_where
@@ -36,19 +38,14 @@ def erf(x: Array) -> Array:
     return np.asarray(special.erf(x))
 
 
-def times(x: Array, value: float) -> Array:
-    """Return the product with a number."""
-    return np.asarray(silent.multiply(x, number(value, x)))
+def _with_number(ufunc: Any) -> Callable[[Array, float], Array]:
+    """Return a ufunc of an array and a number, which is rounded to the array's dtype."""
+    return lambda x, value: np.asarray(ufunc(x, number(value, x)))
 
 
-def over(x: Array, value: float) -> Array:
-    """Return the quotient by a number."""
-    return np.asarray(silent.divide(x, number(value, x)))
-
-
-def plus(x: Array, value: float) -> Array:
-    """Return the sum with a number."""
-    return np.asarray(silent.add(x, number(value, x)))
+times, over, plus = _with_number(silent.multiply), _with_number(silent.divide), _with_number(silent.add)
+above, less_than = _with_number(np.greater), _with_number(np.less)
+at_most, at_least = _with_number(np.less_equal), _with_number(np.greater_equal)
 
 
 def maximum(x: Array, value: float) -> Array:
@@ -59,26 +56,6 @@ def maximum(x: Array, value: float) -> Array:
 def minimum(x: Array, value: float) -> Array:
     """Return the smaller of x and a number; NaN remains."""
     return np.asarray(beside_number(np.minimum, number(value, x), x))
-
-
-def above(x: Array, value: float) -> Any:
-    """Return where x is greater than a number."""
-    return x > number(value, x)
-
-
-def less_than(x: Array, value: float) -> Any:
-    """Return where x is less than a number."""
-    return x < number(value, x)
-
-
-def at_most(x: Array, value: float) -> Any:
-    """Return where x is at most a number."""
-    return x <= number(value, x)
-
-
-def at_least(x: Array, value: float) -> Any:
-    """Return where x is at least a number."""
-    return x >= number(value, x)
 
 
 def where(condition: Array, x: Array | float, y: Array | float) -> Array:
@@ -92,3 +69,14 @@ def where(condition: Array, x: Array | float, y: Array | float) -> Array:
 def settled(x: Array, condition: Array, value: float) -> Array:
     """Return x: nothing is differentiated again."""
     return x
+
+
+def by_formula(formula: Callable[..., Any]) -> Callable[..., Array]:
+    """Return a formula as a kernel of NumPy arrays and numbers."""
+    own = sys.modules[__name__]
+
+    def kernel(*args: Any) -> Array:
+        with quiet():
+            return np.asarray(formula(own, *args))
+
+    return kernel

@@ -40,7 +40,6 @@ add, sub, div, neg = prim_add, prim_sub, composed_div, prim_neg
 abs_, rsqrt, scalar_power = composed_abs, ops_rsqrt, composed_scalar_power
 both, either = prim_and, prim_or
 _maximum, _minimum = ops.Maximum(), ops.Minimum()
-_greater, _greater_equal, _less_equal = ops.Greater(), ops.GreaterEqual(), ops.LessEqual()
 _exp, _log, _tanh, _sigmoid, _expm1, _log1p = ops.Exp(), ops.Log(), ops.Tanh(), ops.Sigmoid(), ops.Expm1(), ops.Log1p()
 
 
@@ -92,19 +91,14 @@ def is_zero(raw: Raw) -> Raw:
     return prim_equal(raw, constant(0, raw))
 
 
-def times(x: Raw, value: float) -> Raw:
-    """Return the product with a number."""
-    return mul(x, constant(value, x))
+def _with_number(function: Callable[[Raw, Raw], Raw]) -> Callable[[Raw, float], Raw]:
+    """Return a function of a tensor and a number, which is a constant of the tensor's dtype."""
+    return lambda x, value: function(x, constant(value, x))
 
 
-def over(x: Raw, value: float) -> Raw:
-    """Return the quotient by a number."""
-    return div(x, constant(value, x))
-
-
-def plus(x: Raw, value: float) -> Raw:
-    """Return the sum with a number."""
-    return add(x, constant(value, x))
+times, over, plus = _with_number(mul), _with_number(div), _with_number(add)
+above, less_than = _with_number(ops.Greater()), _with_number(prim_less)
+at_most, at_least = _with_number(ops.LessEqual()), _with_number(ops.GreaterEqual())
 
 
 def maximum(x: Raw, value: float) -> Raw:
@@ -115,26 +109,6 @@ def maximum(x: Raw, value: float) -> Raw:
 def minimum(x: Raw, value: float) -> Raw:
     """Return the smaller of x and a number; NaN remains."""
     return _minimum(constant(value, x), x)
-
-
-def above(x: Raw, value: float) -> Raw:
-    """Return where x is greater than a number."""
-    return _greater(x, constant(value, x))
-
-
-def less_than(x: Raw, value: float) -> Raw:
-    """Return where x is less than a number."""
-    return prim_less(x, constant(value, x))
-
-
-def at_most(x: Raw, value: float) -> Raw:
-    """Return where x is at most a number."""
-    return _less_equal(x, constant(value, x))
-
-
-def at_least(x: Raw, value: float) -> Raw:
-    """Return where x is at least a number."""
-    return _greater_equal(x, constant(value, x))
 
 
 def where(condition: Raw, x: Any, y: Any) -> Raw:
