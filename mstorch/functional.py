@@ -16,7 +16,7 @@ from ._src.ops.shape.join import (
     cartesian_prod,
     meshgrid,
 )  # fmt: skip
-from ._src.ops.shape.views import split
+from ._src.ops.shape.parts import split
 from ._src.ops.signal.spectral import istft, stft
 from .nn import functional as F  # noqa: F401  # torch has it here
 

@@ -10,7 +10,7 @@ from .._src.tape.duals import give, tangent_of
 from .._src.tape.forward import in_storage
 from .._src.tape.movement import SAME, same
 from .._src.tape.node import named
-from .._src.tape.windows import Linear, view
+from .._src.tape.windows import view
 from .._tensor import Tensor
 
 MAPPED: list[Any] = []  # ``joined`` and ``apart`` for use in ``vmap``, set by torch.func
@@ -57,6 +57,6 @@ def apart(dual: Any, level: int) -> tuple[Any, Any]:
     with without(level):
         primal = _same(dual)
     if primal._ms_node is not None:
-        primal._ms_node.__class__ = named(Linear, "torch::autograd::Identity")
+        primal._ms_node.__class__ = named(type(primal._ms_node), "torch::autograd::Identity")
     forget(auto_of(primal), level)
     return primal, tangent

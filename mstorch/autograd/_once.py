@@ -7,7 +7,8 @@ from typing import Any
 
 from .._src.core.modes import modes
 from .._src.core.tensor_base import TensorBase, auto_of, is_tracked
-from .._src.tape.node import Node, bare_twin, edge_of
+from .._src.tape.bare import bare_twin
+from .._src.tape.node import Node, edge_of
 from .grad_mode import no_grad
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from .._src.core.warned import warn
 from .._src.leaving import Block, each
+from .._src.tape.bare import bare, dressed
 from .._src.tape.engine import watch
-from .._src.tape.node import Node, bare, dressed
+from .._src.tape.node import Node
 
 
 class _State(threading.local):

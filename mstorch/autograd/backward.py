@@ -36,7 +36,8 @@ from .._src.core.warned import warn_once
 from .._src.ops._dispatch import cast_tensor
 from .._src.ops.shape.join import stack
 from .._src.tape import engine
-from .._src.tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
+from .._src.tape.bare import bare, bare_of, dressed, repeats
+from .._src.tape.node import edge_of, node_of
 from .._src.tape.windows import view_of_hidden
 from .graph import GradientEdge, retain_grad
 

@@ -20,8 +20,10 @@ from .._src.core.warned import warn
 from .._src.core.writable import check_history
 from .._src.hook import missing as _missing
 from .._src.ops.memory.creation import zeros
-from .._src.tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
+from .._src.tape.bare import bare_of, bare_twin, dressed
+from .._src.tape.node import FREED, Node, edge_of, named
 from .._src.tape.saved import SavedTensor, saved_tensor
+from .._src.tape.saved_values import Saved
 from .._src.tape.writes import settle
 from .._tensor import Tensor
 from ._creation import is_watched, watched

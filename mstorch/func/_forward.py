@@ -22,8 +22,9 @@ from .._src.core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._src.leaving import END, Block, each, values_again
 from .._src.ops.memory.creation import zeros_like
 from .._src.tape import engine
+from .._src.tape.bare import bare
 from .._src.tape.moving import beside
-from .._src.tape.node import bare, edge_of
+from .._src.tape.node import edge_of
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd._dual import MAPPED, apart, check_sizes, joined

@@ -23,10 +23,11 @@ from .._src.core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._src.core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._src.leaving import END, Block, each, length_again, values_again
 from .._src.tape import engine
+from .._src.tape.bare import bare, bare_twin, dressed
 from .._src.tape.movement import SAME
 from .._src.tape.moving import beside
-from .._src.tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
-from .._src.tape.windows import Linear
+from .._src.tape.node import Accumulate, Node, edge_of
+from .._src.tape.windows import linear_node
 from .._tensor import Tensor
 from ._batched import (
     Map,
@@ -47,9 +48,7 @@ from ._batched import (
 def _alias(tensor: Tensor, source: Any) -> Any:
     """Return an alias of ``tensor`` whose gradient flows to ``source``."""
     made = bare_twin(tensor)
-    node = named(Linear, "AliasBackward0")((edge_of(source),))
-    node.forward = node.back = SAME
-    made._ms_node = node
+    made._ms_node = linear_node(source, SAME, SAME, "AliasBackward0")
     return made
 
 

@@ -24,7 +24,9 @@ from ..core.storage import Storage
 from ..core.tensor_base import TensorBase, array_of, auto_of, is_tracked, tensors_in
 from ..leaving import Block, values_again, values_set_to
 from ..tape import engine
-from ..tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
+from ..tape.bare import bare_of, bare_twin, dressed
+from ..tape.node import Accumulate, Node, edge_of, named, node_of
+from ..tape.saved_values import Saved, saved_input
 from .reads import reads
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from ..backend.turns import LOCK
 from ..core.modes import modes
 from ..core.tensor_base import is_tracked
 from ..ops._dispatch import write
-from ..tape.node import USED_UP, edge_of
+from ..tape.node import edge_of
+from ..tape.saved_values import USED_UP
 from . import backward, steps
 from .functional import Plan, delivered
 from .graph_node import GraphNode

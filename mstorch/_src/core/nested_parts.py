@@ -13,7 +13,12 @@ def is_nested(value: Any) -> bool:
 
 def nested_in(*values: Any) -> bool:
     """Return True if one of the values, or an item of a list or tuple among them, is a nested tensor."""
-    return any(is_nested(value) or isinstance(value, (list, tuple)) and nested_in(*value) for value in values)
+    for value in values:
+        if isinstance(value, (list, tuple)) and nested_in(*value):
+            return True
+        if isinstance(value, TensorBase) and getattr(value, "_ms_nested", False):
+            return True
+    return False
 
 
 def kept(value: Any) -> Any:

@@ -364,7 +364,7 @@ def entry(
     """
     if watchers:
         function, quick, is_plain = _watched(function, module, name), None, None
-    short = without_keywords(function)
+    short, long = without_keywords(function), without_keywords(function, True)
 
     @functools.wraps(function)
     def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
@@ -381,7 +381,7 @@ def entry(
                     return short() if first is _MISSING else short(first)
                 if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
                     if second is not _MISSING:
-                        return function(first, second, *rest, **named)
+                        return function(first, second, *rest, **named) if named else long(first, second, *rest)
                     return function(**named) if first is _MISSING else function(first, **named)
             elif is_plain is not None and one in PLAIN and not named and (not MODES or only_mirrors(first, second, rest)):
                 found = None if quick is None else quick(first, second)
@@ -526,9 +526,9 @@ def shown_built_in(function: Function, module: str, name: str) -> Function:
     return known
 
 
-def without_keywords(function: Function) -> Function:
-    """Return the fast path for calls with at most two positional arguments and no keywords."""
-    while getattr(function, "for_keywords", None) is function:
+def without_keywords(function: Function, many: bool = False) -> Function:
+    """Return the fast path for calls with at most two positional arguments, or with any number (``many``), and no keywords."""
+    while getattr(function, "for_keywords", None) is function and not (many and hasattr(function, "in_place")):
         function = function.__wrapped__
     return function
 

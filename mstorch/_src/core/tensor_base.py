@@ -268,13 +268,15 @@ def array_of(tensor: Any) -> Array:
         return storage.turned(array_of(as_it_lies(tensor)))
     if storage.parameter is not None:
         storage.follow()
-    size = kind.itemsize
+    size, element = kind.itemsize, kind._np or kind.np  # the properties' fields first: each view that is read comes here
     if 0 in shape:
-        array = np.empty(shape, kind.np)
-    elif tensor._ms_stride is None:
-        array = np.ndarray(shape, kind.np, storage.memory, tensor._ms_offset * size)
+        array = np.empty(shape, element)
     else:
-        array = np.ndarray(shape, kind.np, storage.memory, tensor._ms_offset * size, [step * size for step in tensor._ms_stride])
+        memory = storage._memory
+        if memory is None:  # the array that the storage was made of will do, unless its dtype is not NumPy's own, as bfloat16
+            memory = storage._source if storage._source.dtype.isbuiltin == 1 else storage.memory
+        steps = None if tensor._ms_stride is None else tuple(map(size.__mul__, tensor._ms_stride))
+        array = np.ndarray(shape, element, memory, tensor._ms_offset * size, steps)
     if not storage.moved:
         tensor._ms_array = array
     return array
@@ -415,20 +417,6 @@ def recording(tensors: Sequence[Any]) -> bool:
             if tensor._ms_node is not None or is_tracked(tensor):
                 return True
     return bool(LEVELS) and any(map(is_dual, tensors))
-
-
-def make_window(source: TensorBase, shape: tuple[int, ...], strides: Strides, offset: int) -> TensorBase:
-    """Fast path of ``make_view`` for host memory."""
-    made: Any = _new(_class[0])
-    made._ms_storage = source._ms_storage
-    made._ms_dtype = source._ms_dtype
-    made._ms_shape = shape
-    made._ms_stride = None if strides == row_major_strides(shape) else strides
-    made._ms_offset = offset
-    made._ms_counter = source._ms_counter
-    made._ms_array = made._ms_raw = made._ms_at = made._ms_node = made._ms_auto = None
-    made._ms_number = 0
-    return made
 
 
 def make_view(

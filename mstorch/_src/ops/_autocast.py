@@ -141,12 +141,12 @@ Choice = Callable[[tuple[Any, ...], str], dtype | None]
 
 def _cast_first(function: Callable[..., Any], choices: Mapping[str, Choice]) -> Callable[..., Any]:
     """Wrap a function so that its arguments are cast as the device type of its tensors requires."""
-    quick = without_keywords(function)
+    quick = without_keywords(function, True)
 
     @functools.wraps(function)
     def casting(*args: Any, **kwargs: Any) -> Any:
         if not state.on:
-            return quick(*args) if not kwargs and len(args) < 3 else function(*args, **kwargs)
+            return function(*args, **kwargs) if kwargs else quick(*args)
         given = (*args, *kwargs.values())
         place = _region(given)
         choose = None if place is None else choices.get(place)

@@ -47,11 +47,11 @@ from ..core.warned import warn
 from ..core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
 from ..leaving import values_set_to
 from ..tape.apply import apply, apply_one, apply_pair
+from ..tape.bare import repeats
 from ..tape.duals import mapped
 from ..tape.duals import write as write_tangents
 from ..tape.movement import conversion
 from ..tape.moving import stays_readable
-from ..tape.node import repeats
 from ..tape.places import check_copy
 from ..tape.ways import ways
 from ..tape.windows import linear, linear_node, no_view

@@ -16,8 +16,8 @@ from ..core.tangents import LEVELS, is_dual
 from ..core.tensor_base import TensorBase, array_of, is_tracked, touch
 from ..core.writable import check_history, check_writable, is_plain_target, refuse_partial_overlap, refuse_shared_places
 from ..tape.apply import Applied
+from ..tape.bare import bare_twin
 from ..tape.in_place import computed_for, detach_snapshot
-from ..tape.node import bare_twin
 from ..tape.places import onto_meta
 from ..tape.ways import in_arrays
 from ..tape.writes import assign, snapshot

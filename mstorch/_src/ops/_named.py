@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor_base import TensorBase
-from ..tape.node import Node, named, watch
+from ..tape.node import Node, named
+from ..tape.saved_values import watch
 from ..tape.writes import CopySlices
 
 

@@ -11,7 +11,7 @@ from ..core.strides import normalize
 from ..core.tensor_base import TensorBase, array_of, in_order, tensor_of
 from ..tape.ways import is_known, ways
 from ._dispatch import call
-from .shape import views
+from .shape import parts, views
 
 _nonzero = kernel("nonzero")
 
@@ -27,7 +27,7 @@ def _by_kernel(truth: TensorBase) -> tuple[Any, ...] | None:
         return None
     truth = truth.detach() if truth._ms_dtype is bool_ else truth.detach().ne(0)
     if len(truth._ms_shape) > 1:
-        return views.unbind(nonzero_rows(truth), 1)
+        return parts.unbind(nonzero_rows(truth), 1)
     return (views.reshape(call(_nonzero, (views.reshape(truth, (-1,)),)), (-1,)),)
 
 

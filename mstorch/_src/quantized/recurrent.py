@@ -9,7 +9,7 @@ from ..core.dtype import dtype
 from ..ops._dispatch import without_grad
 from ..ops.elementwise import activation, elementwise, math
 from ..ops.layers.dropout import dropout as drop
-from ..ops.shape import join, views
+from ..ops.shape import join, parts, views
 from .layers import by_any
 from .packed import ScriptObject, cell_parts
 
@@ -18,7 +18,7 @@ Step = Callable[[Any, Any, Any], Any]
 
 def _lstm_step(gates: Tensor, more: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Return the next hidden and cell states of an LSTM."""
-    entry, forget, cell, out = views.chunk(elementwise.add(more, gates), 4, 1)
+    entry, forget, cell, out = parts.chunk(elementwise.add(more, gates), 4, 1)
     kept = elementwise.mul(math.sigmoid(forget), state[1])
     now = elementwise.add(kept, elementwise.mul(math.sigmoid(entry), math.tanh(cell)))
     return elementwise.mul(math.sigmoid(out), math.tanh(now)), now
@@ -26,7 +26,7 @@ def _lstm_step(gates: Tensor, more: Tensor, state: tuple[Tensor, Tensor]) -> tup
 
 def _gru_step(gates: Tensor, more: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor]:
     """Return the next hidden state of a GRU."""
-    ours, theirs = views.chunk(gates, 3, 1), views.chunk(more, 3, 1)
+    ours, theirs = parts.chunk(gates, 3, 1), parts.chunk(more, 3, 1)
     reset = math.sigmoid(elementwise.add(theirs[0], ours[0]))
     share = math.sigmoid(elementwise.add(theirs[1], ours[1]))
     new = math.tanh(elementwise.add(ours[2], elementwise.mul(theirs[2], reset)))

@@ -17,8 +17,9 @@ from ..core.sparse_parts import MAKERS, is_sparse
 from ..core.tensor_base import TensorBase, is_tracked
 from ..ops.memory.from_data import made
 from ..tape import engine
+from ..tape.bare import bare_of, bare_twin, dressed
 from ..tape.moving import beside
-from ..tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named
+from ..tape.node import Accumulate, Node, edge_of, named
 from .base import host, index_tensor, like, sparse
 from .compressed import places
 from .coo import coalesce, flat, taken

@@ -15,7 +15,9 @@ from ..core.modes import grad_set_to, modes
 from ..core.no_memory import tells_no_memory
 from ..core.sparse_parts import is_sparse
 from ..core.tensor_base import TensorBase, is_tracked
-from ..tape.node import Node, bare_of, dressed, edge_of, named, saved_input
+from ..tape.bare import bare_of, dressed
+from ..tape.node import Node, edge_of, named
+from ..tape.saved_values import saved_input
 from .base import WORDS, SparseTensor, layout_word
 
 Rule = Callable[..., Sequence[Any]]

@@ -1,7 +1,6 @@
 """Run an operation's kernel on tensors and add the operation to the autograd graph; every operation passes through this module."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,28 +27,15 @@ from ..core.tensor_base import (
 from .in_place import changed, current
 from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
-from .node import (
-    USED_UP,
-    Node,
-    Saved,
-    SavedInput,
-    SavedWindow,
-    Watched,
-    does_not_fit,
-    edge_of,
-    named,
-    next_number,
-    refuse_history,
-    saved_input,
-    watch,
-)
+from .node import Node, _classes, does_not_fit, edge_of, edges_of, named, next_number, refuse_history
 from .operands import SIMPLE, Operand, all_simple, arrays_of, compute, compute_on_device, wrapped
 from .places import without_values
 from .saved import attribute, names_of
+from .saved_values import USED_UP, Saved, SavedInput, SavedWindow, Watched, saved_input, watch
 
 Rule = Callable[..., Any]
 
-_new, _shape = object.__new__, operator.attrgetter("_ms_shape")
+_new = object.__new__
 
 
 class Applied(Node):
@@ -340,14 +326,14 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         attach_native(backward_name(op.op), op, kind, inputs, args, (result,))
         return
     node: Any = _new(derivative.node)  # Node(…) inlined, as in `_host`
-    node.edges = edges = list(map(edge_of, inputs))
+    edges, shapes = edges_of(inputs)
+    node.edges, node.shapes = edges, shapes
     node.sequence = next_number()
     node.rule = derivative.rule
     node.args = args
     node.kind = kind
     node.results = 0
     node.marks = None
-    node.shapes = list(map(_shape, inputs))
     result._ms_node = node
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, (result,))
@@ -401,9 +387,9 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
         return
     if inputs[0].__class__ is list:
         inputs = tuple(inputs[0])
-    edges = [edge_of(item) if isinstance(item, TensorBase) else None for item in inputs]
-    node: Any = _new(derivative.node if label is None else named(Applied, label))
-    node.edges = edges
+    edges, shapes = edges_of(inputs)
+    node: Any = _new(derivative.node if label is None else _classes.get((Applied, label)) or named(Applied, label))
+    node.edges, node.shapes = edges, shapes
     node.sequence = next_number()
     node.saved = ()
     node.marks = None
@@ -411,7 +397,6 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     node.args = args
     node.kind = kind
     node.results = len(results) if len(results) > 1 else 0
-    node.shapes = [item._ms_shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
     for number, item in enumerate(results):
         if isinstance(item, TensorBase) and not item._ms_dtype.is_integral:
             item._ms_node = node

@@ -22,7 +22,8 @@ from ..core.modes import modes
 from ..core.storage import DeviceMemory, Storage
 from ..core.tensor_base import TensorBase, array_of, is_tracked, tensor_of, value_of, wrap
 from . import engine
-from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
+from .bare import bare_twin
+from .node import Accumulate, Edge, Node, edge_of, named
 
 
 class _Crossing(Node):

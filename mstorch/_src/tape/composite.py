@@ -11,9 +11,11 @@ from ..core.modes import modes
 from ..core.storage import DeviceMemory
 from ..core.tangents import LEVELS, is_dual, levels_of_all
 from ..core.tensor_base import TensorBase, is_tracked, on_device, window
+from .bare import bare_of, dressed
 from .duals import refuse as refuse_native
 from .forward import push
-from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse_history
+from .node import Node, edge_of, named, refuse_history
+from .saved_values import USED_UP, Saved
 
 
 class Composite(Node):

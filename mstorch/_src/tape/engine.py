@@ -35,8 +35,9 @@ from ..core.tensor_base import (
     value_of,
 )
 from ..quiet import silent
+from .bare import bare_of, dressed
 from .leaf_gradients import copied_like, copied_with_history, has_rows, in_order_of_leaf, may_be_adopted, own_on_device
-from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
+from .node import FREED, Accumulate, Edge, Node
 from .places import without_values
 from .replaced import all_replaced, replaced
 

@@ -35,11 +35,13 @@ from ..core.tensor_base import (
 )
 from . import engine
 from .apply import RULES, Applied, Derivative, apply, pushed
+from .bare import bare, dressed, repeats
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
 from .movement import Move, casting, cloned
 from .native import Native, native_node, operands, pushed_gradient, pushed_native
-from .node import Node, Saved, bare, dressed, edge_of, repeats
+from .node import Node, edge_of
 from .operands import Operand, as_raw
+from .saved_values import Saved
 from .vocabulary import conj
 from .windows import linear
 

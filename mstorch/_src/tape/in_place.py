@@ -15,7 +15,7 @@ from ..core.storage import NATIVE, Counter, DeviceMemory
 from ..core.tangents import LEVELS
 from ..core.tensor_base import TensorBase, array_of, become, is_tracked, on_device, tensor_of, value_of
 from ..core.writable import can_change, change_raw
-from .node import bare_twin, on_host
+from .bare import bare_twin, on_host
 from .operands import all_simple, as_raw
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from ..core.formats import sparse_coo
 from ..core.modes import modes
 from ..core.strides import broadcast_shape, dense_order
 from ..core.tensor_base import TensorBase, in_order, strides_of, wrap
-from .node import Passed, dressed, edge_of
+from .bare import dressed
+from .node import Passed, edge_of
 
 _clone = kernel("clone")
 

@@ -18,7 +18,8 @@ from ..core.dtype import dtype
 from ..core.modes import modes
 from ..core.storage import NATIVE, DeviceMemory
 from ..core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, meta_tensor, on_device, strides_of
-from .node import Node, bare, edge_of, named
+from .bare import bare
+from .node import Node, edge_of, named
 
 _NO_DATA = "Cannot copy out of meta tensor; no data!"
 

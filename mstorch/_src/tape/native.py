@@ -24,9 +24,11 @@ from ..core.tensor_base import (
     to_meta,
     value_of,
 )
-from .node import Node, dressed, edge_of, named, saved_input
+from .bare import dressed
+from .node import Node, edge_of, named
 from .operands import Operand, as_raw, compute
 from .places import without_values
+from .saved_values import saved_input
 
 pushed_native: list[Callable[..., None]] = []  # forward mode's function for the results, set by ``forward.py``
 pushed_gradient: list[Callable[..., None]] = []

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.modes import modes
 from ..core.tensor_base import TensorBase
-from .node import FREED, Saved, dressed
+from .bare import dressed
+from .node import FREED
+from .saved_values import Saved
 
 if TYPE_CHECKING:
     from .apply import Applied

@@ -25,8 +25,8 @@ from ..core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_de
 from ..quiet import quiet
 from . import movement
 from .apply import apply
+from .bare import bare, dressed
 from .movement import Move
-from .node import bare, dressed
 from .operands import Operand
 from .primitives import Primitive, constant, dtype_name, elementwise, factor, shape_of
 from .ways import ways

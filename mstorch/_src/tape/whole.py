@@ -14,7 +14,9 @@ from ..core.tangents import LEVELS, levels_of_all
 from ..core.tensor_base import TensorBase, is_tracked
 from . import engine
 from .apply import apply
-from .node import Edge, Node, Passed, Saved, bare, bare_twin, edge_of, named, saved_input
+from .bare import bare, bare_twin
+from .node import Edge, Node, Passed, edge_of, named
+from .saved_values import Saved, saved_input
 from .ways import fused
 
 Slope = Callable[..., Sequence[Any]]

@@ -7,47 +7,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backend.arrays import Array
-from ..backend.geometry import contiguous_strides, flat_index, may_overlap
+from ..backend.geometry import contiguous_strides, flat_index, may_overlap, row_major_strides
 from ..backend.host.views import put
 from ..backend.raw import Raw, from_numpy
 from ..backend.table import kernel
 from ..core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD, Auto
 from ..core.dtype import OF_NP, dtype
 from ..core.modes import followed_capture, grad_set_to, modes, shapes_only
-from ..core.storage import NATIVE, Counter, Storage
+from ..core.storage import NATIVE, Counter, DeviceMemory, Storage
 from ..core.strides import Strides
 from ..core.tangents import LEVELS, below, keep, levels_of_all
 from ..core.tensor_base import (
     TensorBase,
+    _class,
     array_of,
     auto_of,
     is_meta,
     is_tracked,
     make_view,
-    make_window,
     meta_tensor,
     on_device,
     strides_of,
     tensor_of,
 )  # fmt: skip
 from . import movement
+from .bare import bare, bare_twin, dressed, on_host, repeats
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import Move, apply_map
-from .node import (
-    Node,
-    _classes,
-    _look,
-    bare,
-    bare_twin,
-    does_not_fit,
-    dressed,
-    edge_of,
-    named,
-    next_number,
-    on_host,
-    refuse_history,
-    repeats,
-)
+from .node import Node, _classes, _look, does_not_fit, edge_of, named, next_number, refuse_history
 
 Map = Callable[[Array], Array]
 
@@ -62,9 +49,9 @@ def map_bare(function: Map, value: Array) -> Array | Raw:
 
 
 class Linear(Node):
-    """Node of a linear map, which is given as a map of arrays and its transpose."""
+    """Node of a linear map: ``forward`` is a map of arrays, ``back`` its transpose."""
 
-    __slots__ = ("forward", "back")
+    __slots__ = ()
     forward: Any
     back: Any
 
@@ -84,6 +71,12 @@ class Linear(Node):
             if np.shape(self.back(value)) == value.shape:
                 return (gradient,)  # the gradient itself, not a view of it
         return (linear(gradient, self.back, self.forward, type(self).label),)
+
+
+class GivenMaps(Linear):
+    """Node of a linear map whose two functions are given."""
+
+    __slots__ = ("forward", "back")
 
 
 _PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that return the gradient unchanged if possible
@@ -139,7 +132,7 @@ def _address(array: Array) -> int:
 
 def linear_node(source: TensorBase, forward: Map, back: Map, label: str) -> Linear:
     """Return the node of a linear map of a tensor."""
-    node: Any = _new(_classes.get((Linear, label)) or named(Linear, label))  # Node(…) written out, as in `apply`
+    node: Any = _new(_classes.get((GivenMaps, label)) or named(GivenMaps, label))  # Node(…) written out, as in `apply`
     node.edges = (edge_of(source),)
     node.sequence = next_number()
     node.saved = ()
@@ -186,28 +179,87 @@ class Sort(NamedTuple):
     back: Callable[[Raw, tuple[int, ...], Any], Raw]
 
 
+class SortedView(Linear):
+    """Node of a view of the class ``sort`` with an argument, of a tensor of the given shape. ``kind``: the name of its dtype if it is in
+    a device's memory, else None. The maps are made when they are read, because most nodes run only one of them, and many run none."""
+
+    __slots__ = ("sort", "shape", "argument", "kind")
+    sort: Any
+    shape: Any
+    argument: Any
+    kind: Any
+
+    @property
+    def forward(self) -> Map:  # type: ignore[override]
+        """The view as a map of arrays."""
+        forward = self.sort.maps(self.shape, self.argument)[0]
+        return forward if self.kind is None else Move(forward, self.sort.read(self.kind, self.argument))
+
+    @property
+    def back(self) -> Map:  # type: ignore[override]
+        """The transpose of that map."""
+        sort, shape, argument = self.sort, self.shape, self.argument
+        back: Map = sort.maps(shape, argument)[1]
+        return back if self.kind is None else Move(back, lambda raw: sort.back(raw, shape, argument))
+
+
 def sorted_view(
     source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort,
     argument: int | slice[Any, Any, Any] | tuple[Any, ...] | None
 ) -> TensorBase:
     """Return a view of ``source`` that autograd tracks: of the class ``sort``, with the argument ``argument``."""
-    if source._ms_storage.__class__ is not Storage or modes.native is not None:
-        own, read = source._ms_shape, sort.read(source._ms_dtype.name, argument)
-        forward, back = sort.maps(own, argument)
-        if source._ms_storage.__class__ in NATIVE or followed_capture():
-            forward, back = Move(forward, read), Move(back, lambda raw: sort.back(raw, own, argument))
-        return view(source, label, shape, strides, offset, read, forward, back)
-    made = make_window(source, shape, strides, offset)
-    _enter_view(made, source, None)
-    if modes.grad and (source._ms_node is not None or is_tracked(source)) and not made._ms_auto.inference:  # type: ignore[union-attr]
+    storage = source._ms_storage
+    if modes.native is not None or (storage.__class__ is not Storage and storage.__class__ is not DeviceMemory):
+        return _view_elsewhere(source, label, shape, strides, offset, sort, argument)
+    # What `make_view`, `_enter_view` and `edge_of` do in the common cases, written out: views are the most frequent operations of all, and
+    # each of these calls costs as much as the rest.
+    made: Any = _new(_class[0])
+    made._ms_storage = storage
+    made._ms_dtype = source._ms_dtype
+    made._ms_shape = shape
+    made._ms_stride = None if strides == row_major_strides(shape) else strides
+    made._ms_offset = offset
+    made._ms_counter = source._ms_counter
+    made._ms_array = made._ms_raw = made._ms_at = made._ms_node = made._ms_auto = None
+    made._ms_number = 0
+    above = source._ms_auto
+    if above is None or (above.again is None and above.origin == DEFAULT and not above.inference and not LEVELS):
+        auto = made._ms_auto = Auto()
+        auto.base = source if above is None or above.base is None else above.base
+        auto.seen = made._ms_counter.version
+        if not modes.grad:
+            auto.origin = INFERENCE if modes.inference else WITHOUT_GRAD
+    else:
+        _enter_view(made, source, None)
+    if modes.grad and (source._ms_node is not None or (above is not None and is_tracked(source))) and not made._ms_auto.inference:
         if made._ms_dtype.is_integral:
             refuse_history(made._ms_dtype)
-        made._ms_node = linear_node(source, *sort.maps(source._ms_shape, argument), label)
+        node: Any = _new(_classes.get((SortedView, label)) or named(SortedView, label))
+        if source._ms_node is not None and (above is None or above.base is None or above.seen == source._ms_counter.version):
+            node.edges = ((source._ms_node, source._ms_number),)
+        else:
+            node.edges = (edge_of(source),)
+        node.sequence = next_number()
+        node.saved, node.marks = (), None
+        node.sort, node.shape, node.argument = sort, source._ms_shape, argument
+        node.kind = None if storage.__class__ is Storage else source._ms_dtype.name
+        made._ms_node = node
     if LEVELS:
         mapped(source, made, lambda tangent: sorted_view(
             tangent, label, shape, strides, offset_in(tangent, source, offset), sort, argument
         ))  # fmt: skip
     return made
+
+
+def _view_elsewhere(
+    source: TensorBase, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any
+) -> TensorBase:
+    """Return ``sorted_view`` of a tensor that is neither in the host's memory nor in a device's, or within a capture."""
+    own, read = source._ms_shape, sort.read(source._ms_dtype.name, argument)
+    forward, back = sort.maps(own, argument)
+    if source._ms_storage.__class__ in NATIVE or followed_capture():
+        forward, back = Move(forward, read), Move(back, lambda raw: sort.back(raw, own, argument))
+    return view(source, label, shape, strides, offset, read, forward, back)
 
 
 def _part_maps(shape: tuple[int, ...], key: int | slice | tuple[int | slice, int | slice]) -> tuple[Map, Map]:
@@ -501,18 +553,28 @@ def views(
     source: TensorBase, label: str, parts: Sequence[tuple[Sequence[int], Strides, int, Callable[[Raw], Raw]]], keys: Sequence[Any]
 ) -> tuple[TensorBase, ...]:
     """Return the views of one operation, each given as (shape, strides, offset, read); ``keys`` index the parts in the source's array."""
-    made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
+    made = tuple([make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts])
     if modes.native is not None and not modes.native.follows:
         refuse(source)
         return made
     node: Any = None
-    if modes.grad and is_tracked(source) and not (source._ms_auto is not None and source._ms_auto.inference):
-        refuse_history(source._ms_dtype)
-        node = named(Parts, label)((edge_of(source),))
+    above = source._ms_auto
+    if modes.grad and is_tracked(source) and not (above is not None and above.inference):
+        if source._ms_dtype.is_integral:
+            refuse_history(source._ms_dtype)
+        node = (_classes.get((Parts, label)) or named(Parts, label))((edge_of(source),))
         node.shape, node.keys, node.kind = source._ms_shape, keys, source._ms_dtype
         node.width = len(keys)
+    plain = above is None or (above.again is None and above.origin == DEFAULT and not above.inference and not LEVELS)
     for number, part in enumerate(made):
-        _enter_view(part, source, None, MULTIPLE_OUTPUTS)
+        if plain:  # as in `sorted_view`
+            auto = part._ms_auto = Auto()
+            auto.base = source if above is None or above.base is None else above.base
+            auto.seen, auto.origin = part._ms_counter.version, MULTIPLE_OUTPUTS
+            if not modes.grad:
+                auto.origin = INFERENCE if modes.inference else WITHOUT_GRAD
+        else:
+            _enter_view(part, source, None, MULTIPLE_OUTPUTS)
         if node is not None:
             part._ms_node, part._ms_number = node, number
     if LEVELS:

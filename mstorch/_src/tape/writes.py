@@ -31,12 +31,14 @@ from ..core.tensor_base import (
     value_of,
 )
 from ..core.writable import check_view
+from .bare import dressed, on_host
 from .duals import tangent_of, write, write_into
 from .in_place import detach_snapshot, own_value
 from .movement import Move, cleared, cloned
-from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
+from .node import FREED, Node, edge_of, named, node_of
 from .operands import Operand
 from .refitted import refit
+from .saved_values import USED_UP
 from .vocabulary import zeros_beside
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 

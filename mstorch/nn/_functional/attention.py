@@ -28,7 +28,7 @@ from ..._src.ops.memory.creation import zeros
 from ..._src.ops.memory.from_data import made
 from ..._src.ops.reduce.reduce import amax, mean
 from ..._src.ops.reduce.softmax import softmax
-from ..._src.ops.shape import views
+from ..._src.ops.shape import parts, views
 from ..._src.ops.shape.join import cat, repeat, repeat_interleave
 from ..._src.tape.moving import beside
 from ..._src.tape.ways import in_arrays, is_known
@@ -238,11 +238,11 @@ def _with_padding(mask: Tensor | None, padding: Tensor, sizes: tuple[int, int, i
 def _projected(
     query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any] | None, packed: Tensor | None, bias: Tensor | None
 ) -> list[Any]:
-    biases = (None, None, None) if bias is None else views.chunk(bias, 3)
+    biases = (None, None, None) if bias is None else parts.chunk(bias, 3)
     if weights is None:
         if key is value and query is key:
-            return list(views.chunk(linear(query, packed, bias), 3, -1))
-        weights = views.chunk(packed, 3)
+            return list(parts.chunk(linear(query, packed, bias), 3, -1))
+        weights = parts.chunk(packed, 3)
     return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
 

@@ -16,8 +16,9 @@ from ..._src.core.nested_parts import kept, like_nested, nested_in
 from ..._src.core.tensor_base import TensorBase, is_tracked
 from ..._src.core.warned import warn
 from ..._src.ops.memory.creation import zeros
+from ..._src.tape.bare import bare_of, dressed
 from ..._src.tape.native import refuse_trained
-from ..._src.tape.node import Node, bare_of, dressed, edge_of
+from ..._src.tape.node import Node, edge_of
 from ..._src.tape.replaced import replaced
 from ..._tensor import Tensor
 from ...autograd.function import made_by

@@ -15,7 +15,8 @@ from ..._src.backend import runtime, tape
 from ..._src.backend.raw import Raw
 from ..._src.core.tensor_base import TensorBase, is_tracked
 from ..._src.tape.border import tape_value
-from ..._src.tape.node import Node, edge_of, named, saved_input
+from ..._src.tape.node import Node, edge_of, named
+from ..._src.tape.saved_values import saved_input
 from ..._tensor import Tensor
 from ._trees import as_mstorch, as_native, changed
 

@@ -16,7 +16,7 @@ from ...core.dtype import dtype, float16
 from ...core.one_device import OneDevice
 from ...core.tensor_base import TensorBase, as_it_lies, is_tracked, strides_of
 from ...tape import mirrored, movement, windows
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import FOUND, deliver, elementwise, expect_out_dtype, type_word, unary
 from .._forms import Forms

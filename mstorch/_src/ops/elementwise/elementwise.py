@@ -14,7 +14,7 @@ from ...core.dtype import bfloat16, complex128, dtype, float16, float64
 from ...core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from ...tape.apply import apply
 from ...tape.composite import record, refuse
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import followed, fused, in_arrays
 from ...tape.windows import linear
 from .._autocast import FLOAT32_ON_DEVICES

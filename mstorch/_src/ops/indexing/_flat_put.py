@@ -25,8 +25,10 @@ from ...core.tensor_base import (
     whole_storage,
 )
 from ...core.writable import change_raw, check_view, check_writable
+from ...tape.bare import bare, bare_twin, dressed
 from ...tape.moving import beside
-from ...tape.node import Node, bare, bare_twin, dressed, edge_of, watch
+from ...tape.node import Node, edge_of
+from ...tape.saved_values import watch
 from ...tape.ways import ways
 from ...tape.writes import settle, snapshot
 from .._dispatch import call, contiguous_copy, is_number

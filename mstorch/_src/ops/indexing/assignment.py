@@ -27,7 +27,7 @@ from ...core.writable import (
 from ...tape.duals import write_parts
 from ...tape.moving import beside
 from ...tape.native import through
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import ways
 from ...tape.windows import linear
 from ...tape.writes import assign, settle, snapshot

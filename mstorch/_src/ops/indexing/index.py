@@ -36,7 +36,7 @@ from ...core.writable import change_raw, check_history, check_writable, refuse_p
 from ...tape.apply import apply
 from ...tape.in_place import change
 from ...tape.moving import beside
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import in_arrays, ways
 from .._autocast import WIDEST_ON_DEVICES
 from .._dispatch import (
@@ -67,7 +67,7 @@ from .._true_positions import nonzero_rows, true_positions
 from ..elementwise.compare import clamp, eq, lt, where
 from ..elementwise.elementwise import add
 from ..reduce.reduce import any as any_of
-from ..shape import views
+from ..shape import parts, views
 from ..shape.join import cat
 from . import assignment, subscript
 from ._flat_put import flat_positions, put_by_one_kernel
@@ -279,7 +279,7 @@ def nonzero(input: TensorBase, *, out: TensorBase | None = None, as_tuple: bool 
     if as_tuple:
         if not truth._ms_shape:
             truth = views.reshape(truth, (1,))
-        return views.unbind(nonzero(truth), 1)
+        return parts.unbind(nonzero(truth), 1)
     if out is not None:
         refuse_overlap(out, input)
         return deliver(call(_nonzero, (truth,)), out)

@@ -22,7 +22,7 @@ from ..memory._view_dtype import view_dtype
 from ..memory.creation import full, zeros
 from ..reduce.reduce import amax, amin, prod
 from ..reduce.reduce import sum as sum_of
-from ..shape import views
+from ..shape import parts, views
 from ..shape.join import cat, stack
 
 
@@ -47,7 +47,7 @@ def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any,
         part = indices // step if step <= np.iinfo(np.int64).max else indices * 0
         found.append(part % length)
         step *= length
-    return views.unbind(stack(found[::-1], -1), -1) if found else ()
+    return parts.unbind(stack(found[::-1], -1), -1) if found else ()
 
 
 def _torch_type(value: Any) -> str:

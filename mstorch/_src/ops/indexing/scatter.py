@@ -21,7 +21,7 @@ from ...core.warned import warn_once
 from ...tape.apply import of_sizes
 from ...tape.composite import record, refuse
 from ...tape.in_place import change
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import in_arrays
 from .._autocast import WIDEST_ON_CPU, WIDEST_ON_DEVICES
 from .._dispatch import call, finish_exactly, python_number, type_word, wrap_dim

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...core.tensor_base import TensorBase, is_tracked
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from .._autocast import WIDEST_ON_DEVICES
 from .._dispatch import cpp_word
 from .._operation import operation

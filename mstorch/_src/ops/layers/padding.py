@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ...backend.table import kernel
 from ...core.strides import preserved_strides
 from ...core.tensor_base import TensorBase, strides_of
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, refuse_dtype, with_format
 from .._numbers import fitting, refuse_tracked

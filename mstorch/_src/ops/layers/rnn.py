@@ -16,6 +16,7 @@ from ..elementwise.math import tanh
 from ..linalg.matmul import linear
 from ..shape import views
 from ..shape.join import cat, stack
+from ..shape.parts import split
 from . import rnn_sequence
 from .dropout import dropout
 
@@ -83,7 +84,7 @@ def _steps(
     w_hr: TensorBase | None, backwards: bool
 ) -> tuple[Any, State]:
     """Run one direction by separate operations, from the input's contribution to the gates."""
-    parts = views.split(gates, list(batch_sizes), 0)
+    parts = split(gates, list(batch_sizes), 0)
     outputs: list[Any] = [None] * len(parts)
     initial = state
     done: list[State] = []

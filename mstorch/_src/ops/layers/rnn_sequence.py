@@ -12,7 +12,9 @@ from ...backend.host.rnn import SEQUENCES
 from ...core.modes import grad_set_to, modes
 from ...core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from ...tape import engine
-from ...tape.node import Node, bare, bare_twin, edge_of, named, saved_input
+from ...tape.bare import bare, bare_twin
+from ...tape.node import Node, edge_of, named
+from ...tape.saved_values import saved_input
 from ...tape.whole import apart, in_one_piece
 
 Slow = Callable[..., tuple[Any, tuple[Any, ...]]]

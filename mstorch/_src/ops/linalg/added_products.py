@@ -24,7 +24,7 @@ from .._operation import operation
 from .._overlaps import refuse_partly
 from .._scalars import scalar_array
 from ..elementwise import activation
-from ..shape import views
+from ..shape import parts, views
 from ._scaled_product import in_one_kernel
 from .contract import outer
 from .matmul import bmm, matmul
@@ -200,7 +200,7 @@ def addbmm(
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     if input._ms_dtype.itemsize <= 2 and input._ms_dtype.is_floating_point and a[0]:  # torch rounds after each matrix of the sum
         total = input
-        for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
+        for place, (left, right) in enumerate(zip(parts.unbind(batch1), parts.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
         return finish_exactly(total, out, _UNLIKE)
     return finish_exactly(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._ms_dtype), beta, alpha), out, _UNLIKE)

@@ -20,7 +20,7 @@ from ...core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from ...core.warned import warn
 from ...quiet import quiet
 from ...tape.composite import record
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import fused, ways
 from ...tape.whole import followed, in_one_piece
 from ...tape.whole import record as record_whole

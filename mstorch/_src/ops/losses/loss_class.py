@@ -15,7 +15,8 @@ from ...core.one_device import OneDevice
 from ...core.storage import home
 from ...core.tensor_base import TensorBase, array_of, tensor_of
 from ...tape.moving import beside
-from ...tape.node import Passed, edge_of, named, watch
+from ...tape.node import Passed, edge_of, named
+from ...tape.saved_values import watch
 from ...tape.ways import fused, in_arrays
 from ...tape.whole import followed, in_one_piece, record
 from ...tape.windows import linear, no_view

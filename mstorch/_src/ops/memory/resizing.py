@@ -13,8 +13,9 @@ from ...core.strides import beyond_storage, channels_last_strides, normalize, su
 from ...core.tangents import LEVELS, is_dual
 from ...core.tensor_base import TensorBase, auto_of, is_tracked, strides_of, touch, turn_into
 from ...core.writable import check_history, check_view, refuse_inference
+from ...tape.bare import bare_twin
 from ...tape.composite import refuse
-from ...tape.node import bare_twin, edge_of
+from ...tape.node import edge_of
 from ...tape.refitted import refit
 from .._dispatch import cpp_word, shape_args
 from .._forms import SIZE, Forms

@@ -13,7 +13,8 @@ from ...core.modes import followed_capture, modes
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from ...tape import vocabulary as v
-from ...tape.node import Node, edge_of, named, refuse_history, saved_input
+from ...tape.node import Node, edge_of, named, refuse_history
+from ...tape.saved_values import saved_input
 from ...tape.ways import ways
 from ...tape.windows import no_view
 from .._dispatch import call

@@ -10,7 +10,7 @@ from ...core.dtype import bfloat16, bool_, dtype, float16, float32
 from ...core.tensor_base import TensorBase, is_tracked
 from ...core.warned import warn
 from ...tape.composite import record
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import followed
 from ...tape.whole import has_kernel
 from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES

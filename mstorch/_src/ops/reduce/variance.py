@@ -16,7 +16,7 @@ from ...core.warned import warn
 from ...tape import vocabulary as v
 from ...tape.apply import apply
 from ...tape.composite import record as record_composite
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from ...tape.ways import in_arrays
 from ...tape.whole import followed, has_kernel, in_one_piece, record
 from .._dispatch import finish, readable, refuse_codes, type_word, wrap_dims

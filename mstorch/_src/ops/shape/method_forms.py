@@ -12,7 +12,7 @@ from ..indexing import assignment, subscript
 from ..linalg import lowrank, removed
 from ..reduce import count, reduce
 from ..signal import spectral
-from . import views
+from . import parts, views
 
 PUBLIC_IN = "Tensor"
 
@@ -35,7 +35,7 @@ def stride(self: TensorBase, dim: int | None = None) -> Any:
 
 def split(self: TensorBase, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into chunks of one size (the last may be smaller) or of the sizes in a list."""
-    return views.split(self, split_size, dim)
+    return parts.split(self, split_size, dim)
 
 
 def unflatten(self: TensorBase, dim: int, sizes: int | Sequence[int]) -> TensorBase:

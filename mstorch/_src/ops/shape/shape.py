@@ -48,7 +48,7 @@ from ..memory.copying import clone, copy_
 from ..memory.creation import zeros_like
 from ..memory.placing import placed
 from ..reduce.scan import cumprod
-from . import views
+from . import parts, views
 from .join import cat, flip
 
 _triangle = kernel("triangle")
@@ -374,13 +374,13 @@ def dsplit(input: TensorBase, indices_or_sections: int | Sequence[int], *more: i
 @operation(numpy_names=True)
 def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into chunks of the given sizes."""
-    return views.split(input, list(split_sizes), dim)
+    return parts.split(input, list(split_sizes), dim)
 
 
 @operation(numpy_names=True)
 def unsafe_split(input: TensorBase, split_size: int, dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into chunks of one size, which may be modified in place."""
-    return set_apart(views.split(input, split_size, dim), "UnsafeSplitBackward0")
+    return set_apart(parts.split(input, split_size, dim), "UnsafeSplitBackward0")
 
 
 @operation(numpy_names=True)
@@ -392,7 +392,7 @@ def unsafe_split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: 
 @operation(numpy_names=True)
 def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """Split along a dimension into at most ``chunks`` equal chunks, which may be modified in place."""
-    return set_apart(views.chunk(input, chunks, dim), "UnsafeSplitBackward0")
+    return set_apart(parts.chunk(input, chunks, dim), "UnsafeSplitBackward0")
 
 
 # Other shapes
@@ -525,12 +525,12 @@ def narrow_copy(input: TensorBase, dim: int, start: int, length: int, *, out: Te
 permute_copy = _copying(views.permute, "permute_copy")
 select_copy = _copying(views.select, "select_copy")
 slice_copy = _copying(_slice, "slice_copy")
-split_copy = operation(forms=Forms({"split_size": "split_size_or_sections"}))(_copying(views.split, "split_copy"))
+split_copy = operation(forms=Forms({"split_size": "split_size_or_sections"}))(_copying(parts.split, "split_copy"))
 split_with_sizes_copy = _copying(split_with_sizes, "split_with_sizes_copy")
 squeeze_copy = _copying(views.squeeze, "squeeze_copy")
 t_copy = _copying(views.t, "t_copy")
 transpose_copy = _copying(views.transpose, "transpose_copy")
-unbind_copy = _copying(views.unbind, "unbind_copy")
+unbind_copy = _copying(parts.unbind, "unbind_copy")
 unfold_copy = _copying(views.unfold, "unfold_copy")
 unsqueeze_copy = _copying(views.unsqueeze, "unsqueeze_copy")
 view_as_complex_copy = _copying(view_as_complex, "view_as_complex_copy")

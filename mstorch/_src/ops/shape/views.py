@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -105,13 +106,25 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 @operation(forms=Forms(star="shape"))
 def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
-    own = input._ms_shape
-    wanted = infer_size(shape_args(shape, "reshape"), math.prod(own))
-    strides = row_major_strides(wanted) if input._ms_stride is None else view_strides(own, input._ms_stride, wanted)
+    given = shape[0] if len(shape) == 1 and shape[0].__class__ is tuple else shape
+    lengths = given if _INT.issuperset(map(type, given)) else shape_args(shape, "reshape")
+    wanted, strides, label = _reshape_plan(input._ms_shape, input._ms_stride, lengths)
     if strides is not None:
-        rows = input._ms_stride is None or is_contiguous(own, input._ms_stride)
-        return _as_shape(input, wanted, strides, "ViewBackward0" if rows else "ReshapeAliasBackward0")
+        return windows.sorted_view(input, label, wanted, strides, input._ms_offset, _RESHAPED, wanted)
     return unsafe_view(call(_clone, (input,)), wanted)
+
+
+_INT = frozenset({int})
+
+
+@lru_cache(4096)
+def _reshape_plan(
+    own: tuple[int, ...], steps: tuple[int, ...] | None, lengths: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...] | None, str]:
+    """Return the shape that ``lengths`` stand for, the strides of a view in it (None if there is none), and the name of the view's node."""
+    wanted = infer_size(lengths, math.prod(own))
+    strides = row_major_strides(wanted) if steps is None else view_strides(own, steps, wanted)
+    return wanted, strides, "ViewBackward0" if steps is None or is_contiguous(own, steps) else "ReshapeAliasBackward0"
 
 
 def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -> Any:
@@ -119,8 +132,8 @@ def unsafe_view(input: TensorBase, shape: tuple[int, ...], fresh: bool = True) -
 
     ``fresh``: the tensor is row-major and not referenced elsewhere. Otherwise it may have any strides, and the result gets its own version
     counter."""
-    strides = contiguous_strides(shape) if fresh else _strides_as(input, shape)
-    made = windows.no_view(_as_shape(input, shape, strides, "UnsafeViewBackward0"))
+    strides = row_major_strides(shape) if fresh else _strides_as(input, shape)
+    made = windows.no_view(windows.sorted_view(input, "UnsafeViewBackward0", shape, strides, input._ms_offset, _RESHAPED, shape))
     if not fresh:
         made._ms_counter = Counter(made._ms_counter.version)
     return made
@@ -175,9 +188,17 @@ def permute(input: TensorBase, *dims: int | Sequence[int]) -> TensorBase:
 
 
 def _permuted(input: TensorBase, order: tuple[int, ...], label: str) -> TensorBase:
-    own, strides = input._ms_shape, strides_of(input)
-    shape, steps = tuple([own[d] for d in order]), tuple([strides[d] for d in order])
+    shape, steps = _permuted_geometry(input._ms_shape, input._ms_stride, order)
     return windows.sorted_view(input, label, shape, steps, input._ms_offset, _PERMUTED, order)
+
+
+@lru_cache(4096)
+def _permuted_geometry(
+    own: tuple[int, ...], steps: tuple[int, ...] | None, order: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape and strides of a view with the dimensions in another order."""
+    steps = row_major_strides(own) if steps is None else steps
+    return tuple([own[d] for d in order]), tuple([steps[d] for d in order])
 
 
 def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -199,14 +220,20 @@ def transpose(input: TensorBase, dim0: int, dim1: int) -> TensorBase:
 
 def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBase:
     rank = len(input._ms_shape)
-    if dim0.__class__ is int is dim1.__class__ and -rank <= dim0 < rank and -rank <= dim1 < rank:  # `wrap_dim` written out
-        dim0, dim1 = dim0 % rank, dim1 % rank
-    else:
+    if not (dim0.__class__ is int is dim1.__class__ and -rank <= dim0 < rank and -rank <= dim1 < rank):  # `wrap_dim` written out
         dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    order = _exchange(rank, dim0, dim1)
+    shape, steps = _permuted_geometry(input._ms_shape, input._ms_stride, order)
+    return windows.sorted_view(input, label, shape, steps, input._ms_offset, _PERMUTED, order)
+
+
+@lru_cache(4096)
+def _exchange(rank: int, dim0: int, dim1: int) -> tuple[int, ...]:
+    """Return the order of the dimensions with two of them swapped; negative ones count from the end."""
     order = list(range(rank))
     if rank:
-        order[dim0], order[dim1] = dim1, dim0
-    return _permuted(input, tuple(order), label)
+        order[dim0], order[dim1] = order[dim1], order[dim0]
+    return tuple(order)
 
 
 def t(input: TensorBase) -> TensorBase:
@@ -294,12 +321,22 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 @operation(forms=SIZE)
 def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False) -> Any:
     """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions are prepended."""
-    own, strides = input._ms_shape, strides_of(input)
-    wanted = shape_args(size, "expand")
+    given = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
+    lengths = given if _INT.issuperset(map(type, given)) else shape_args(size, "expand")
+    shape, strides = _expanded_geometry(input._ms_dtype, input._ms_shape, input._ms_stride, lengths)
+    return windows.sorted_view(input, "ExpandBackward0", shape, strides, input._ms_offset, _EXPANDED, shape)
+
+
+@lru_cache(4096)
+def _expanded_geometry(
+    kind: dtype, own: tuple[int, ...], strides: tuple[int, ...] | None, wanted: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape and strides of a tensor expanded to ``wanted``. Raise torch's error, which names the dtype, if it can't be."""
+    strides = row_major_strides(own) if strides is None else strides
     lead = len(wanted) - len(own)
     if lead < 0:
         raise RuntimeError(
-            f"expand({type_text(input._ms_dtype)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
+            f"expand({type_text(kind)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
         )
     shape, steps = list(wanted), [0] * len(wanted)
@@ -324,7 +361,7 @@ def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False
             steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)
     counted(target)
-    return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._ms_offset, _EXPANDED, target)
+    return target, tuple(steps)
 
 
 def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -443,76 +480,6 @@ def _entry_back(raw: Raw, own: tuple[int, ...], argument: tuple[int, int]) -> Ra
 
 
 _SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *argument), _entry, _entry_back)
-
-
-@operation(numpy_names=True)
-def unbind(input: TensorBase, dim: int = 0) -> tuple[Any, ...]:
-    """Return the slices along a dimension as views."""
-    own = input._ms_shape
-    if not own:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    dim = wrap_dim(dim, len(own))
-    kernel_, strides, before = _select[input._ms_dtype.name], strides_of(input), (slice(None),) * dim
-    parts = [
-        (own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :], input._ms_offset + i * strides[dim],
-         lambda raw, i=i: kernel_(raw, dim, i))
-        for i in range(own[dim])
-    ]  # fmt: skip
-    return windows.views(input, "UnbindBackward0", parts, [(*before, i) for i in range(own[dim])])
-
-
-@operation(numpy_names=True)
-def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Split along a dimension into views of one size (the last may be smaller) or of the sizes in a list."""
-    own = tensor._ms_shape
-    if not own:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, len(own))
-    if isinstance(split_size_or_sections, (list, tuple)):
-        sections = [int(s) for s in split_size_or_sections]
-        if sum(sections) != own[dim] or min(sections, default=0) < 0:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {own[dim]} (input tensor's size at dimension "
-                f"{dim}), but got split_sizes={sections}"
-            )
-    else:
-        if isinstance(split_size_or_sections, (float, str)):
-            given = type(split_size_or_sections).__name__
-            raise TypeError(f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {given}")
-        size = int(split_size_or_sections)
-        if size < 0:
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-        if size == 0 and own[dim] != 0:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {own[dim]}")
-        count = max(1, -(-own[dim] // size)) if size else 1
-        sections = [min(size, own[dim] - i * size) for i in range(count)]
-    kernel_, strides, before = _slice[tensor._ms_dtype.name], strides_of(tensor), (slice(None),) * dim
-    parts, keys, start = [], [], 0
-    for section in sections:
-        stop = start + section
-        parts.append(
-            ((*own[:dim], section, *own[dim + 1 :]), strides, tensor._ms_offset + start * strides[dim],
-             lambda raw, start=start, stop=stop: kernel_(raw, dim, start, stop, 1))
-        )  # fmt: skip
-        keys.append((*before, slice(start, stop)))
-        start = stop
-    label = "SplitWithSizesBackward0" if isinstance(split_size_or_sections, (list, tuple)) else "SplitBackward0"
-    return windows.views(tensor, label, parts, keys)
-
-
-@operation(numpy_names=True)
-def chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """Split along a dimension into at most ``chunks`` views of equal size."""
-    own, chunks = input._ms_shape, whole(chunks)
-    if not own:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    dim = wrap_dim(dim, len(own))
-    size = -(-own[dim] // chunks)
-    if size == 0:
-        return split(input, [0] * chunks, dim)
-    return split(input, size, dim)
 
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

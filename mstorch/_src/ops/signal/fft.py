@@ -13,7 +13,7 @@ from ...core.dtype import dtype, get_default_dtype
 from ...core.formats import layout
 from ...core.strides import normalize
 from ...core.tensor_base import TensorBase, in_order, strides_of
-from ...tape.node import watch
+from ...tape.saved_values import watch
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import call, finish, type_word, wrap_each
 from .._memory_order import row_major

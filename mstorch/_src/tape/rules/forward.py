@@ -11,8 +11,8 @@ from ...backend.host.activation import relu_slope
 from ...backend.table import kernel
 from ...core.tensor_base import TensorBase
 from .. import vocabulary as v
+from ..bare import bare
 from ..forward import Call, forward_rule, symmetric
-from ..node import bare
 from ..operands import Operand
 from ..primitives import Primitive
 from .norm import standardised
