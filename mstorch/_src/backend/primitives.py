@@ -94,9 +94,11 @@ _WITHOUT_EFFECT = frozenset(("RESUME", "PUSH_NULL", "PRECALL", "CACHE", "NOP"))
 
 
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
-    """Run the primitive ``name`` with the attributes ``at``."""
+    """Run the primitive ``name`` with the attributes ``at``, on contiguous copies of the arguments whose strides its kernel rejects."""
     if forked.here:
         forked.refuse_device()
+    if name in LOOK_AT_STEPS and refuses_steps(name, args):
+        args = _in_rows(name, args)
     called, below, count, tracing = _kernel_below(name, *at)
     try:
         with LOCK:
@@ -116,6 +118,22 @@ def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
             if part is not args[0]:
                 part._shown = args[0]
     return result
+
+
+def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    rows: list[Any] = []
+    for item in args:
+        if item.__class__ is tuple:
+            item = _in_rows(name, item)
+        elif isinstance(item, Raw) and with_steps(name, item):
+            item = dense(item)
+        rows.append(item)
+    return tuple(rows)
+
+
+def dense(x: Raw) -> Raw:
+    """Return the tensor if it is contiguous, else a contiguous copy."""
+    return x if is_contiguous(x) else run("Contiguous", x)
 
 
 def _forget() -> None:

@@ -445,7 +445,10 @@ on_fallback: list[Callable[[str], None]] = []
 
 
 def _locked(function: Function, op: str, device: str) -> Function:
-    """Wrap a function to run under the lock; ``op`` names an operation that needs MindSpore's threads, and raises in a forked process."""
+    """Wrap a function to run under the lock; ``op`` names an operation that needs MindSpore's threads, and raises in a forked process. A
+    kernel that consists of one primitive of a device does both itself."""
+    if device != "CPU" and getattr(function, "takes_lock", False):
+        return function
 
     def call(*args: Any) -> Any:
         if op and forked.here:

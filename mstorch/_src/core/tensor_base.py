@@ -61,7 +61,7 @@ class TensorBase(Methods):
     _ms_offset: int
     _ms_array: Array | None
     _ms_raw: Any
-    _ms_at: tuple[Value, int] | None
+    _ms_at: tuple[Value | DeviceMemory, int] | None
     _ms_counter: Any
     _ms_node: Any
     _ms_number: int
@@ -164,7 +164,8 @@ def wrap(raw: Raw, strides: Strides | None = None) -> Any:
 
 def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = None) -> TensorBase:
     """Return a base tensor that takes ownership of a MindSpore tensor; ``kind`` is the dtype that its bytes encode."""
-    shape, kind = raw_shape(raw), kind or OF_MS[raw_dtype(raw)]
+    own, shape = OF_MS[raw_dtype(raw)], raw_shape(raw)
+    kind = kind or own
     lies = raw
     if strides is not None:
         order, _, strides, _ = dense_layout(shape, strides)
@@ -175,7 +176,10 @@ def on_device(raw: Raw, strides: Strides | None = None, kind: dtype | None = Non
         tensor = _make(cell, kind, shape, strides, 0)
         tensor._ms_raw, tensor._ms_at = raw, (cell, cell.writes)
     else:
-        tensor = _make(DeviceMemory(lies), kind, shape, strides, 0)
+        storage = DeviceMemory(lies)
+        tensor = _make(storage, kind, shape, strides, 0)
+        if strides is None and kind is own:
+            tensor._ms_at = (storage, 0)  # the base is the tensor's value (`value_of`)
     if modes.marks:
         mark(tensor)
     return tensor

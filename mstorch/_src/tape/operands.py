@@ -177,10 +177,7 @@ def _of_shapes(
 def _raw_of(item: Operand | list[TensorBase] | None, inputs: Sequence[Any]) -> Any:
     """Return an operand as a device kernel takes it; 0-d CPU tensors may be combined with any device."""
     if isinstance(item, TensorBase):
-        at, storage = item._ms_at, item._ms_storage
-        if at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges:
-            window = item._ms_raw
-            return storage.base if window is None else window.raw
+        storage = item._ms_storage
         if storage.__class__ is DeviceMemory:
             return value_of(item)
         if storage.__class__ is Storage and item._ms_shape:
@@ -196,9 +193,15 @@ def compute_on_device(
     """Run a kernel as ``compute`` does, on operands that are on a device and on numbers."""
     if name in STORED and not moves_bytes(op.op):
         return _codes_by_host(op, name, inputs, args, strides)
-    raws = []
+    raws: list[Any] = []
     for item in inputs:
-        raws.append(_raw_of(item, inputs))
+        at = item._ms_at if isinstance(item, TensorBase) else None
+        # `value_of` of a tensor that was read before, written out: operands of nearly every kernel are
+        if at is not None and at[0] is item._ms_storage and at[0].__class__ is DeviceMemory and at[1] == at[0].exchanges:
+            window = item._ms_raw
+            raws.append(at[0].base if window is None else window.raw)
+        else:
+            raws.append(_raw_of(item, inputs))
     if pointwise and strides is not None and not args and name not in STORED:
         return in_order_of_memory(op[name], name, inputs, strides), args
     if not args or all_simple(args):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.modes import grad_set_to, modes
 from ..core.promotion import type_text
+from ..core.storage import DeviceMemory
 from ..core.tensor_base import TensorBase
 from .bare import bare, bare_twin, dressed
 from .node import Node, Passed, edge_of, node_of
@@ -54,9 +55,15 @@ class SavedInput:
             raise RuntimeError(_CUT)
         if recorded:
             return tensor
-        array = tensor._ms_array
-        if array is not None and not tensor._ms_storage.moved and (modes.native is None or not modes.native.follows):
+        array, storage = tensor._ms_array, tensor._ms_storage
+        # `bare` of a tensor that was read before, written out
+        if array is not None and not storage.moved and (modes.native is None or not modes.native.follows):
             return array
+        at = tensor._ms_at
+        read = at is not None and at[0] is storage and storage.__class__ is DeviceMemory and at[1] == storage.exchanges
+        if read and modes.native is None:
+            window = tensor._ms_raw
+            return storage.base if window is None else window.raw
         return bare(tensor)
 
 

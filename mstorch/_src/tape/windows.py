@@ -190,13 +190,13 @@ class SortedView(Linear):
     kind: Any
 
     @property
-    def forward(self) -> Map:  # type: ignore[override]
+    def forward(self) -> Map:
         """The view as a map of arrays."""
         forward = self.sort.maps(self.shape, self.argument)[0]
         return forward if self.kind is None else Move(forward, self.sort.read(self.kind, self.argument))
 
     @property
-    def back(self) -> Map:  # type: ignore[override]
+    def back(self) -> Map:
         """The transpose of that map."""
         sort, shape, argument = self.sort, self.shape, self.argument
         back: Map = sort.maps(shape, argument)[1]

@@ -6,34 +6,10 @@ from functools import partial
 from typing import Any
 
 from ..device_memory import loses_digits
-from ..primitives import LOOK_AT_STEPS, primitive, refuses_steps, watchers, with_steps
-from ..primitives import run as _run
-from ..raw import NAME_OF, Raw, is_contiguous, raw_dtype
+from ..primitives import dense, primitive, run, watchers
+from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import ALL, COMPLEX, HALVES, Function, absent_on, define_on, kernel, same_on
 from .documented import DOCUMENTED, PAGE_OF
-
-
-def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Raw:
-    """Run a primitive, with contiguous copies of the arguments if its kernel does not support strides."""
-    if name in LOOK_AT_STEPS and refuses_steps(name, args):
-        args = _in_rows(name, args)
-    return _run(name, *args, at=at)
-
-
-def _in_rows(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    found = []
-    for item in args:
-        if item.__class__ is tuple:
-            item = _in_rows(name, item)
-        elif isinstance(item, Raw) and with_steps(name, item):
-            item = dense(item)
-        found.append(item)
-    return tuple(found)
-
-
-def dense(x: Raw) -> Raw:
-    """Return the tensor if it is contiguous, else a contiguous copy."""
-    return x if is_contiguous(x) else _run("Contiguous", x)
 
 
 def rounds(x: Raw, *numbers: float) -> bool:
@@ -60,7 +36,9 @@ ORDERED = tuple(name for name in ALL if name not in COMPLEX)
 
 def one(name: str) -> Function:
     """Return a kernel that calls one primitive with the arguments that the kernel receives."""
-    return partial(run, name)
+    kernel_ = partial(run, name)
+    kernel_.takes_lock = True  # type: ignore[attr-defined]
+    return kernel_
 
 
 def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ...backend import tape
 from ...backend.arrays import Array
 from ...backend.errors import wrong_type
-from ...backend.geometry import contiguous_strides, inverse_order, row_major_strides
+from ...backend.geometry import inverse_order, row_major_strides
 from ...backend.raw import Raw
 from ...backend.table import kernel
 from ...core.dtype import dtype
