@@ -6,7 +6,7 @@ from typing import Any
 
 from .._src.core.modes import modes
 from .._src.hook import missing
-from .._src.tape.engine import running
+from .._src.tape.passes import running
 from .._src.tape.saved import SavedTensor
 
 

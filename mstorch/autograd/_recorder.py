@@ -15,7 +15,7 @@ from .._src.core.built_in import written
 from .._src.core.modes import modes
 from .._src.core.tensor_base import TensorBase
 from .._src.leaving import each, length_again
-from .._src.tape import apply, engine
+from .._src.tape import accumulate, apply
 from .._src.tape.node import Node, numbers_ahead
 from ._profile_events import EventList, FunctionEvent
 
@@ -42,7 +42,7 @@ def _operations() -> dict[types.CodeType, str]:
 
 
 _KERNELS = frozenset(function.__code__ for function in (apply.apply, apply.apply_one, apply.apply_pair))
-_ACCUMULATION = engine.put_gradient.__code__
+_ACCUMULATION = accumulate.put_gradient.__code__
 
 
 def _gradients(kind: type[Node] = Node) -> Iterator[types.CodeType]:

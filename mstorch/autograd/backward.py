@@ -38,6 +38,7 @@ from .._src.ops.shape.join import stack
 from .._src.tape import engine
 from .._src.tape.bare import bare, bare_of, dressed, repeats
 from .._src.tape.node import edge_of, node_of
+from .._src.tape.passes import running
 from .._src.tape.windows import view_of_hidden
 from .graph import GradientEdge, retain_grad
 
@@ -51,7 +52,7 @@ class _Checkpoints:
     @property
     def valid(self) -> bool:
         """True if every running backward accumulates into all leaves, or if none is running."""
-        return all(engine.running.accumulates)
+        return all(running.accumulates)
 
 
 checkpoints = _Checkpoints()

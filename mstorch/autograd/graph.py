@@ -16,10 +16,10 @@ from .._src.core.tensor_base import TensorBase, auto_of, is_tracked
 from .._src.hook import missing as _missing
 from .._src.leaving import END, Block, LastAway, each, values_set_to
 from .._src.tape.bare import dressed
-from .._src.tape.engine import running
 from .._src.tape.native import refuse_trained
 from .._src.tape.node import Node as _Node
 from .._src.tape.node import edge_of, node_of
+from .._src.tape.passes import running
 from .._tensor import Tensor
 from ._creation import node_creation_hook
 from ._mutation import allow_mutation_on_saved_tensors

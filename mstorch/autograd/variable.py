@@ -8,7 +8,7 @@ from typing import Any
 from .._src.core.tensor_base import TensorBase
 from .._src.core.warned import warn
 from .._src.ops.memory.creation import empty
-from .._src.tape.engine import next_callback, running
+from .._src.tape.passes import next_callback, running
 
 
 class ImperativeEngine:

@@ -9,8 +9,8 @@ import mstorch as torch
 
 from .._src.backend.arrays import Array
 from .._src.core.tensor_base import is_tracked, window
-from .._src.tape.engine import next_callback
 from .._src.tape.node import Accumulate, edge_of
+from .._src.tape.passes import next_callback
 from ..futures import Future, deferred
 from ._group import ProcessGroup, by_the_host
 from ._types import ReduceOp

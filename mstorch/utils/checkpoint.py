@@ -13,7 +13,7 @@ from .._src.core.tensor_base import TensorBase
 from .._src.core.trees import tree_flatten
 from .._src.core.warned import warn
 from .._src.leaving import Block, item_set_to
-from .._src.tape import engine
+from .._src.tape.passes import next_callback, running
 from .._tensor import Tensor
 from ..amp import _settings
 from ..autograd import backward
@@ -254,10 +254,10 @@ class _Frame:
 
     def unpack(self, ticket: _Ticket) -> Tensor:
         """Return the tensor, recomputing if this backward pass has not done so yet."""
-        if not engine.running.passes:  # requested outside of backward: the result is not kept
+        if not running.passes:  # requested outside of backward: the result is not kept
             return self._recomputed()[ticket.number]
         group = _GROUPS[0] if _GROUPS else None
-        key = engine.running.passes[-1] if group is None else group
+        key = running.passes[-1] if group is None else group
         if key not in self.passes:
             recomputed = self._recomputed()
             for waiting in self.tickets:
@@ -268,7 +268,7 @@ class _Frame:
             # Not a method: it would keep the function's arguments until the pass ends.
             forget = functools.partial(_forget, self.tickets, self.passes)
             if group is None:
-                engine.next_callback(forget)
+                next_callback(forget)
             else:
                 group.endings.append(forget)
         # Each is handed out once, so that its memory is free as soon as its node is done.

@@ -11,7 +11,7 @@ from typing import Any
 from .._src.core.hooks import RemovableHandle
 from .._src.core.tensor_base import TensorBase
 from .._src.leaving import Block, each
-from .._src.tape.engine import next_callback, running
+from .._src.tape.passes import next_callback, running
 from .._tensor import Tensor
 from ..autograd.graph import register_multi_grad_hook
 from ..nn.modules._hooks import global_hooks

@@ -8,7 +8,7 @@ import pytest
 
 import mstorch
 from mstorch._src.core.modes import modes
-from mstorch._src.tape import engine
+from mstorch._src.tape import engine, passes
 from mstorch.autograd import grad_mode
 
 ENTERED = ("no_grad", "inference_mode", "saved_tensors_hooks")
@@ -39,7 +39,7 @@ def test_contexts_entered_by_an_unpack_hook_end_with_backward(name):
 
 
 def _state() -> tuple[Any, ...]:
-    running = engine.running
+    running = passes.running
     return modes.grad, modes.inference, modes.marks, len(modes.saved_hooks), len(running.passes), len(running.accumulates)
 
 

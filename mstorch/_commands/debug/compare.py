@@ -15,8 +15,8 @@ from ..._src.core.overriding import OFF, state
 from ..._src.core.tangents import LEVELS
 from ..._src.core.tensor_base import TensorBase, strides_of
 from ..._src.leaving import END, Undo, undoing, values_again
-from ..._src.tape.engine import running
 from ..._src.tape.node import node_of
+from ..._src.tape.passes import running
 from .client import Client
 from .differences import Scale, difference
 from .messages import Encoder, Message, NotComparable, encoded_result

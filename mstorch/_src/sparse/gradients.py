@@ -16,7 +16,7 @@ from ..core.formats import sparse_coo
 from ..core.sparse_parts import MAKERS, is_sparse
 from ..core.tensor_base import TensorBase, is_tracked
 from ..ops.memory.from_data import made
-from ..tape import engine
+from ..tape import accumulate
 from ..tape.bare import bare_of, bare_twin, dressed
 from ..tape.moving import beside
 from ..tape.node import Accumulate, Node, edge_of, named
@@ -114,7 +114,7 @@ class SparseAccumulate(Accumulate):
         if held is None:
             auto.grad = gradient.clone()  # cloned, because the gradient may also belong to another leaf
         elif recorded or (is_sparse(held) and not is_sparse(gradient)):
-            auto.grad = engine.add(held, gradient)
+            auto.grad = accumulate.add(held, gradient)
         else:
             held.add_(gradient)
         for hook in list((auto.post or {}).values()):

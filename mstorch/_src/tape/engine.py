@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import operator
-import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,85 +10,22 @@ from typing import Any
 import numpy as np
 
 from ..backend.arrays import Array
-from ..backend.geometry import contiguous_strides
-from ..backend.halves import BFLOAT16
-from ..backend.raw import NAME_OF, NAME_OF_NP, Raw, raw_dtype
-from ..backend.table import kernel
 from ..core.modes import modes
-from ..core.overriding import MODES, PLAIN, dispatches, state
+from ..core.overriding import MODES, state
 from ..core.sparse_parts import is_sparse
-from ..core.storage import NATIVE, Absent, Storage
 from ..core.tangents import LEVELS, on
 from ..core.tensor_base import (
     TensorBase,
-    array_of,
-    fresh,
-    is_meta,
-    is_tracked,
-    put_raw,
-    strides_of,
-    tensor_of,
-    to_meta,
-    touch,
-    value_of,
 )
-from ..quiet import silent
+from .accumulate import add, put_gradient
 from .bare import bare_of, dressed
-from .leaf_gradients import copied_like, copied_with_history, has_rows, in_order_of_leaf, may_be_adopted, own_on_device
 from .node import FREED, Accumulate, Edge, Node
+from .passes import Pass, check_fit, count_down, dependencies, push, ready_roots, running
 from .places import without_values
 from .replaced import all_replaced, replaced
 
-_add = kernel("add")
-
-
-class _Running(threading.local):
-    """Backward passes that run in this thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.accumulates: list[bool] = []
-        self.callbacks: list[Callable[[], None]] = []
-        self.passes: list[Pass] = []
-
-    @property
-    def current(self) -> Node | None:
-        """The node that is running, or None."""
-        return self.passes[-1].node if self.passes else None
-
-
-class Pass:
-    """A backward pass: its number, whether it retains the graph, its roots, and the nodes to run (None: all)."""
-
-    __slots__ = ("number", "keep", "first", "needed", "node")
-
-    def __init__(self, keep: bool, first: Sequence[Node], needed: set[Node] | None) -> None:
-        self.number, self.keep, self.first, self.needed = _numbers(), keep, first, needed
-        self.node: Node | None = None  # that runs
-
-    def runs(self, node: Node) -> bool:
-        """Return True if the pass executes the node. As in torch, return False for a root if it is the only one."""
-        if len(self.first) == 1 and node is self.first[0]:
-            return False
-        return (self.needed is None or node in self.needed) and node in self.order()
-
-    def order(self) -> list[Node]:
-        """Return the nodes of the pass in their order of execution."""
-        counts = _dependencies(self.first)
-        ready = _ready(self.first, counts)
-        found = []
-        while ready:
-            node = heapq.heappop(ready)[2]
-            if self.needed is None or node in self.needed:
-                found.append(node)
-            _count_down(node, counts, ready)
-        return found
-
-
 _release = Node.release
-_numbers, _gradient = itertools.count().__next__, operator.itemgetter(1)
-# Nodes with the same sequence number, such as leaves, run in the order in which they became ready.
-_turn = itertools.count().__next__
-running = _Running()
+_gradient = operator.itemgetter(1)
 
 
 class _Watch(threading.local):
@@ -108,37 +43,6 @@ beginnings: list[Callable[[Any], Any]] = []
 def is_watched() -> bool:
     """Return whether a mode of this thread intercepts calls below autograd."""
     return bool(MODES) and bool(state.dispatchers)
-
-
-def add(first: Any, second: Any) -> Any:
-    """Return the sum of two gradients of one tensor, in the memory order of the first if their strides differ, as in torch."""
-    if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
-        if first.dtype == BFLOAT16 == second.dtype or first.dtype.names:
-            return _add.host[NAME_OF_NP[first.dtype]](first, second)
-        alike = first.strides == second.strides or first.dtype != second.dtype or first.shape != second.shape or 0 in first.strides
-        found = silent.add(first, second, out=None if alike else np.empty_like(first))  # in the memory order of the sum so far
-        return found if found.__class__ is np.ndarray else np.asarray(found)
-    if isinstance(first, Raw) and isinstance(second, Raw):
-        name = NAME_OF[raw_dtype(first)]
-        return _add[name](first, second) if NAME_OF[raw_dtype(second)] == name else first + second
-    first, second = dressed(first), dressed(second)
-    return second + first if is_sparse(first) and not is_sparse(second) else first + second
-
-
-def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
-    """Return the number of incoming edges of each node below the roots."""
-    counts: dict[Node, int] = {}
-    seen = set(nodes)
-    waiting = list(nodes)
-    while waiting:
-        for edge in waiting.pop().edges:
-            if edge is not None:
-                node = edge[0]
-                counts[node] = counts.get(node, 0) + 1
-                if node not in seen:
-                    seen.add(node)
-                    waiting.append(node)
-    return counts
 
 
 def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
@@ -190,29 +94,65 @@ def _root_gradients(roots: Sequence[tuple[Edge, Any]]) -> tuple[list[Node], dict
     return first, buffers
 
 
-def _ready(first: Sequence[Node], counts: dict[Node, int]) -> list[Any]:
-    """Return the heap of the roots that have no incoming edge."""
-    ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
-    heapq.heapify(ready)
-    return ready
+class _Queue:
+    """Nodes whose gradients are complete, those that were made last first.
+
+    ``counts``: the number of incoming edges that have not been followed, by node. ``alone``: the node that waits if it is the only one, as
+    in a chain, where the heap ``ready`` stays empty."""
+
+    __slots__ = ("counts", "ready", "alone")
+
+    def __init__(self, first: Sequence[Node]) -> None:
+        self.counts = dependencies(first)
+        single = len(first) == 1
+        self.alone = first[0] if single and first[0] not in self.counts else None
+        self.ready = [] if single else ready_roots(first, self.counts)
+
+    def take(self) -> Node | None:
+        """Return the next node; None if there is none."""
+        node = self.alone
+        if node is not None:
+            self.alone = None
+            return node
+        return heapq.heappop(self.ready)[2] if self.ready else None
+
+    def pass_on(self, node: Node, gradients: Sequence[Any], buffers: dict[Node, Any]) -> None:
+        """Add the gradients of a node's inputs to those of the nodes that its edges lead to."""
+        counts = self.counts
+        for edge, gradient in zip(node.edges, gradients):
+            if edge is None:
+                continue
+            below, number = edge
+            if gradient is not None:
+                buffer = buffers.get(below)
+                if buffer is None:
+                    buffers[below] = [None] * number + [gradient] if number else [gradient]
+                else:
+                    _put(buffer, number, gradient)
+            left = counts[below] = counts[below] - 1
+            if left:
+                continue
+            if self.alone is None and not self.ready:
+                self.alone = below
+                continue
+            if self.alone is not None:
+                push(self.ready, self.alone)
+                self.alone = None
+            push(self.ready, below)
 
 
 def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]], recorded: bool, tensors: bool) -> dict[Edge, Any]:
     """Run the nodes of a pass; return the gradients of the outputs listed in ``catching``."""
-    keep, needed, check = this.keep, this.needed, watch.check
+    needed, check = this.needed, watch.check
     caught: dict[Edge, Any] = {}
-    counts = _dependencies(this.first)
-    single = len(this.first) == 1
-    alone = this.first[0] if single and this.first[0] not in counts else None
-    ready = [] if single else _ready(this.first, counts)
-    while ready or alone is not None:
-        if alone is not None:
-            node, alone = alone, None
-        else:
-            node = heapq.heappop(ready)[2]
+    queue = _Queue(this.first)
+    while True:
+        node = queue.take()
+        if node is None:
+            return caught
         gradients = buffers.pop(node, None) or [None]
         if needed is not None and node not in needed:
-            _count_down(node, counts, ready)
+            count_down(node, queue.counts, queue.ready)
             continue
         this.node = node
         marks = node.marks
@@ -220,54 +160,40 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
             _fit(node, gradients)
             _run_pre(node, gradients, tensors)
         if catching and node in catching and not _catch(node, gradients, catching[node], caught, needed):
-            _count_down(node, counts, ready)
+            count_down(node, queue.counts, queue.ready)
             continue
-        if gradients[0] is None and all(gradient is None for gradient in gradients):
-            found: Sequence[Any] = (None,) * len(node.edges)
-        elif node.__class__ is Accumulate:
-            gradient, gradients = gradients[0], None
+        if node.__class__ is Accumulate and gradients[0] is not None:
+            gradient, gradients = gradients[0], None  # the leaf may keep an array that nobody else holds
             put_gradient(node, gradient, recorded)
+            gradient = None
             continue
+        queue.pass_on(node, _gradients_below(node, gradients, tensors, check, this.keep), buffers)
+        gradients = None
+
+
+def _gradients_below(
+    node: Node, gradients: list[Any], tensors: bool, check: Callable[..., Any] | None, keep: bool
+) -> Sequence[Any]:
+    """Run a node and release what it saved, unless ``keep``; return the gradients of its inputs."""
+    if gradients[0] is None and all(gradient is None for gradient in gradients):
+        return (None,) * len(node.edges)
+    marks = node.marks
+    if marks is None and check is None and not MODES:
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        below = node.run(gradients, tensors)
+        if node.marks is not None and node.hooks is not None:  # unpacking saved tensors may have added hooks
+            below = _hooked(node, below, gradients, tensors)
+    else:
+        below = _run_marked(node, gradients, tensors, check)
+    if not keep and node.saved:
+        if type(node).release is _release:  # written out, because most nodes have no other
+            node.saved = None
         else:
-            if marks is None and check is None and not MODES:
-                if node.saved is None:
-                    raise RuntimeError(FREED)
-                found = node.run(gradients, tensors)
-                if node.marks is not None and node.hooks is not None:  # unpacking saved tensors may have added hooks
-                    found = _hooked(node, found, gradients, tensors)
-            else:
-                found = _run_marked(node, gradients, tensors, check)
-            if not keep and node.saved:
-                if type(node).release is _release:
-                    node.saved = None
-                else:
-                    node.release()
-                if marks is not None:
-                    marks.watched = None
-        for edge, gradient in zip(node.edges, found):
-            if edge is None:
-                continue
-            below, number = edge
-            if gradient is not None:
-                buffer = buffers.get(below)
-                if buffer is None:
-                    if number == 0:
-                        buffers[below] = [gradient]
-                    else:
-                        buffers[below] = [None] * number + [gradient]
-                else:
-                    _put(buffer, number, gradient)
-            left = counts[below] = counts[below] - 1
-            if not left:
-                if alone is None and not ready:
-                    alone = below  # in a chain no other node waits
-                    continue
-                if alone is not None:
-                    heapq.heappush(ready, (-alone.sequence, _turn(), alone))
-                    alone = None
-                heapq.heappush(ready, (-below.sequence, _turn(), below))
-        gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
-    return caught
+            node.release()
+        if marks is not None:
+            marks.watched = None
+    return below
 
 
 def run(
@@ -335,17 +261,6 @@ def _catch(node: Node, gradients: list[Any], numbers: list[int], caught: dict[Ed
     return any(edge is not None and edge[0] in needed for edge in node.edges)
 
 
-def _push(ready: list[Any], node: Node) -> None:
-    heapq.heappush(ready, (-node.sequence, _turn(), node))
-
-
-def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
-    for below, _ in filter(None, node.edges):
-        counts[below] -= 1
-        if counts[below] == 0:
-            _push(ready, below)
-
-
 def _put(buffer: list[Any], number: int, gradient: TensorBase | Array) -> None:
     if number >= len(buffer):
         buffer.extend([None] * (number + 1 - len(buffer)))
@@ -399,46 +314,6 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
             keep(dressed(gradients[number]))
 
 
-def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
-    """Accumulate a gradient into a leaf, and run the leaf's post-accumulate hooks."""
-    tensor = node.tensor
-    auto = tensor._ms_auto
-    if not auto.leaf and not is_tracked(tensor):
-        return  # it was detached in place in the meantime
-    gradient = to_meta(tensor) if tensor._ms_storage.__class__ is Absent and is_meta(tensor) else gradient
-    if node.marks is not None and node.before:
-        given = (dressed(gradient),)
-        for hook in list(node.before.values()):
-            changed = hook(given)
-            if changed is not None:
-                given = all_replaced(hook, given, changed)
-        gradient = bare_of(given[0], recorded)
-        auto = tensor._ms_auto
-    if gradient.__class__ is np.ndarray:
-        if gradient.shape != node.shape:
-            check_fit(node, gradient.shape, node.shape)
-            gradient = bare_of(tensor_of(gradient).sum_to_size(node.shape), False)
-            steps = zip(node.shape, contiguous_strides(node.shape), strides_of(tensor))
-            if auto.grad is None and any(length != 1 and step != own for length, step, own in steps):
-                gradient = np.array(np.broadcast_to(gradient, tensor._ms_shape))  # torch copies it to the leaf's memory order and size
-        elif gradient.shape != tensor._ms_shape and auto.grad is None:
-            gradient = in_order_of_leaf(gradient, tensor)
-    elif isinstance(gradient, TensorBase):
-        if type(gradient) not in PLAIN and dispatches(type(gradient)):
-            auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
-            gradient = None
-        elif not recorded:
-            gradient = bare_of(gradient, False)
-    seen = None if auto.grad is None or node.marks is None or not node.hooks else dressed(gradient)
-    with _accumulating:
-        _add_to(auto, tensor, gradient, recorded)
-    seen = auto.grad if seen is None else seen
-    for hook in list(auto.post.values()) if auto.post else ():
-        _check_nothing(hook(tensor), tensor)
-    for hook in list(node.hooks.values()) if node.marks is not None and node.hooks else ():
-        hook((), (seen,))
-
-
 def _fit(node: Node, gradients: list[Any]) -> None:
     """Reshape gradients before they are passed to hooks and callers; the gradient of a leaf gets the shape that the leaf had in forward."""
     gradient = gradients[0]
@@ -450,92 +325,3 @@ def _fit(node: Node, gradients: list[Any]) -> None:
         check_fit(node, own, node.shape)
         fitted = dressed(gradient).sum_to_size(node.shape)
         gradients[0] = bare_of(fitted, isinstance(gradient, TensorBase))
-
-
-def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
-    """Raise torch's error unless a gradient that arrived at a node can be summed to the shape that its tensor had."""
-    lead = len(own) - len(shape)
-    if lead < 0 or any(length not in (1, given) for length, given in zip(shape, own[lead:])):
-        raise RuntimeError(f"{_maker(node)} - got {list(own)} but expected shape compatible with {list(shape)}")
-
-
-def _maker(end: Node) -> str:
-    """Return the text "Function NAME returned an invalid gradient at index N" for the first node to run whose edge N leads to ``end``."""
-    waiting = list(running.passes[-1].first)
-    seen, makers = set(waiting), []
-    while waiting:
-        node = waiting.pop()
-        for place, edge in enumerate(node.edges):
-            if edge is not None and edge[0] is end:
-                makers.append((node.sequence, node.name(), place))
-            elif edge is not None and edge[0] not in seen:
-                seen.add(edge[0])
-                waiting.append(edge[0])
-    if not makers:
-        return "invalid gradient at index 0"
-    _, name, place = max(makers)
-    return f"Function {name} returned an invalid gradient at index {place}"
-
-
-# Two threads may add to one leaf. Adding calls code that may run a backward pass, so the lock is reentrant.
-_accumulating = threading.RLock()
-if hasattr(os, "register_at_fork"):  # the thread that held it does not exist in the child
-    os.register_at_fork(after_in_child=_accumulating._at_fork_reinit)  # type: ignore[attr-defined]
-
-
-def _add_to(auto: Any, tensor: TensorBase, gradient: TensorBase | Array, recorded: bool) -> None:
-    held = auto.grad
-    if gradient is None:
-        return
-    if held is None:
-        if gradient.__class__ is np.ndarray:  # the leaf's gradient must not be shared: an array with other references is copied
-            whole = gradient if may_be_adopted(gradient, tensor) else copied_like(gradient, tensor)
-            auto.grad = fresh(whole) if modes.native is None and whole.flags.c_contiguous else tensor_of(whole)
-        elif isinstance(gradient, TensorBase):
-            # A sparse gradient is replaced, not modified, when more is added, so that another object over the same parts suffices.
-            if recorded and not gradient._ms_sparse:
-                auto.grad = copied_with_history(gradient, tensor)
-            else:
-                auto.grad = gradient.detach() if not recorded and gradient._ms_sparse and has_rows(gradient) else gradient.clone()
-            if LEVELS and not recorded and auto.grad is not gradient:
-                auto.grad = auto.grad.detach()  # as in torch, an untracked gradient has no tangents
-        else:
-            auto.grad = own_on_device(gradient, tensor)
-    elif not recorded and is_sparse(gradient):
-        held.add_(gradient)  # the same tensor is kept, sparse or not
-    elif not recorded and gradient.__class__ is Raw and not held._ms_sparse and (
-        tuple(gradient.shape) != held._ms_shape or gradient.dtype != held._ms_dtype.ms
-    ):
-        held.add_(dressed(gradient))  # which raises or casts
-    elif recorded or held._ms_sparse or gradient.__class__ is not np.ndarray:
-        total = add(held, dressed(gradient))
-        if not (recorded or held._ms_sparse) and held._ms_storage.__class__ in NATIVE and held._ms_auto is held._ms_node is None:
-            put_raw(held, value_of(total), True)  # the same tensor is kept
-        else:
-            auto.grad = total
-    elif held._ms_auto is held._ms_node is None and held._ms_storage.__class__ is Storage and (
-        gradient.dtype == held._ms_dtype.np and gradient.shape == held._ms_shape  # else torch's error for a leaf whose shape has changed
-    ):
-        array = array_of(held)
-        if array.dtype == BFLOAT16:
-            array[...] = _add.host["bfloat16"](array, gradient)
-        else:
-            silent.add(array, gradient, out=array)
-        touch(held)
-    else:
-        held._ms_array = None if held._ms_storage.moved else held._ms_array
-        held.add_(tensor_of(gradient))
-
-
-def _check_nothing(result: TensorBase | int | None, tensor: TensorBase) -> None:
-    if isinstance(result, TensorBase):
-        if result is tensor:
-            return
-        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-    if result is not None:
-        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-
-
-def next_callback(function: Callable[[], None]) -> None:
-    """Register a function to be called when the running backward pass has ended."""
-    running.callbacks.append(function)

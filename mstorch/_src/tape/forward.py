@@ -33,7 +33,7 @@ from ..core.tensor_base import (
     tensor_of,
     window,
 )
-from . import engine
+from . import accumulate, engine
 from .apply import RULES, Applied, Derivative, apply, pushed
 from .bare import bare, dressed, repeats
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
@@ -258,7 +258,7 @@ def _push_gradient(
 
 def _sum_of(terms: list[Any]) -> TensorBase | None:
     given = [term for term in terms if term is not None]
-    return None if not given else given[0] if len(given) == 1 else engine.add(*given)
+    return None if not given else given[0] if len(given) == 1 else accumulate.add(*given)
 
 
 def push(

@@ -84,7 +84,7 @@ def own_on_device(gradient: Raw, tensor: TensorBase) -> TensorBase:
     """Return a MindSpore gradient as a tensor with its own memory, except in a MindSpore block, and the strides of ``tensor`` if dense."""
     if modes.native is not None:
         return dressed(gradient)
-    if sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:  # references by the callers and by this argument
+    if sys.getrefcount(gradient) > _OF_CALLERS:
         gradient = _clone[NAME_OF[raw_dtype(gradient)]](gradient)
     if tensor._ms_stride is None or not _is_dense(tensor) or raw_shape(gradient) != tensor._ms_shape:
         return wrap(gradient)
@@ -97,12 +97,15 @@ def _is_dense(leaf: TensorBase) -> bool:
 
 # References that a call adds to an argument, besides the parameter: Python 3.10 keeps one in the caller.
 _PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
+_OF_CALLERS = 6 + 4 * _PER_CALL
+"""References to a gradient that nobody else holds: four callers' (the engine's `_walk`, and `put_gradient`, `_add_to`, `_first_gradient`), the
+parameter of the function that counts, and ``getrefcount``'s."""
 
 
 def may_be_adopted(gradient: Array, tensor: TensorBase) -> bool:
     """Return whether a leaf may keep this array as its gradient: it has the leaf's strides, and nothing but the callers refers to it or its
     memory."""
-    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > _OF_CALLERS:
         return False
     base = gradient.base
     if base is not None and (

@@ -9,8 +9,8 @@ from ..core.dtype import dtype
 from ..core.resized import on_resize
 from ..core.tensor_base import TensorBase
 from . import vocabulary as v
-from .engine import check_fit
 from .node import Node, named
+from .passes import check_fit
 from .primitives import dtype_name
 
 

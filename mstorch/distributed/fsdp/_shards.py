@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import mstorch as torch
 
 from ..._src.core.tensor_base import window
-from ..._src.tape.engine import next_callback
+from ..._src.tape.passes import next_callback
 from ...autograd.graph import saved_tensors_hooks
 from .._group import ProcessGroup
 from .._settings import ReduceScatterOptions

@@ -9,8 +9,8 @@ from ...core.dtype import dtype
 from ...core.nested_parts import kept
 from ...core.promotion import WORDS
 from ...core.tensor_base import TensorBase, auto_of
+from ...tape.accumulate import put_gradient
 from ...tape.bare import bare_of, dressed
-from ...tape.engine import put_gradient
 from ...tape.node import Accumulate, node_of
 from .._dispatch import cpp_word
 
