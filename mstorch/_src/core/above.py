@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..backend.arrays import Array
-
-if TYPE_CHECKING:
-    from .tensor_base import TensorBase
+from .tensor_class import TensorBase
 
 above: Any = types.SimpleNamespace(processes=None, normalized_together=None, eager_transforms=None)
 # Functions that wrap an optimizer's ``step``; set by ``MSTORCH_DEBUG=compare``.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +34,7 @@ from .kept_windows import Windows
 from .modes import modes
 from .no_memory import zeroed
 from .strides import Strides
-
-if TYPE_CHECKING:
-    from .tensor_base import TensorBase
+from .tensor_class import TensorBase
 
 _clone, _reinterpret = kernel("clone"), kernel("view_dtype")
 _gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")

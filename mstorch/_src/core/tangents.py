@@ -10,14 +10,12 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..leaving import END, Block, each, values_again
 from .auto import Auto
 from .modes import modes
-
-if TYPE_CHECKING:
-    from .tensor_base import TensorBase
+from .tensor_class import TensorBase
 
 LEVELS: list[int] = []  # those entered, the outermost first; empty almost always, which operations ask before anything else
 _next = itertools.count().__next__

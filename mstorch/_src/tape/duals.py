@@ -2,16 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..backend.arrays import Array
+from ..backend.raw import Raw
 from ..core.dtype import dtype
 from ..core.modes import modes
 from ..core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from ..core.tensor_base import TensorBase, auto_of
 from ..core.writable import check_history
-
-if TYPE_CHECKING:
-    from .operands import Operand
 
 # Functions of higher modules, set there: the same view of another base, a copy in given strides, a write, zeros like a tensor.
 same_view: list[Callable[[Any, Any], Any]] = []
@@ -107,7 +106,7 @@ def _tangent_holder(target: TensorBase, level: int) -> Any:
     return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 
 
-def refuse(*tensors: Operand | None) -> None:
+def refuse(*tensors: TensorBase | Array | Raw | None) -> None:
     """Raise NotImplementedError if tangents would be lost: MindSpore has no forward mode."""
     if modes.native is not None and LEVELS and levels_of_all(tensors):
         raise NotImplementedError("mstorch: forward mode goes through neither a graph that is captured nor MindSpore's own training")

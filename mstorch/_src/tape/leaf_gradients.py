@@ -98,7 +98,7 @@ def _is_dense(leaf: TensorBase) -> bool:
 # References that a call adds to an argument, besides the parameter: Python 3.10 keeps one in the caller.
 _PER_CALL = (lambda value: sys.getrefcount(value))(object()) - 2
 _OF_CALLERS = 6 + 4 * _PER_CALL
-"""References to a gradient that nobody else holds: four callers' (the engine's `_walk`, and `put_gradient`, `_add_to`, `_first_gradient`), the
+"""References to a gradient that nobody else holds: those of four callers (`_walk`, `put_gradient`, `_add_to`, `_first_gradient`), the
 parameter of the function that counts, and ``getrefcount``'s."""
 
 

@@ -2,16 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.modes import modes
 from ..core.tensor_base import TensorBase
 from .bare import dressed
-from .node import FREED
+from .node import FREED, Node
 from .saved_values import Saved
-
-if TYPE_CHECKING:
-    from .apply import Applied
 
 # Names of inputs that are not "self" and "other", by the beginning of the node's name.
 _INPUTS = {
@@ -90,7 +87,7 @@ def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tup
     )
 
 
-def attribute(node: Applied, name: str, names: tuple[str, ...]) -> TensorBase | SavedTensor:
+def attribute(node: Node, name: str, names: tuple[str, ...]) -> TensorBase | SavedTensor:
     """Return the value of ``_saved_NAME`` or ``_raw_saved_NAME``; raise AttributeError for other names."""
     raw = name.startswith("_raw_saved_")
     wanted = name.removeprefix("_raw").removeprefix("_saved_")

@@ -2,19 +2,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..backend.arrays import Array
+from ..backend.raw import Raw
 from ..core.modes import grad_set_to, modes
 from ..core.promotion import type_text
 from ..core.storage import DeviceMemory
 from ..core.tensor_base import TensorBase
 from .bare import bare, bare_twin, dressed
 from .node import Node, Passed, edge_of, node_of
-
-if TYPE_CHECKING:
-    from .apply import Applied
-    from .operands import Operand
-
 
 _INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
@@ -118,7 +115,7 @@ class SavedWindow(SavedInput):
             array = bare(tensor)
         self.storage, self.array, self.counter = tensor._ms_storage, array, tensor._ms_counter
 
-    def value(self, node: Applied, recorded: bool) -> Operand:
+    def value(self, node: Node, recorded: bool) -> TensorBase | Array | Raw:
         """Return the saved value: from the old memory if the tensor's storage was replaced since. Raise RuntimeError if the value was
         modified in place."""
         tensor = self.tensor
@@ -173,7 +170,7 @@ class Saved:
         """True if the tensor was modified in place after it was saved."""
         return self.unpack is None and self.tensor._ms_counter.version != self.version
 
-    def value(self, node: Node | None, recorded: bool) -> Operand:
+    def value(self, node: Node | None, recorded: bool) -> TensorBase | Array | Raw:
         """Return the saved value: as a tensor in the autograd graph if ``recorded``, else as a raw array."""
         if self.unpack is not None:
             tensor = self.unpack(self.packed)
