@@ -33,7 +33,7 @@ ROOMS = [
 
 # Files that name a type of a room above them, for type checkers alone.
 UPWARDS = {
-    "_src/core/tensor_base.py": "the methods of Tensor, which families of operations define and a tool writes down for checkers",
+    "_src/core/tensor_class.py": "the methods of Tensor, which families of operations define and a tool writes down for checkers",
     "_src/ops/memory/memory.py": "the classes of storages, which methods of Tensor return",
 }
 # Import cycles: the files on them besides the first, and the reasons.
