@@ -125,7 +125,7 @@ class _Queue:
             below, number = edge
             if gradient is not None:
                 buffer = buffers.get(below)
-                if buffer is None:
+                if buffer is None:  # the usual case, one consumer: the gradient is handed on and not added to zeros
                     buffers[below] = [None] * number + [gradient] if number else [gradient]
                 else:
                     _put(buffer, number, gradient)
@@ -133,7 +133,7 @@ class _Queue:
             if left:
                 continue
             if self.alone is None and not self.ready:
-                self.alone = below
+                self.alone = below  # a chain never touches the heap
                 continue
             if self.alone is not None:
                 push(self.ready, self.alone)
@@ -154,7 +154,7 @@ def _walk(this: Pass, buffers: dict[Node, Any], catching: dict[Node, list[int]],
         if needed is not None and node not in needed:
             count_down(node, queue.counts, queue.ready)
             continue
-        this.node = node
+        this.node = node  # hooks, anomaly mode and saved-tensor hooks ask which one runs
         marks = node.marks
         if marks is not None and (marks.pre or marks.retained):
             _fit(node, gradients)

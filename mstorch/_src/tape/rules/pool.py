@@ -53,6 +53,7 @@ def _max_pool_on_device(node: Any, g: Raw) -> Any:
         inside = np.pad(np.ones(shape[2:], bool), widths)[None, None]
     total = None
     keys = list(slices(kernel, stride, dilation, out))
+    # torch's loop keeps the first of equal numbers and the last NaN; who comes later finds nothing `left`.
     for no_number, order in ((False, keys), (True, keys[::-1])):
         left = v.ne(y, y) if no_number else v.eq(y, y)
         for key in order:
@@ -69,6 +70,7 @@ def _max_pool_of_raws(node: Applied, g: Raw) -> Raw:
     if 0 in node.shapes[0] or 0 in v.shape_of(g):
         return None
     kernel, _, _, dilation, _ = node.args
+    # MindSpore's gradient kernels refuse dilated windows, and some devices have none for three dimensions.
     by_kernel = all(step == 1 for step in dilation) and (len(kernel) < 3 or serves("max_pool_grad", node.kind.name))
     return _max_pool_grad(g, node.kept(g, 0), *node.args) if by_kernel else _max_pool_on_device(node, g)
 
@@ -131,6 +133,7 @@ def max_pool(node: Applied, g: Operand) -> Operand:
 def positions_in(index: Array, shape: Sizes) -> Places:
     """Return the indices of a pooling over batched images, one row per image and channel."""
     rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
+    # One scatter for all images: the positions of each row are shifted by the rows before it.
     flat = index.reshape(rows, math.prod(index.shape[2:])) + np.arange(rows)[:, None] * length
     return Places((flat.reshape(-1),), (rows * length,), index.shape, True)
 
@@ -161,6 +164,7 @@ def _avg_pool_on_device(node: Any, g: Any) -> Any:
         return None
     if len(kernel) > 2 and not any(padding) and all(k == t and k * o == n for n, k, t, o in zip(shape[2:], kernel, stride, out)):
         return _tiled(v.times(g, 1 / (divisor or math.prod(kernel))), shape, tuple(kernel))
+    # col2im has no windows that begin inside and end beyond the padding, which `ceil_mode` adds.
     if len(kernel) > 2 or any((n + 2 * p - k) // s + 1 != o for n, k, s, p, o in zip(shape[2:], kernel, stride, padding, out)):
         found = _spread(g, [_window_shares(*sizes, include_pad, divisor) for sizes in zip(shape[2:], kernel, stride, padding, out)])
         return found if divisor is None else v.times(found, 1 / divisor)
@@ -187,7 +191,7 @@ def avg_pool(node: Applied, g: Operand) -> Operand:
         whole = padded(empty, kernel, stride, padding, ones, out, 0)
         share = array / counts.astype(array.dtype)
         for key in slices(kernel, stride, ones, out):
-            whole[key] += share
+            whole[key] += share  # windows overlap, but the positions of one key do not
         return whole if whole is empty else np.array(whole[inner(shape[2:], padding)], order="C")
 
     def means(array: Array) -> Array:
