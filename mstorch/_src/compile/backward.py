@@ -138,14 +138,21 @@ def held_by(roots: dict[int, Edge]) -> list[Any]:
     seen = {id(item) for item in waiting}
     tensors: list[Any] = []
     while waiting:
-        for item in gc.get_referents(waiting.pop()):
-            if id(item) in seen or isinstance(item, _OTHER):
+        for item in _referents(waiting.pop()):
+            if id(item) in seen or issubclass(type(item), _OTHER):  # `isinstance` would ask the item, which may warn or compute
                 continue
             seen.add(id(item))
             waiting.append(item)
-            if isinstance(item, TensorBase):
+            if issubclass(type(item), TensorBase):
                 tensors.append(item)
     return tensors
+
+
+def _referents(item: Any) -> Sequence[Any]:
+    """Return what an object refers to; of a function not its globals, through which everything that was imported can be reached."""
+    if type(item) is types.FunctionType:
+        return item.__closure__ or (), item.__defaults__, item.__kwdefaults__
+    return gc.get_referents(item)
 
 
 _OTHER = (type, types.ModuleType, types.CodeType, str, int, float, Raw, Module)
