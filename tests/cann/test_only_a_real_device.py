@@ -25,7 +25,7 @@ def test_a_process_binds_to_the_device_that_it_names() -> None:
     assert 0 < free <= whole == 1 << 30
 
 
-@on_plugin(alone=True)  # MindSpore divides its memory among streams: the fifth that computes in a process gets none (2.10)
+@on_plugin
 def test_streams_and_events() -> None:
     before, side = torch.npu.current_stream(), torch.npu.Stream()
     first, last = (torch.npu.Event(enable_timing=True) for _ in range(2))

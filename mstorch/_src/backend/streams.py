@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import mindspore
 
+from ..leaving import each
 from . import binding, runtime
 
 _native: Any = mindspore.runtime
@@ -62,11 +64,42 @@ class StandInEvent:
 
 
 _current: list[Any] = []
+QUEUES = 4
+"""MindSpore streams behind all streams of torch's: each that computes has memory of its own, which no other can use."""
+NUMBERS = 32
+"""Streams of a priority, which are handed out in turn, as torch's."""
+_queues: list[Any] = []
+_making = threading.RLock()
+_turns = itertools.count(), itertools.count()
+_of_thread = threading.local()
 
 
-def new_stream(priority: int) -> Any:
-    """Return a new stream of the device."""
-    return StandInStream(priority) if runtime.FAKE_DEVICE else _native.Stream(priority=priority)
+def next_number(priority: int) -> int:
+    """Return the number of the next stream: 1 to 32, of high priorities (below 0) 33 to 64; the default stream is 0."""
+    high = priority < 0
+    return 1 + NUMBERS * high + next(_turns[high]) % NUMBERS
+
+
+def numbered(number: int) -> Any:
+    """Return the device's stream behind a number. MindSpore takes no priority below 0, which is Ascend's highest, so that all have it."""
+    if number == 0:
+        return default_stream()
+    if number > 2 * NUMBERS:
+        return _native.Stream(stream_id=number - 2 * NUMBERS)
+    with _making:
+        while len(_queues) < QUEUES:
+            _queues.append(StandInStream() if runtime.FAKE_DEVICE else _native.Stream())
+    turn = (number - 1) % NUMBERS % QUEUES
+    # from the other end, so that a program's first streams of both priorities do not wait for each other
+    return _queues[QUEUES - 1 - turn if number > NUMBERS else turn]
+
+
+def current_number() -> int:
+    """Return the number of this thread's current stream: of the last one that was set, unless MindSpore was given another since."""
+    now, number = current_stream().id, getattr(_of_thread, "number", 0)
+    if numbered(number).id == now:
+        return number
+    return 0 if now == default_stream().id else 2 * NUMBERS + now
 
 
 def new_event(timing: bool, blocking: bool) -> Any:
@@ -92,8 +125,10 @@ def current_stream() -> Any:
     return _stand_in()[1] if runtime.FAKE_DEVICE else _native.current_stream()
 
 
-def set_current(stream: Any) -> None:
-    """Set the current stream."""
+def set_current(number: int) -> None:
+    """Set the current stream by its number."""
+    stream = numbered(number)
+    _of_thread.number = number
     if runtime.FAKE_DEVICE:
         _stand_in()[1] = stream
     else:
@@ -103,7 +138,8 @@ def set_current(stream: Any) -> None:
 def current_again() -> Callable[[], Any]:
     """Return a function that restores the current stream."""
     now = current_stream()
-    return partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
+    native = partial(setitem, _stand_in(), 1, now) if runtime.FAKE_DEVICE else partial(_native.set_cur_stream, now)
+    return each(native, partial(setattr, _of_thread, "number", current_number()))
 
 
 def keep_for(owner: object, memory: Any, stream: Any) -> None:

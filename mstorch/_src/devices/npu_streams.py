@@ -1,8 +1,6 @@
 """Streams and events of torch.npu, and of torch.cuda on a GPU: MindSpore's, with torch's names and semantics."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..backend import runtime, streams
 from ..backend.recording import refuse_waiting
 from ..core.device import current, index_of
@@ -18,21 +16,32 @@ def _here() -> Device:
 
 
 class Stream(Block):
-    """Ordered queue of device work; streams may overlap. ``priority``: lower numbers run first."""
+    """Ordered queue of device work; streams may overlap. ``priority``: lower numbers run first.
 
-    device_type = 20  # torch's number of devices that extensions name
+    There are 32 streams of each priority, handed out in turn: the thirty-third is equal to the first.
+    """
 
-    def __init__(self, device: int | str | Device | None = None, priority: int = 0, *, native: Any = None) -> None:
+    def __init__(
+        self, device: int | str | Device | None = None, priority: int = 0, *, stream_id: int | None = None, device_index: int | None = None,
+        device_type: int | None = None,
+    ) -> None:
         self.device = _here()
-        self.device_index = index_of(device)
-        self._native = streams.new_stream(priority) if native is None else native
+        self.device_index = index_of(device if device_index is None else device_index)
+        self.device_type = 1 if self.device.type == "cuda" else 20  # torch's number of devices that extensions name
+        self.stream_id = streams.next_number(priority) if stream_id is None else stream_id
+        self._native = streams.numbered(self.stream_id)
 
     @property
     def npu_stream(self) -> int:
         """Number of the stream."""
-        return int(self._native.id)
+        return self.stream_id
 
-    stream_id = cuda_stream = npu_stream
+    cuda_stream = npu_stream
+
+    @property
+    def priority(self) -> int:
+        """-1 of a stream of high priority, else 0."""
+        return -int(streams.NUMBERS < self.stream_id <= 2 * streams.NUMBERS)
 
     def query(self) -> bool:
         """Return whether all work of the stream is complete."""
@@ -61,17 +70,17 @@ class Stream(Block):
     def __enter__(self) -> Stream:
         self.at_end(streams.current_again())
         try:
-            streams.set_current(self._native)
+            streams.set_current(self.stream_id)
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.npu_stream == self.npu_stream
+        return isinstance(other, Stream) and (other.stream_id, other.device) == (self.stream_id, self.device)
 
     def __hash__(self) -> int:
-        return hash((self.npu_stream, self.device))
+        return hash((self.stream_id, self.device))
 
     def __repr__(self) -> str:
         name = "torch.cuda.Stream" if self.device.type == "cuda" else "torch_npu.npu.Stream"
@@ -134,7 +143,7 @@ class StreamContext(Block):
         self.at_end(streams.current_again())
         try:
             if self.stream is not None:
-                streams.set_current(self.stream._native)
+                streams.set_current(self.stream.stream_id)
         except BaseException:
             self.__exit__()
             raise
@@ -148,16 +157,16 @@ def stream(stream: Stream | None) -> StreamContext:
 def current_stream(device: int | str | Device | None = None) -> Stream:
     """Return the current stream."""
     _here()
-    return Stream(native=streams.current_stream())
+    return Stream(stream_id=streams.current_number())
 
 
 def default_stream(device: int | str | Device | None = None) -> Stream:
     """Return the default stream."""
     _here()
-    return Stream(native=streams.default_stream())
+    return Stream(stream_id=0)
 
 
 def set_stream(stream: Stream | None) -> None:
     """Set the current stream; None has no effect."""
     if stream is not None:
-        streams.set_current(stream._native)
+        streams.set_current(stream.stream_id)

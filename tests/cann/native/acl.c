@@ -34,13 +34,14 @@ static int fault(const char *how, const char *name) {
 
 // ---- memory
 #define STEP 512ull
+#define ADDRESSES 48  // times as many addresses as bytes of memory, since MindSpore reserves nearly as many as there are bytes for each stream that computes
 static U room, told; static char *seen, *own; static int file = -1;
 struct Block { U at, size; int used; struct Block *next; };
-static struct Block *blocks; static U in_use, peak;
+static struct Block *blocks; static U in_use;
 static pthread_mutex_t memory = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void start(void) {
-    const char *s = getenv("EMULATED_CANN_MEMORY_MB"); room = (s ? strtoull(s, 0, 10) : 16384) << 20; told = room; room *= 4;
+    const char *s = getenv("EMULATED_CANN_MEMORY_MB"); room = (s ? strtoull(s, 0, 10) : 16384) << 20; told = room; room *= ADDRESSES;
     file = memfd_create("emulated_cann", 0);
     if (file < 0 || ftruncate(file, room)) { perror("emulated_cann"); abort(); }
     const char *open_ = getenv("EMULATED_CANN_OPEN");
@@ -51,22 +52,23 @@ static void start(void) {
 }
 static int inside(const void *p) { return seen && (char *)p >= seen && (char *)p < seen + room; }
 static void *reach(const void *p) { return inside(p) ? own + ((char *)p - seen) : (void *)p; }
-R aclrtMalloc(P *p, size_t n, int policy) {
+static R take(P *p, size_t n, int counted) {
     pthread_once(&once, start); n = n ? (n + STEP - 1) / STEP * STEP : STEP; pthread_mutex_lock(&memory);
     struct Block *b = blocks; while (b && (b->used || b->size < n)) b = b->next;
     if (b) {
         if (b->size > n) { struct Block *rest = calloc(1, sizeof *rest); rest->at = b->at + n; rest->size = b->size - n; rest->next = b->next; b->next = rest; b->size = n; }
-        b->used = 1; *p = seen + b->at; in_use += n; if (in_use > peak) peak = in_use;
+        b->used = counted ? 2 : 1; *p = seen + b->at; if (counted) in_use += n;
     }
-    pthread_mutex_unlock(&memory); LOG(2, "malloc %zu %p", n, b ? *p : 0); return b ? 0 : 207001;
+    pthread_mutex_unlock(&memory); LOG(2, "%s %zu %p", counted ? "malloc" : "reserve", n, b ? *p : 0); return b ? 0 : 207001;
 }
+R aclrtMalloc(P *p, size_t n, int policy) { return take(p, n, 1); }
 R aclrtMallocAlign32(P *p, size_t n, int policy) { return aclrtMalloc(p, n, policy); }
 R aclrtFree(P p) {
     LOG(2, "free %p", p); if (!inside(p)) return p ? 107002 : 0;
     if (lags()) everywhere(-1);
     pthread_mutex_lock(&memory); struct Block *b = blocks; while (b && b->at != (U)((char *)p - seen)) b = b->next;
     if (b && b->used) {
-        b->used = 0; in_use -= b->size; fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, b->at, b->size);
+        if (b->used == 2) in_use -= b->size; b->used = 0; fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, b->at, b->size);
         for (struct Block *c = blocks; c && c->next;) if (!c->used && !c->next->used) { struct Block *d = c->next; c->size += d->size; c->next = d->next; free(d); } else c = c->next;
     }
     pthread_mutex_unlock(&memory); return 0;
@@ -98,11 +100,14 @@ R aclrtMemcpyAsync(P d, size_t m, const void *s, size_t n, int k, P st) {
 R aclrtMemset(P d, size_t m, int v, size_t n) { if (n > m) return 107002; memset(reach(d), v, n); return 0; }
 R aclrtMemsetAsync(P d, size_t m, int v, size_t n, P s) { if (lags()) return move_later(d, m, 0, n, (v & 255) - 256, s); R r = after(s); return r ? r : aclrtMemset(d, m, v, n); }
 R aclrtGetMemInfo(int which, size_t *f, size_t *t) { pthread_once(&once, start); *t = told; *f = told > in_use ? told - in_use : 0; return 0; }
-// addresses apart from memory: all of the arena has memory as soon as it is written to
-R aclrtReserveMemAddress(P *p, size_t n, size_t a, P e, U f) { return aclrtMalloc(p, n, 0); }
+// addresses apart from memory: all of the arena has memory as soon as it is written to; what is mapped is counted
+R aclrtReserveMemAddress(P *p, size_t n, size_t a, P e, U f) { return take(p, n, 0); }
 R aclrtReleaseMemAddress(P p) { return aclrtFree(p); }
-R aclrtMallocPhysical(P *h, size_t n, const void *how, U f) { *h = calloc(1, 64); return 0; }
-R aclrtFreePhysical(P h) { free(h); return 0; }
+R aclrtMallocPhysical(P *h, size_t n, const void *how, U f) {
+    pthread_once(&once, start); pthread_mutex_lock(&memory); int fits = in_use + n <= told; if (fits) in_use += n; pthread_mutex_unlock(&memory);
+    LOG(2, "physical %zu %s", n, fits ? "" : "refused"); if (!fits) return 207001; U *size = calloc(1, 64); *size = n; *h = size; return 0;
+}
+R aclrtFreePhysical(P h) { if (h) { pthread_mutex_lock(&memory); in_use -= *(U *)h; pthread_mutex_unlock(&memory); free(h); } return 0; }
 R aclrtMapMem(P p, size_t n, size_t at, P h, U f) { return 0; }
 R aclrtUnmapMem(P p) { return 0; }
 R halHostRegister(P h, U n, unsigned f, unsigned d, P *o) { if (o) *o = h; return 0; }
