@@ -15,7 +15,6 @@ from .._src.core.warned import warn_once
 from . import amp, memory, random
 from .absent import MADE as _ABSENT
 from .absent import (
-    are_compatible_impl_enabled,
     get_sync_debug_mode,
     host_empty_cache,
     ipc_collect,
@@ -52,6 +51,7 @@ from .random import (
 from .settings import (
     CubeMathType,
     aclnn,
+    are_compatible_impl_enabled,
     config,
     conv,
     get_amp_supported_dtype,
@@ -65,6 +65,7 @@ from .settings import (
     set_compile_mode,
     set_mm_bmm_format_nd,
     set_option,
+    use_compatible_impl,
 )
 from .state import is_available, require
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
@@ -212,13 +213,13 @@ else:
             return import_module(f"{__name__}.{name}")
         if name in _OF_GRAPHS or name in ("_launch_host_func", "_subscribe_report", "_unsubscribe_report"):
             return getattr(import_module(f"{__name__}.graphs"), name)
-        if name == "get_soc_version":
-            return import_module(f"{__name__}.utils").get_soc_version
+        if name in ("clear_npu_overflow_flag", "get_npu_overflow_flag", "get_soc_version"):
+            return getattr(import_module(f"{__name__}.utils"), name)
         if name == "profile":
             return import_module("mstorch._companions.torch_npu.profiler").profile
         raise AttributeError(f"module 'torch.npu' has no attribute '{name}'", name=name)
 __all__ = [
-    *_ABSENT, *_KINDS, *_OF_GRAPHS,
+    *_ABSENT, *_KINDS, *_OF_GRAPHS, "clear_npu_overflow_flag", "get_npu_overflow_flag", "use_compatible_impl",
     "CubeMathType", "DeviceProperties", "Event", "Stream", "StreamContext", "aclnn", "amp", "are_compatible_impl_enabled", "config", "conv",
     "current_device", "current_stream", "default_stream", "device", "device_count", "device_of", "empty_cache", "empty_virt_addr_cache",
     "get_amp_supported_dtype", "get_autocast_dtype", "get_device_capability", "get_device_name", "get_device_properties",

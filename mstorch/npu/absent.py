@@ -30,10 +30,10 @@ _ABSENT = {
         "NpuGraphOpHandler register_npu_graph_handler super_kernel_scope_begin super_kernel_scope_end"
     ),
     "MindSpore does not reach the device so far": (
-        "ExternalStream SyncLaunchStream can_device_access_peer check_uce_in_memory clear_npu_overflow_flag "
-        "current_blas_handle get_device_limit get_npu_overflow_flag get_stream_limit npurt obfuscation_calculate obfuscation_finalize "
+        "ExternalStream SyncLaunchStream can_device_access_peer check_uce_in_memory "
+        "current_blas_handle get_device_limit get_stream_limit npurt obfuscation_calculate obfuscation_finalize "
         "obfuscation_initialize reset_stream_limit restart_device set_aoe set_device_limit set_op_timeout_ms set_stream_limit "
-        "set_sync_debug_mode stop_device stress_detect use_compatible_impl utilization"
+        "set_sync_debug_mode stop_device stress_detect utilization"
     ),
     "use torch.use_deterministic_algorithms(False)": "disable_deterministic_with_backward",
     "use torch.use_deterministic_algorithms(True)": "enable_deterministic_with_backward",
@@ -61,8 +61,3 @@ def host_empty_cache() -> None:
 def get_sync_debug_mode() -> int:
     """Return 0: synchronizations are not reported."""
     return 0
-
-
-def are_compatible_impl_enabled() -> bool:
-    """Return False: operators do not imitate GPUs bit by bit."""
-    return False

@@ -8,7 +8,7 @@ from .._src.core.dtype import bfloat16, dtype, float16
 from .._src.core.warned import warn_once
 from ..amp import _settings
 
-_kept: dict[str, Any] = {"jit_compile": False, "is_nd": True}
+_kept: dict[str, Any] = {"jit_compile": False, "is_nd": True, "compatible": False}
 """Settings that are only kept."""
 
 
@@ -46,6 +46,17 @@ def set_mm_bmm_format_nd(is_nd: bool) -> None:
 def get_mm_bmm_format_nd() -> bool:
     """Return what was set: True, unless the program has set another value."""
     return bool(_kept["is_nd"])
+
+
+def use_compatible_impl(is_enable: bool) -> None:
+    """Keep the setting; True has no effect, as a warning says once: operators do not imitate GPUs bit by bit."""
+    _kept["compatible"] = bool(is_enable)
+    _has_no_effect("use_compatible_impl()", bool(is_enable), False)
+
+
+def are_compatible_impl_enabled() -> bool:
+    """Return what was set: False, unless the program has set another value."""
+    return bool(_kept["compatible"])
 
 
 class CubeMathType(enum.IntEnum):
@@ -117,7 +128,7 @@ def set_autocast_dtype(dtype: dtype) -> None:
 
 
 __all__ = [
-    "CubeMathType", "aclnn", "config", "conv", "get_amp_supported_dtype", "get_autocast_dtype", "get_mm_bmm_format_nd",
-    "is_autocast_enabled",
-    "is_jit_compile_false", "matmul", "set_autocast_dtype", "set_autocast_enabled", "set_compile_mode", "set_mm_bmm_format_nd",
+    "CubeMathType", "aclnn", "are_compatible_impl_enabled", "config", "conv", "get_amp_supported_dtype", "get_autocast_dtype",
+    "get_mm_bmm_format_nd", "is_autocast_enabled", "is_jit_compile_false", "matmul", "set_autocast_dtype", "set_autocast_enabled",
+    "set_compile_mode", "set_mm_bmm_format_nd", "use_compatible_impl",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ def names() -> list[str]:
     npu: Any = torch.npu
     assert len(set(NAMES)) == 142
     found = [f"no {name}" for name in NAMES if not hasattr(npu, name) or name not in npu.__all__]
-    answers = {"get_sync_debug_mode": 0, "is_current_stream_capturing": False, "are_compatible_impl_enabled": False}
+    answers = {"get_sync_debug_mode": 0, "is_current_stream_capturing": False}
     answers |= {"ipc_collect": None, "host_empty_cache": None}
     for name in [*absent.MADE, *answers]:
         try:
@@ -61,10 +61,11 @@ def names() -> list[str]:
         warnings.simplefilter("always")
         npu.set_compile_mode(jit_compile=True)
         npu.set_mm_bmm_format_nd(False)
+        npu.use_compatible_impl(True)
         npu.conv.allow_hf32 = npu.aclnn.allow_hf32 = True
         npu.set_option({"ACL_PRECISION_MODE": "allow_fp32_to_fp16"})
         npu.set_option({"ACL_PRECISION_MODE": "allow_fp32_to_fp16"})
-    if len(told) != 5 or npu.is_jit_compile_false() or npu.get_mm_bmm_format_nd() or not npu.conv.allow_hf32 or npu.matmul.allow_hf32:
+    if len(told) != 6 or not npu.are_compatible_impl_enabled() or npu.is_jit_compile_false() or npu.get_mm_bmm_format_nd() or not npu.conv.allow_hf32 or npu.matmul.allow_hf32:
         found.append(f"settings: {len(told)} warnings")
     for wrong in (lambda: npu.set_option("all"), lambda: setattr(npu.conv, "no_such_setting", True)):
         try:
@@ -74,6 +75,7 @@ def names() -> list[str]:
             pass
     npu.set_compile_mode(jit_compile=False)
     npu.set_mm_bmm_format_nd(True)
+    npu.use_compatible_impl(False)
     npu.conv.allow_hf32 = npu.aclnn.allow_hf32 = False
     npu.set_autocast_dtype(torch.bfloat16)
     npu.set_autocast_enabled(True)
@@ -188,13 +190,15 @@ def modules() -> list[str]:
     from torch_npu.testing.testcase import TestCase
 
     found = []
-    for name in ("utils.collect_env", "utils.profiler", "utils.flops_count", "testing.decorator", "distributed", "multiprocessing.reductions", "npu.utils"):
+    for name in ("utils.collect_env", "utils.profiler", "utils.flops_count", "testing.decorator", "distributed", "multiprocessing.reductions", "npu.utils", "contrib.module.npu_modules",
+                 "contrib.module.ensemble_dropout", "contrib.function.npu_functional", "contrib.function.bbox_coder"):
         if importlib.import_module(f"torch_npu.{name}").__name__.rpartition(".")[2] != name.rpartition(".")[2]:
             found.append(name)
     here, there = create_common_tensor([float, 2, (3, 4)], -1, 1)
     case = TestCase()
     case.assertRtolEqual(here, there.cpu())
-    for wrong in (lambda: case.assertRtolEqual(here, here + 1), lambda: case.assertEqual(here, here + 1e-3), lambda: case.assertEqual(1, 2)):
+    case.assertEqual(here.numpy(), there.cpu().numpy())
+    for wrong in (lambda: case.assertEqual(here.numpy(), here.numpy() + 1), lambda: case.assertRtolEqual(here, here + 1), lambda: case.assertEqual(here, here + 1e-3), lambda: case.assertEqual(1, 2)):
         try:
             wrong()
             found.append("a case that must fail")
@@ -218,5 +222,38 @@ def modules() -> list[str]:
     return found
 
 
+def overflows() -> list[str]:
+    """Return what torch_npu.npu.utils says wrongly of overflows and of CANN's version; the device is an Atlas A2, or a stand-in of no kind."""
+    from torch_npu.npu import utils
+
+    found, finite, infinite = [], torch.ones(3).npu(), torch.tensor([1.0, float("inf")]).npu()
+    if utils.is_support_inf_nan() != (utils.get_soc_version() >= 220):
+        found.append("is_support_inf_nan")
+    if utils.is_support_inf_nan():
+        told = [utils.npu_check_overflow(grad) for grad in (finite, infinite, finite * float("nan"), 1.0, float("-inf"))]
+        if told != [False, True, True, False, True]:
+            found.append(f"npu_check_overflow: {told}")
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            torch.npu.clear_npu_overflow_flag()
+        found += ["clear_npu_overflow_flag"] * (len(warned) != 1)
+    refused: Any = RuntimeError if utils.is_support_inf_nan() else NotImplementedError
+    for wrong in (torch.npu.get_npu_overflow_flag, lambda: utils.npu_check_overflow("1")):
+        try:
+            wrong()
+            found.append("an error is missing")
+        except refused:
+            pass
+    installed, was = utils.get_cann_version(), utils.get_cann_version
+    try:
+        utils.get_cann_version = lambda module="CANN": "8.0.RC3"
+        told = [utils._is_gte_cann_version(version) for version in ("8.0.RC2", "8.0.RC3", "8.0.0", "10.0.0", "7.9")]
+    finally:
+        utils.get_cann_version = was
+    if told != [True, True, False, False, True] or not installed and utils._is_gte_cann_version("1.0"):
+        found.append(f"_is_gte_cann_version: {told}")
+    return found
+
+
 if __name__ == "__main__":
-    print(names() + optimizers() + files() + profiles() + modules())
+    print(names() + optimizers() + files() + profiles() + modules() + overflows())

@@ -96,6 +96,8 @@ class TestCase(unittest.TestCase):
         numbers = (int, float, complex)
         if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
             self._check_tensors(x, y, bound, message, exact_dtype)
+        elif isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.dtype in _COMPARED and y.dtype in _COMPARED:
+            self._check_tensors(torch.from_numpy(x), torch.from_numpy(y), bound, message, exact_dtype)
         elif isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor):
             tensor, value = (x, y) if isinstance(x, torch.Tensor) else (y, x)
             single = tensor.numel() == 1 and not isinstance(value, Sequence)

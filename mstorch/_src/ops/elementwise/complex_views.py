@@ -20,7 +20,7 @@ from ...tape.saved_values import watch
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import FOUND, deliver, elementwise, expect_out_dtype, type_word, unary
 from .._forms import Forms
-from .._in_place import in_place
+from .._in_place import in_place, in_place_form
 from .._memory_order import kept_order
 from .._named import call_node, name_written
 from .._operation import operation
@@ -170,10 +170,13 @@ def conj_physical(input: TensorBase, *, out: TensorBase | None = None) -> Tensor
     return unary(_conj, input, out) if out is not None else call_node(kept_order(unary(_conj, input), input), "ConjPhysicalBackward0")
 
 
+_as_it_is = in_place_form(clone, "conj_physical_", uniform=True)  # real numbers that share memory stay equal
+
+
 @operation(forms=Forms({"input": "self"}))
 def conj_physical_(self: TensorBase) -> TensorBase:
     """In-place version of ``conj_physical``."""
-    return name_written(in_place(self, conj_physical if self._ms_dtype.is_complex else clone), "ConjPhysicalBackward1")
+    return name_written(in_place(self, conj_physical) if self._ms_dtype.is_complex else _as_it_is(self), "ConjPhysicalBackward1")
 
 
 def resolve_conj(input: TensorBase) -> TensorBase:

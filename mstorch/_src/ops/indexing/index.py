@@ -337,7 +337,10 @@ def index_put_(self: TensorBase, indices: tuple[TensorBase, ...], values: Tensor
     for read in (values, *indices):
         if isinstance(read, TensorBase):
             refuse_partial_overlap(self, read, alike=False)
-    _added_at(self, key, values)
+    if self._ms_stride is not None and overlaps(self._ms_shape, self._ms_stride):
+        _added_at_shared(self, key, values)
+    else:
+        _added_at(self, key, values)
     return self if self._ms_node is before else name_written(self, "IndexPutBackward0")
 
 
@@ -367,6 +370,18 @@ def _added_at(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase)
     shape = self._ms_shape
     places = subscript.getitem(beside(tensor_of(np.arange(math.prod(shape)).reshape(shape)), self), key)
     return _put_anywhere(self, places, views.expand(values, places._ms_shape), accumulate=True)
+
+
+def _added_at_shared(self: TensorBase, key: tuple[TensorBase, ...], values: TensorBase) -> None:
+    """Add values where elements share memory, such that an element gets the sum of all that are added to its memory."""
+    assert self._ms_stride is not None
+    alone = self
+    for dim, (length, stride) in enumerate(zip(self._ms_shape, self._ms_stride)):
+        if length > 1 and stride == 0:
+            alone = views.slice_dim(alone, dim, 0, 1, 1)
+    numbers = tensor_of(np.arange(math.prod(alone._ms_shape)).reshape(alone._ms_shape))
+    places = subscript.getitem(beside(views.expand(numbers, self._ms_shape), self), key)
+    _put_anywhere(alone, places, views.expand(values, places._ms_shape), accumulate=True)
 
 
 _MANY = 1 << 22  # number of elements above which their flat indices take too much memory

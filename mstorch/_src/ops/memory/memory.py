@@ -1,6 +1,7 @@
 """Methods of Tensor for its memory, device and autograd state, most of them rarely used."""
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from ...backend.arrays import Array, Number
 from ...backend.cast import numpy_cast
 from ...backend.errors import wrong_type
+from ...backend.geometry import flat_index
 from ...backend.streams import keep_for
 from ...core import device as devices
 from ...core.above import above
@@ -20,6 +22,7 @@ from ...core.dtype import dtype, int16
 from ...core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from ...core.public_names import IN_PYTHON
 from ...core.size import Size
+from ...core.strides import overlaps
 from ...core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from ...core.tensor_base import array_of as memory_of
 from ...core.warned import warn
@@ -209,12 +212,25 @@ def _elementwise(self: TensorBase, name: str, function: Callable[..., Any], othe
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
     shape = self._ms_shape
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
-    array = _as_elements([function(*row) for row in zip(*columns)], self._ms_dtype).reshape(shape)
+    if self._ms_stride is not None and overlaps(shape, self._ms_stride):
+        array = _one_after_another(self, function, columns)
+    else:
+        array = _as_elements([function(*row) for row in zip(*columns)], self._ms_dtype).reshape(shape)
     # As in torch, overlapping elements are not checked and the version is not incremented.
     version = self._ms_counter.version
     put_array(self, array)
     self._ms_counter.version = version
     return self
+
+
+def _one_after_another(self: TensorBase, function: Callable[..., Any], columns: list[list[Any]]) -> Array:
+    """Return the elements after calls in order, each of which reads what the one before has written to the same memory."""
+    assert self._ms_stride is not None
+    places = flat_index(self._ms_shape, self._ms_stride, 0).reshape(-1).tolist()
+    memory = dict(zip(places, columns[0]))
+    for place, rest in zip(places, zip(*columns[1:]) if columns[1:] else itertools.repeat(())):
+        memory[place] = _as_elements([function(memory[place], *rest)], self._ms_dtype).tolist()[0]
+    return _as_elements([memory[place] for place in places], self._ms_dtype).reshape(self._ms_shape)
 
 
 def _as_elements(values: list[Any], kind: dtype) -> Array:

@@ -64,11 +64,13 @@ def _triangular(name: str, input: TensorBase, diagonal: int, lower: bool, out: T
     return finish_exactly(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
 
+@operation(writes_some=True)
 def tril(input: TensorBase, diagonal: int = 0, *, out: TensorBase | None = None) -> TensorBase:
     """Return the elements of matrices on and below a diagonal, zeros above."""
     return _triangular("tril", input, diagonal, True, out)
 
 
+@operation(writes_some=True)
 def triu(input: Any, diagonal: int = 0, *, out: TensorBase | None = None) -> Any:
     """Return the elements of matrices on and above a diagonal, zeros below."""
     return _triangular("triu", input, diagonal, False, out)
