@@ -9,6 +9,7 @@ import mstorch as torch
 
 from .._src.backend.arrays import Array
 from .._src.core.tensor_base import is_tracked, window
+from .._src.ops.memory.together import can_be_laid_out, laid_out, put_back
 from .._src.tape.node import Accumulate, edge_of
 from .._src.tape.passes import next_callback
 from ..futures import Future, deferred
@@ -39,8 +40,26 @@ class GradBucket:
         first = parameters[0]
         self._buffer = torch.zeros(sum(one.numel() for one in parameters), dtype=first.dtype, device=first.device)
         self._views = self._cut(self._buffer)
-        self.pending = len(parameters)
+        self.expect()
+
+    def expect(self) -> None:
+        """Begin to wait for the gradients of a backward."""
+        self.pending = len(self._parameters)
         self.launched: Any = None
+        self.arrived: list[Any] = [None] * self.pending
+        self.joined: Any = None
+
+    def join(self) -> bool:
+        """Join a device's gradients by one kernel, in the buffer's order, so that none is copied into the buffer and out of it; copy
+        them into the buffer if that is not possible. Return whether they were joined."""
+        if all(grad is not None for grad in self.arrived) and can_be_laid_out(self.arrived):
+            self.joined = laid_out(self.arrived, 1)
+            return True
+        for view, grad in zip(self._views, self.arrived):
+            if grad is not None:
+                view.copy_(grad.detach())
+        self.arrived = [None] * len(self._parameters)
+        return False
 
     def _cut(self, buffer: torch.Tensor) -> list[Any]:
         views, start = [], 0
@@ -155,7 +174,7 @@ class Reducer:
         self.ready: set[int] = set()
         self.fired = [0] * len(self.parameters)
         for bucket in self.buckets:
-            bucket.pending, bucket.launched = len(bucket._parameters), None
+            bucket.expect()
         self.unused = set()
         if self.static and self.counts is not None:
             self.unused = {place for place in range(len(self.parameters)) if not self.counts.get(place)}
@@ -203,6 +222,8 @@ class Reducer:
         with torch.no_grad():
             if parameter.grad is None:
                 view.zero_()
+            elif self._joins and can_be_laid_out((parameter.grad,)):
+                bucket.arrived[number] = parameter.grad
             elif parameter.grad._ms_storage is not view._ms_storage:
                 view.copy_(parameter.grad.detach())
         if self.as_view and parameter.grad is not None:
@@ -219,12 +240,18 @@ class Reducer:
             view.copy_(parameter.grad)
         parameter.grad = view
 
+    @property
+    def _joins(self) -> bool:
+        """Whether gradients may become parts of one memory: nothing else asks for the buffer, and all of them are used, here at least."""
+        return self.hook is None and not self.as_view and not self.unused
+
     def _launch(self, bucket: GradBucket) -> None:
         if self.hook is None:
-            if self.divisor > 1:
-                with torch.no_grad():
-                    bucket._buffer.div_(self.divisor)
-            bucket.launched = self.group.allreduce([bucket._buffer], ReduceOp.SUM)
+            with torch.no_grad():
+                whole = bucket.joined if bucket.join() else bucket._buffer
+                if self.divisor > 1:
+                    whole.div_(self.divisor)
+            bucket.launched = self.group.allreduce([whole], ReduceOp.SUM)
         else:
             state, function = self.hook
             deferred.pending = self.deferred
@@ -278,6 +305,8 @@ class Reducer:
             if value is not bucket._buffer:
                 with torch.no_grad():
                     bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
+        if bucket.joined is not None:
+            put_back(bucket.joined, bucket.arrived, True, 1)
 
     def _wait_for_hooks(self) -> None:
         """Wait for device work that communication hooks started."""
@@ -289,9 +318,11 @@ class Reducer:
 
     def _deliver(self, place: int, parameter: torch.Tensor) -> None:
         bucket, number = self.where[place]
-        view = bucket._views[number]
+        view = bucket._views[number] if bucket.joined is None else bucket.arrived[number]
         if self.as_view:
             parameter.grad = view
+        elif parameter.grad is view:
+            pass
         elif parameter.grad is None:
             parameter.grad = view.clone()
         else:
@@ -317,6 +348,7 @@ class Reducer:
     def shadow(self) -> None:
         """Take part in the other ranks' all-reduces with zeros."""
         for bucket in self.buckets:
+            bucket.expect()
             bucket._buffer.zero_()
             self._launch(bucket)
         if self.used is None and self.static or self.find_unused and not self.static:

@@ -143,3 +143,15 @@ def test_adaptive_pools_of_solids(out):
             return torch.nn.functional.adaptive_max_pool3d(x, tuple(out), return_indices=True)
 
         _same(body)
+
+
+@on_plugin
+def test_targets_of_classes_in_int32_as_torch_npu_takes_them():
+    x = mstorch.randn(6, 4, device="npu")
+    target = mstorch.tensor([0, 3, 1, 2, 2, 0])
+    for loss in (mstorch.nn.functional.cross_entropy, mstorch.nn.functional.nll_loss):
+        for reduction in ("mean", "sum", "none"):
+            given = x.log_softmax(1)
+            assert mstorch.equal(loss(given, target.int().npu(), reduction=reduction), loss(given, target.npu(), reduction=reduction))
+    with pytest.raises(RuntimeError, match="Long or Byte"):
+        mstorch.nn.functional.nll_loss(x, target.short().npu())

@@ -131,14 +131,14 @@ def shows_others(raw: Raw) -> bool:
 
 
 # Parameters that a step updates together are adjacent in memory; each starts at a multiple of this many elements.
-_APART = 128
+APART = 128
 
 
-def _aligned_offsets(shapes: Sequence[Sizes]) -> list[int]:
+def _aligned_offsets(shapes: Sequence[Sizes], apart: int) -> list[int]:
     """Return the aligned offsets of several tensors placed consecutively, and the end of the last."""
     found = [0]
     for shape in shapes:
-        found.append(found[-1] + -(-math.prod(shape) // _APART) * _APART)
+        found.append(found[-1] + -(-math.prod(shape) // apart) * apart)
     return found
 
 
@@ -147,9 +147,9 @@ def _gap(length: int, name: str) -> Raw:
     return zeros((length,), name)
 
 
-def laid_out(raws: Sequence[Raw]) -> Raw:
+def laid_out(raws: Sequence[Raw], apart: int = APART) -> Raw:
     """Return tensors packed into one flat tensor: the tensor that all of them are ``parts`` of, else a copy by one kernel."""
-    starts = _aligned_offsets([raw_shape(raw) for raw in raws])
+    starts = _aligned_offsets([raw_shape(raw) for raw in raws], apart)
     flat = getattr(raws[0], "_part", (None, 0))[0]
     if flat is not None and flat.size == starts[-1]:
         for raw, start in zip(raws, starts):
@@ -167,10 +167,10 @@ def laid_out(raws: Sequence[Raw]) -> Raw:
     return _join[name](tuple(pieces), 0)
 
 
-def parts(flat: Raw, shapes: Sequence[Sizes]) -> list[Raw]:
+def parts(flat: Raw, shapes: Sequence[Sizes], apart: int = APART) -> list[Raw]:
     """Return tensors of these shapes as consecutive views of ``flat``."""
     found = []
-    for shape, start in zip(shapes, _aligned_offsets(shapes)):
+    for shape, start in zip(shapes, _aligned_offsets(shapes, apart)):
         part = primitive_window(flat, shape, contiguous_strides(shape), start)
         part._part = (flat, start)
         found.append(part)

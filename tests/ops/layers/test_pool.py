@@ -87,3 +87,12 @@ def test_the_last_nan_of_a_window_is_taken(both, name, args, dtype):
         return found
 
     both(body)
+
+
+def test_sizes_of_adaptive_pools_in_an_array(both):
+    def body(torch):
+        x = torch.arange(72.0).reshape(1, 8, 9)
+        sizes = np.array((2, 3))
+        return torch.nn.AdaptiveAvgPool2d(sizes)(x), torch.nn.functional.adaptive_max_pool2d(x, sizes)
+
+    both(body)

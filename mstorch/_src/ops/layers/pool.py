@@ -5,6 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...backend.table import kernel
 from ...core.dtype import float64, int64
 from ...core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
@@ -246,9 +248,11 @@ def avg_pool(
 
 
 def _adaptive(
-    rank: int, name: str, input: TensorBase, output_size: int | list[Any] | tuple[TensorBase | int | None, ...]
+    rank: int, name: str, input: TensorBase, output_size: Any
 ) -> tuple[Any, bool, Sizes]:
     shape = input._ms_shape
+    if rank > 1 and isinstance(output_size, np.ndarray):
+        output_size = output_size.tolist()
     if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if len(shape) not in (rank + 1, rank + 2):

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import runtime
 from ...backend.arrays import Array, within
 from ...backend.host.loss import cross_entropy_slope, mean_of_rows
 from ...backend.host.softmax import log_softmax_of
 from ...backend.table import Kernel, kernel
-from ...core.dtype import dtype, float32, float64, int64, uint8
+from ...core.dtype import dtype, float32, float64, int32, int64, uint8
 from ...core.one_device import OneDevice
 from ...core.storage import home
 from ...core.tensor_base import TensorBase, array_of, tensor_of
 from ...tape.moving import beside
 from ...tape.node import Passed, edge_of, named
 from ...tape.saved_values import watch
-from ...tape.ways import fused, in_arrays
+from ...tape.ways import fused, in_arrays, ways
 from ...tape.whole import followed, in_one_piece, record
 from ...tape.windows import linear, no_view
 from .._autocast import FLOAT32
@@ -43,9 +44,16 @@ _nll = kernel("nll")
 _cross_entropy_parts, _nll_parts = kernel("cross_entropy_parts"), kernel("nll_parts")
 
 
-def _check_target(target: TensorBase) -> None:
+def _wider_on_device(target: TensorBase) -> TensorBase | None:
+    return to_dtype(target, int64) if target._ms_dtype is int32 and runtime.DEVICE_TARGET == "Ascend" else None
+
+
+@ways(at=0, device=_wider_on_device)
+def _as_classes(target: TensorBase) -> TensorBase:
+    """Return a target of classes; an Ascend takes int32 too, as with torch_npu. Raise torch's error for another dtype."""
     if target._ms_dtype not in (int64, uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(target._ms_dtype)}")
+    return target
 
 
 def _classes(target: TensorBase, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
@@ -93,7 +101,7 @@ def _nll_name(input: TensorBase, target: TensorBase, weight: TensorBase | None, 
 @node_called(_nll_name, "target weight")
 def _nll_loss(input: TensorBase, target: TensorBase, weight: TensorBase | None, ignore_index: int, reduction: str) -> TensorBase:
     x, t = _shapes(input, target)
-    _check_target(target)
+    target = _as_classes(target)
     _check_weight(weight, len(x))
     classes = x[0] if len(x) == 1 else x[1]
     expected = () if len(x) == 1 else (x[0], *x[2:])
@@ -264,7 +272,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)
-    _check_target(target)
+    target = _as_classes(target)
     _check_weight(weight, len(x))
     whole = weight is None or weight._ms_shape == x[min(len(x), 2) - 1 :][:1]
     if label_smoothing == 0 and whole and _in_one_kernel(_cross_entropy_parts, input, target, weight):

@@ -14,6 +14,7 @@ from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, is_tracked, on_device, touch_all, value_of, values_of
 from ...tape.ways import is_known, ways
 
+APART = device_memory.APART
 LAYS_OUT = device_memory.HAS_WRITES
 """True if this process can concatenate tensors in device memory."""
 
@@ -62,10 +63,10 @@ def can_be_laid_out(tensors: Sequence[Any]) -> bool:
     return True
 
 
-def laid_out(tensors: Sequence[Any]) -> Any:
-    """Return one flat tensor with the elements of all tensors, with gaps between them. No copy is made if the tensors already are parts of
-    one such tensor, to which ``put_back`` moved them."""
-    raw = device_memory.laid_out(values_of(tensors))
+def laid_out(tensors: Sequence[Any], apart: int = APART) -> Any:
+    """Return one flat tensor with the elements of all tensors, each from a multiple of ``apart`` elements on. No copy is made if they
+    already are parts of one such tensor, to which ``put_back`` moved them."""
+    raw = device_memory.laid_out(values_of(tensors), apart)
     raw._of_storage = False  # so that writes to its parts are visible in its memory
     return on_device(raw)
 
@@ -105,7 +106,7 @@ def has_clean_gaps(flat: TensorBase) -> bool:
     return not getattr(value_of(flat), "_spoiled", False)
 
 
-def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> None:
+def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True, apart: int = APART) -> None:
     """Copy the elements of the result of ``laid_out`` back to the tensors; ``clean``: whether the gaps between them are still zeros."""
     raw, writes = value_of(flat), flat._ms_counter.version
     if not writes:
@@ -116,5 +117,5 @@ def put_back(flat: TensorBase, tensors: Sequence[Any], clean: bool = True) -> No
         tensor._ms_counter.version += writes
         storage.shadow = storage.derived = None  # `forget` written out
     if getattr(tensors[0]._ms_storage.base, "_part", (None, 0))[0] is not raw:  # otherwise kernels wrote to the parts' memory directly
-        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors])):
+        for tensor, part in zip(tensors, device_memory.parts(raw, [tensor._ms_shape for tensor in tensors], apart)):
             tensor._ms_storage.exchange(part)
