@@ -37,10 +37,23 @@ class GradBucket:
     def __init__(self, index: int, parameters: Sequence[Any]) -> None:
         self._index, self._parameters = index, list(parameters)
         self._last = False
-        first = parameters[0]
-        self._buffer = torch.zeros(sum(one.numel() for one in parameters), dtype=first.dtype, device=first.device)
-        self._views = self._cut(self._buffer)
+        self._whole: torch.Tensor | None = None
+        self._parts: list[Any] = []
         self.expect()
+
+    @property
+    def _buffer(self) -> torch.Tensor:
+        """The flat tensor of all gradients, which gradients that a device joins do without."""
+        if self._whole is None:
+            first = self._parameters[0]
+            self.set_buffer(torch.zeros(sum(one.numel() for one in self._parameters), dtype=first.dtype, device=first.device))
+            assert self._whole is not None
+        return self._whole
+
+    @property
+    def _views(self) -> list[Any]:
+        self.buffer()  # makes it
+        return self._parts
 
     def expect(self) -> None:
         """Begin to wait for the gradients of a backward."""
@@ -55,9 +68,9 @@ class GradBucket:
         if all(grad is not None for grad in self.arrived) and can_be_laid_out(self.arrived):
             self.joined = laid_out(self.arrived, 1)
             return True
-        for view, grad in zip(self._views, self.arrived):
+        for number, grad in enumerate(self.arrived):
             if grad is not None:
-                view.copy_(grad.detach())
+                self._views[number].copy_(grad.detach())
         self.arrived = [None] * len(self._parameters)
         return False
 
@@ -78,8 +91,7 @@ class GradBucket:
 
     def set_buffer(self, buffer: torch.Tensor) -> None:
         """Replace the flat tensor of the gradients."""
-        self._buffer = buffer
-        self._views = self._cut(buffer)
+        self._whole, self._parts = buffer, self._cut(buffer)
 
     def gradients(self) -> list[Any]:
         """Return the gradients as views of the buffer."""
@@ -218,16 +230,15 @@ class Reducer:
         self.arrived.append(place)
         parameter = self.parameters[place]
         bucket, number = self.where[place]
-        view = bucket._views[number]
         with torch.no_grad():
             if parameter.grad is None:
-                view.zero_()
+                bucket._views[number].zero_()
             elif self._joins and can_be_laid_out((parameter.grad,)):
                 bucket.arrived[number] = parameter.grad
-            elif parameter.grad._ms_storage is not view._ms_storage:
-                view.copy_(parameter.grad.detach())
+            elif parameter.grad._ms_storage is not bucket._views[number]._ms_storage:
+                bucket._views[number].copy_(parameter.grad.detach())
         if self.as_view and parameter.grad is not None:
-            parameter.grad = view
+            parameter.grad = bucket._views[number]
         bucket.pending -= 1
         while self.next < len(self.buckets) and not self.buckets[self.next].pending:
             self._launch(self.buckets[self.next])

@@ -155,3 +155,17 @@ def test_targets_of_classes_in_int32_as_torch_npu_takes_them():
             assert mstorch.equal(loss(given, target.int().npu(), reduction=reduction), loss(given, target.npu(), reduction=reduction))
     with pytest.raises(RuntimeError, match="Long or Byte"):
         mstorch.nn.functional.nll_loss(x, target.short().npu())
+
+
+@on_plugin
+def test_half_precision_is_rounded_once_where_operations_compute_a_sample():
+    x, grid = (mstorch.rand(2, 1, 2, 3, 4) * 10).half(), (mstorch.rand(2, 2, 2, 2, 3) * 2 - 1).half()
+    results = []
+    for device, dtype in (("cpu", mstorch.float32), ("npu", mstorch.float16)):
+        leaves = [tensor.to(device, dtype).requires_grad_() for tensor in (x, grid)]
+        sampled = mstorch.nn.functional.grid_sample(*leaves, align_corners=True)
+        assert type(sampled.grad_fn).__name__ == "GridSampler3DBackward0"
+        sampled.sum().backward()
+        results.append([tensor.detach().cpu().half() for tensor in (sampled, *(leaf.grad for leaf in leaves))])
+    for wanted, given in zip(*results, strict=True):
+        assert mstorch.equal(wanted, given)

@@ -198,7 +198,8 @@ def modules() -> list[str]:
     case = TestCase()
     case.assertRtolEqual(here, there.cpu())
     case.assertEqual(here.numpy(), there.cpu().numpy())
-    for wrong in (lambda: case.assertEqual(here.numpy(), here.numpy() + 1), lambda: case.assertRtolEqual(here, here + 1), lambda: case.assertEqual(here, here + 1e-3), lambda: case.assertEqual(1, 2)):
+    case.assertNotEqual(here, here + 1)
+    for wrong in (lambda: case.assertNotEqual(here, there.cpu()), lambda: case.assertEqual(here.numpy(), here.numpy() + 1), lambda: case.assertRtolEqual(here, here + 1), lambda: case.assertEqual(here, here + 1e-3), lambda: case.assertEqual(1, 2)):
         try:
             wrong()
             found.append("a case that must fail")

@@ -114,6 +114,11 @@ class TestCase(unittest.TestCase):
         else:
             super().assertEqual(x, y, message or None)
 
+    def assertNotEqual(self, x: Any, y: Any, prec: Any = None, message: Any = "", allow_inf: bool = False) -> None:
+        """Fail if values are equal, tensors and numbers within ``prec``."""
+        with self.assertRaises(AssertionError, msg=message):
+            self.assertEqual(x, y, prec, message, allow_inf)
+
     def _check_tensors(self, x: Any, y: Any, bound: float, message: Any, exact_dtype: Any) -> None:
         """Fail unless two tensors have one shape, and values within ``bound``."""
         self.assertTrue(tuple(x.shape) == tuple(y.shape), message or f"{list(x.shape)} and {list(y.shape)}")

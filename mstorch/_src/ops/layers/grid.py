@@ -242,7 +242,19 @@ def grid_sample(
         _sample, _slopes, (input, grid), how, f"GridSampler{rank}DBackward0", lambda x, g: _sampled(x, g, *how),
         host=rank == 2 and input._ms_dtype.itemsize > 2 and _is_finite(grid),
     )
-    return _sampled(input, grid, *how) if found is None else found
+    return call_node(_composed(input, grid, *how), f"GridSampler{rank}DBackward0") if found is None else found
+
+
+def _rounded_once(input: TensorBase, grid: TensorBase, *how: Any) -> TensorBase | None:
+    if input._ms_dtype.itemsize > 2:
+        return None
+    return to_dtype(_sampled(to_dtype(input, float32), to_dtype(grid, float32), *how), input._ms_dtype)
+
+
+@ways(at=0, device=_rounded_once)
+def _composed(input: TensorBase, grid: TensorBase, *how: Any) -> TensorBase:
+    """Sample by torch's operations; half precision is computed as such on the CPU, and rounded once on devices, as torch's kernels do."""
+    return _sampled(input, grid, *how)
 
 
 @ways(host=lambda grid: math.isfinite(rough_sum(array_of(grid))))
