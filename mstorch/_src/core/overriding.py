@@ -11,7 +11,7 @@ import functools
 import inspect
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -52,6 +52,17 @@ PLAIN: set[type] = {
     Size, dtype, device, layout, memory_format, Generator, _Missing,
 }  # fmt: skip
 _plain = PLAIN.issuperset
+
+
+def _are_plain(values: Collection[Any]) -> bool:
+    """Return whether no value, and no item of a tuple or list of numbers among them, such as a stride, is of a class that handles calls."""
+    if _plain(map(type, values)):
+        return True
+    for value in values:
+        kind = type(value)
+        if kind not in PLAIN and not ((kind is tuple or kind is list) and _plain(map(type, value))):
+            return False
+    return True
 
 
 def join(cls: type) -> None:
@@ -159,8 +170,17 @@ def mode_is_on() -> bool:
 
 def is_taken(*values: Any) -> bool:
     """Return whether a mode, or the ``__torch_dispatch__`` of one of these values, has to see the call, above or below autograd."""
+    if not MODES and _plain(map(type, values)):
+        return False
     taken = not state.unseen and any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
     return taken or mode_is_on() or bool(state.dispatchers)
+
+
+def is_handled(*values: Any) -> bool:
+    """Return whether handlers of any kind have to see a call with these values."""
+    if not MODES and _plain(map(type, values)):
+        return False
+    return is_taken(*values) or any(map(overrides, values))
 
 
 def overrides(value: Any) -> bool:
@@ -379,7 +399,7 @@ def entry(
                     if second is not _MISSING:
                         return short(first, second)
                     return short() if first is _MISSING else short(first)
-                if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
+                if _are_plain(rest) and (not named or _are_plain(named.values())):
                     if second is not _MISSING:
                         return function(first, second, *rest, **named) if named else long(first, second, *rest)
                     return function(**named) if first is _MISSING else function(first, **named)
