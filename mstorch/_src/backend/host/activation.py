@@ -54,8 +54,29 @@ def relu_slope(result: Array, g: Array) -> Array | None:
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
 
 
+def hardtanh_slope(x: Array, g: Array, low: float, high: float) -> Array | None:
+    """Return ``g`` where ``x`` is between the bounds, else 0. Return None for few numbers or other dtypes, or if there is NaN, for which
+    torch's vectors and its single numbers differ."""
+    if not _are_many(x, g) or math.isnan(rough_sum(x)):
+        return None
+    return elementwise.backward(elementwise.CLIP, x, g, share_blocks, low, high)
+
+
+def leaky_relu_slope(x: Array, g: Array, slope: float) -> Array | None:
+    """Return ``g`` where ``x`` is positive, else ``slope * g``. Return None for few numbers or other dtypes, or if there is NaN."""
+    if not _are_many(x, g) or math.isnan(rough_sum(x)):
+        return None
+    return elementwise.backward(elementwise.RELU, x, g, share_blocks, slope)
+
+
+def _are_many(x: Array, g: Array) -> bool:
+    return x.size >= _FEW and elementwise.usable(x, g) and x.shape == g.shape
+
+
 def numpy_leaky_relu(x: Array, slope: float) -> Array:
     """Return ``x`` where positive, else ``slope * x``."""
+    if x.size >= _FEW and slope and elementwise.usable(x):
+        return elementwise.forward(elementwise.RELU, x, share_blocks, slope)
     falling = np.asarray(silent.multiply(x, number(slope, x)))
     if slope <= 0:  # infinity times 0 is NaN
         return numpy_where(x > 0, x, falling)
