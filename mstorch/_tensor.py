@@ -26,9 +26,10 @@ from ._src.core.hooks import RemovableHandle, warn_if_has_hooks
 from ._src.core.mirrors import Mirror
 from ._src.core.modes import grad_set_to, modes
 from ._src.core.naming import NamedAsInTorch, is_torch
-from ._src.core.overriding import disabled_dispatch, join, refuse_in_transform, state
+from ._src.core.overriding import disabled_dispatch, join, state
 from ._src.core.postponed import refuse_after_steps
 from ._src.core.promotion import WORDS
+from ._src.core.refusals import refuse_in_transform
 from ._src.core.size import Size
 from ._src.core.storage import FIXED, NATIVE, Absent, Counter, Storage
 from ._src.core.tangents import LEVELS, levels_of

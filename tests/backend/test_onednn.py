@@ -257,3 +257,15 @@ def test_numbers_that_are_not_finite_and_bounds(name):
         return y, torch.autograd.grad(y, leaf, torch.from_numpy(g))[0]
 
     both(body)
+
+
+@pytest.mark.parametrize("channels, side, kernel, stride", [(32, 16, 7, 1), (20, 9, 5, 2), (33, 11, 7, 1), (128, 4, 7, 1), (16, 20, 9, 1)])
+def test_depthwise_kernels_of_any_size(channels, side, kernel, stride):
+    x, w = values(7, 4, channels, side, side) / 16, values(8, channels, 1, kernel, kernel) / 16
+
+    def body(torch):
+        images, weights = (torch.from_numpy(item.copy()).requires_grad_() for item in (x, w))
+        y = torch.nn.functional.conv2d(images, weights, None, stride, kernel // 2, groups=channels)
+        return y, *torch.autograd.grad(y, (images, weights), torch.ones_like(y))
+
+    both(body)

@@ -56,8 +56,6 @@ _plain = PLAIN.issuperset
 
 def _are_plain(values: Collection[Any]) -> bool:
     """Return whether no value, and no item of a tuple or list of numbers among them, such as a stride, is of a class that handles calls."""
-    if _plain(map(type, values)):
-        return True
     for value in values:
         kind = type(value)
         if kind not in PLAIN and not ((kind is tuple or kind is list) and _plain(map(type, value))):
@@ -176,13 +174,6 @@ def is_taken(*values: Any) -> bool:
     return taken or mode_is_on() or bool(state.dispatchers)
 
 
-def is_handled(*values: Any) -> bool:
-    """Return whether handlers of any kind have to see a call with these values."""
-    if not MODES and _plain(map(type, values)):
-        return False
-    return is_taken(*values) or any(map(overrides, values))
-
-
 def overrides(value: Any) -> bool:
     """Return whether the class of a value overrides calls."""
     kind = type(value)
@@ -288,15 +279,6 @@ def _as_handed_on(
     if public_name(public) == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)) and not mode_is_on():
         args = (args[0], *args[1])  # only a mode receives the list of operands as such
     return _named_forms.get(name, public), found, args, kwargs
-
-
-def refuse_in_transform(name: str, further: str = "") -> None:
-    """Raise torch's error for calls that are not allowed inside a function transform."""
-    raise RuntimeError(
-        f"You are attempting to call Tensor.{name}{further} inside of a function being transformed by a functorch transform. This is "
-        f"unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside "
-        "of a function being transformed instead."
-    )
 
 
 def drawing(function: Function) -> Function:

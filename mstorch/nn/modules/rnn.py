@@ -13,7 +13,7 @@ from ... import init
 from ..._src.core.above import above
 from ..._src.core.device import device
 from ..._src.core.dtype import dtype
-from ..._src.core.overriding import for_maps, is_handled
+from ..._src.core.overriding import PLAIN, for_maps, is_taken, overrides
 from ..._src.core.warned import warn_shown_once
 from ..._src.ops._autocast import state as autocast
 from ..._src.ops.layers import rnn
@@ -33,6 +33,11 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """Return ``tensor`` permuted along a dimension."""
     return tensor.index_select(dim, permutation)
+
+
+def _are_handled(*values: Any) -> bool:
+    """Return whether handlers of any kind have to see a call with these values."""
+    return is_taken(*values) or (not PLAIN.issuperset(map(type, values)) and any(map(overrides, values)))
 
 
 class RNNBase(Module):
@@ -242,7 +247,7 @@ class RNNBase(Module):
     def _is_seen(self, input: Tensor) -> bool:
         """Return True if a torch function mode is active, or the class of the input or of a weight overrides torch functions."""
         weights = self._parameters.values()
-        return is_handled(input, *weights)
+        return _are_handled(input, *weights)
 
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
@@ -473,7 +478,7 @@ class RNNCellBase(Module):
             if size != self.hidden_size:
                 raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {size}, expected {self.hidden_size}")
         operands = (x, *states, *self._parameters.values())
-        if is_handled(*operands):
+        if _are_handled(*operands):
             function = getattr(above.torch, f"{mode.lower()}_cell")
             given = states if mode == "LSTM" else states[0]
             found = function(x, given, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

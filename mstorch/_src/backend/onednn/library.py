@@ -101,6 +101,7 @@ def _load() -> ctypes.CDLL | None:
             getattr(library, "dnnl_" + name)
         library.dnnl_primitive_desc_query_md.argtypes = [POINTER, INT, INT]
         library.dnnl_primitive_desc_query_md.restype = POINTER
+        library.dnnl_primitive_desc_query.argtypes = [POINTER, INT, INT, POINTER]
         library.dnnl_memory_desc_get_size.argtypes = [POINTER]
         library.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
         library.dnnl_memory_desc_equal.argtypes = [POINTER, POINTER]

@@ -23,6 +23,7 @@ ANY = 1  # the layout that the kernel prefers
 
 # Numbers of the queries of descriptors, and of arguments.
 QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
+_KERNELS_NAME = 8
 SOURCE, SECOND, WEIGHTS, BIAS, RESULT = 1, 2, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
@@ -77,6 +78,12 @@ class Descriptor:
     def bytes(self, name: str) -> int:
         """Return the size in bytes of an argument in the kernel's layout."""
         return int(LIBRARY.dnnl_memory_desc_get_size(self.layout(name)))
+
+    def kernel(self) -> str:
+        """Return the library's name of the kernel, such as "jit_dw:avx512_core"."""
+        found = ctypes.c_char_p()
+        LIBRARY.dnnl_primitive_desc_query(self.handle, _KERNELS_NAME, 0, ctypes.byref(found))
+        return (found.value or b"").decode()
 
     def size(self, name: str) -> int:
         """Return the size in float32 elements of an argument in the kernel's layout."""
