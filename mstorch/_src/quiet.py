@@ -29,12 +29,15 @@ if hasattr(np, "seterrobj"):
         return functools.partial(ufunc, extobj=_QUIET)
 
     class _Silence:
-        """Calls ufuncs without floating-point warnings."""
+        """Calls ufuncs and their methods without floating-point warnings."""
 
         @staticmethod
-        def run(ufunc: Any, *args: Any, **named: Any) -> Any:
-            """Call a ufunc."""
-            return ufunc(*args, extobj=_QUIET, **named)
+        def run(function: Any, *args: Any, **named: Any) -> Any:
+            """Call a ufunc, or a method of one, which takes no ``extobj=``."""
+            if function.__class__ is np.ufunc:
+                return function(*args, extobj=_QUIET, **named)
+            with quiet():
+                return function(*args, **named)
 
     silence: Any = _Silence()
 
@@ -62,7 +65,7 @@ else:
             context.run(_set, _QUIET)
             self.run: Callable[..., Any] = context.run
 
-    silence: Any = _Context()
+    silence = _Context()
 
     def quietly(ufunc: Any) -> Callable[..., Any]:
         """Return a ufunc without floating-point warnings; ``silence.run(ufunc, …)`` calls it in half the time."""

@@ -13,7 +13,6 @@ from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _NUMBERS = (*FLOATS, *INTS)
 _LEAST = 1 << 12
-_LEADING = (slice(None),) * 64  # the key of all elements of as many dimensions as NumPy has
 _VIA = {**HALF, "bool": "uint8"}
 
 
@@ -25,7 +24,8 @@ def _running(function: np.ufunc) -> Callable[..., Any]:
         wide = np.dtype(np.float64) if x.dtype == np.float32 else x.dtype
         with quiet():
             found = np.asarray(function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False), order="C")
-        if function is np.add and found.dtype.kind in "fc" and (x.size < _LEAST or not found[(*_LEADING[: dim % x.ndim], 0)].all()):
+        first: Any = (slice(None),) * (dim % x.ndim) + (0,)
+        if function is np.add and found.dtype.kind in "fc" and (x.size < _LEAST or not found[first].all()):
             found += found.dtype.type(0)  # sums begin with 0, so that that of -0 is 0; of few elements this takes less time than the look
         return found
 
