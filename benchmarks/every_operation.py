@@ -1,4 +1,4 @@
-"""The 120 operations of ``by_operation.py``: what each computes, on operands of which shapes, and in which dtypes.
+"""The 130 operations of ``by_operation.py``: what each computes, on operands of which shapes, and in which dtypes.
 
 ``n`` is the side of the matrices: 16, 256 or 1,024. An operand is a name of ``SHAPES``, or of ``VALUES`` where it isn't random numbers.
 """
