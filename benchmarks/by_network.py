@@ -51,7 +51,9 @@ def as_markdown(rows: list[Row]) -> str:
     for kind in ("train", "infer"):
         ratios = [ours / theirs for own, _, theirs, ours in rows if own == kind]
         if ratios:
-            lines.append(f"| {kind} | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} | {max(ratios):.2f} |")
+            step = "a training step" if kind == "train" else "an inference step"
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            lines.append(f"| {step}, {len(ratios)} networks | {mean:.2f} | {max(ratios):.2f} |")
     lines += ["", "| network | torch, ms | mstorch, ms | ratio |", "|---|---|---|---|"]
     lines += [f"| {kind} {name} | {theirs:.3g} | {ours:.3g} | {ours / theirs:.2f} |" for kind, name, theirs, ours in rows]
     return "\n".join(lines) + "\n"
