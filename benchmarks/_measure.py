@@ -1,6 +1,7 @@
 """Timing in processes of their own: MindSpore's worker threads spin and would slow another library in the same process."""
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import statistics
@@ -30,6 +31,61 @@ def in_process(script: str, arguments: Sequence[str], environment: Mapping[str, 
     if run.returncode:
         raise RuntimeError(f"{script} {' '.join(arguments)} failed:\n{run.stderr[-3000:]}")
     return json.loads(run.stdout.strip().splitlines()[-1])
+
+
+def least_of_rounds(step: Callable[[], Any], rounds: int, seconds: float = 0.002, slow: float = 0.05) -> float:
+    """The least CPU time of a call in microseconds, of rounds of calls that take ``seconds``; two rounds do for a call above ``slow``."""
+    for _ in range(3):
+        step()
+    start = time.process_time()
+    step()
+    first = time.process_time() - start
+    count = max(1, int(seconds / max(first, 1e-7)))
+    taken = []
+    for _ in range(rounds if first < slow else 2):
+        start = time.process_time()
+        for _ in range(count):
+            step()
+        taken.append((time.process_time() - start) / count)
+    return min(taken) * 1e6
+
+
+class Server:
+    """A process of one library, of one thread, that answers questions, each a JSON value on a line."""
+
+    def __init__(self, script: str, library: str) -> None:
+        variables = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "GLOG_v": "3"}
+        self.process = subprocess.Popen(
+            [sys.executable, script, "--serve", library], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, question: Any) -> dict[str, Any]:
+        """The answer to a question."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(question), file=self.process.stdin, flush=True)
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        raise RuntimeError(f"the process ended at {question}")
+
+    def end(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve(library: str, answer: Callable[[Any, Any], dict[str, Any]]) -> None:
+    """Be the process of a ``Server``: print ``answer(torch, question)`` for each question on the standard input."""
+    torch = importlib.import_module(library)
+    torch.set_num_threads(1)
+    for line in sys.stdin:
+        torch.manual_seed(0)
+        try:
+            found = answer(torch, json.loads(line))
+        except Exception as error:  # noqa: BLE001 - it belongs to the question
+            found = {"error": f"{type(error).__name__}: {error}"[:120]}
+        print(json.dumps(found), flush=True)
 
 
 def in_turn(rounds: int, measurements: Mapping[str, Callable[[], float]]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from ._src.backend.cast import in_python
 from ._src.backend.cell import set_value
 from ._src.backend.float8 import shown
 from ._src.backend.raw import ON_CPU, Raw
-from ._src.core import cuda_names, formats
+from ._src.core import cuda_names, formats, refusals
 from ._src.core import device as devices
 from ._src.core import dtype as dtypes
 from ._src.core.above import above
@@ -26,7 +26,7 @@ from ._src.core.hooks import RemovableHandle, warn_if_has_hooks
 from ._src.core.mirrors import Mirror
 from ._src.core.modes import grad_set_to, modes
 from ._src.core.naming import NamedAsInTorch, is_torch
-from ._src.core.overriding import disabled_dispatch, join, refuse_in_transform, state
+from ._src.core.overriding import disabled_dispatch, join, state
 from ._src.core.postponed import refuse_after_steps
 from ._src.core.promotion import WORDS
 from ._src.core.size import Size
@@ -331,7 +331,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if not isinstance(requires_grad, bool):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
-            refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
+            refusals.refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
         if requires_grad and self._ms_dtype.is_integral:  # even if autograd tracks the tensor because of a write
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad and self.is_inference() and not modes.inference:

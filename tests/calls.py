@@ -113,7 +113,26 @@ def _cases() -> dict[str, Callable[[], object]]:
     for name in ("add_", "sub_", "mul_", "div_"):
         cases[f"{name} of a number"] = lambda name=name: getattr(x, name)(1.5)
         cases[f"{name} of a tensor"] = lambda name=name: getattr(x, name)(y)
-    return cases
+    return cases | _small_cases()
+
+
+def _small_cases() -> dict[str, Callable[[], object]]:
+    """Return small operations of the most frequent kinds, each with the layers and checks that a program's call passes."""
+    x, y, row, bias = torch.randn(16, 16), torch.randn(16, 16), torch.ones(16), torch.zeros(16)
+    places, order, classes, mask, out = torch.arange(0, 16, 2), torch.randn(16, 16).argsort(1), torch.arange(16), x > 0, torch.empty(16, 16)
+    images, kernels, pointwise = torch.randn(2, 8, 6, 6), torch.randn(8, 8, 3, 3), torch.randn(8, 8, 1, 1)
+    cell, state, element = nn.GRUCell(16, 16).requires_grad_(False), torch.zeros(16, 16), torch.tensor([1.5])
+    cases: dict[str, Callable[[], object]] = {
+        "add": lambda: x + y, "add a number": lambda: x + 2.5, "add, out=": lambda: torch.add(x, y, out=out), "exp": lambda: x.exp(),
+        "relu": lambda: F.relu(x), "silu": lambda: F.silu(x), "softmax": lambda: x.softmax(-1), "log_softmax": lambda: x.log_softmax(-1),
+        "sum": lambda: x.sum(), "mean": lambda: x.mean(-1, keepdim=True), "max": lambda: x.max(1), "cumsum": lambda: x.cumsum(1),
+        "topk": lambda: x.topk(5, 1), "cat": lambda: torch.cat([x, y], 1), "stack": lambda: torch.stack([x, y]), "matmul": lambda: x @ y,
+        "linear": lambda: F.linear(x, y, bias), "layer_norm": lambda: F.layer_norm(x, (16,), row, bias), "rows": lambda: x[places],
+        "gather": lambda: x.gather(1, order), "where": lambda: torch.where(mask, x, y), "cross_entropy": lambda: F.cross_entropy(x, classes),
+        "conv2d": lambda: F.conv2d(images, kernels, None, (1, 1), (1, 1)), "pointwise": lambda: F.conv2d(images, pointwise),
+        "item": lambda: element.item(), "x[i]": lambda: x[3], "GRUCell": lambda: cell(x, state),
+    }  # fmt: skip
+    return {f"{name}, small": case for name, case in cases.items()}
 
 
 if __name__ == "__main__":  # in a process of its own, where no mode is on and no lazy conjugate is alive, for which calls look otherwise

@@ -4,7 +4,8 @@ import threading
 import numpy as np
 import pytest
 
-from mstorch._src.quiet import _MOST, _RESTORES, quiet
+import mstorch as torch
+from mstorch._src.quiet import _MOST, _RESTORES, quiet, silence
 
 _STATES = [{}, {"all": "ignore"}, {"divide": "raise"}, {"all": "raise"}, {"over": "print"}, {"all": "call"}]
 
@@ -68,3 +69,16 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@pytest.mark.skipif(hasattr(np, "seterrobj"), reason="NumPy 1 has no context to be in")
+def test_kernels_in_a_finalizer_that_runs_within_a_kernel():
+    """The collector may run code of the program while a ufunc of a kernel has the thread's context."""
+    x = torch.zeros(4)
+
+    def finalize():
+        return x + 1, x.exp(), x / 0, torch.maximum(x, x), x**x, (x * 2).sum(), x.mean()
+
+    with np.errstate(all="raise"):
+        want, got = finalize(), silence.run(finalize)
+    assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(want, got))

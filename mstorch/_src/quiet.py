@@ -5,9 +5,11 @@ argument of a ufunc in NumPy 1 (30 ns), a context variable in NumPy 2 (0.25 µs)
 """
 from __future__ import annotations
 
+import contextvars
 import functools
 import itertools
 import operator
+import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +28,19 @@ if hasattr(np, "seterrobj"):
         """Return a ufunc without floating-point warnings."""
         return functools.partial(ufunc, extobj=_QUIET)
 
+    class _Silence:
+        """Calls ufuncs and their methods without floating-point warnings."""
+
+        @staticmethod
+        def run(function: Any, *args: Any, **named: Any) -> Any:
+            """Call a ufunc, or a method of one, which takes no ``extobj=``."""
+            if function.__class__ is np.ufunc:
+                return function(*args, extobj=_QUIET, **named)
+            with quiet():
+                return function(*args, **named)
+
+    silence: Any = _Silence()
+
     def _set_again(state: Any) -> Iterator[Any]:
         """Return an iterator that sets a state at each step: a copy, because ``np.seterr`` changes the list that is set."""
         return map(_set, map(list, itertools.repeat(tuple(state))))
@@ -39,16 +54,27 @@ else:
     # function of the call that restores the state.
     _get, _set = _umath._extobj_contextvar.get, functools.partial(_umath._extobj_contextvar.set)
 
+    class _Context(threading.local):
+        """A context of the thread, in which warnings are off: ``run(ufunc, …)`` calls a ufunc there, with nothing to restore afterwards.
+
+        Nothing can enter a context twice, so that each thread has its own. The collector may run a finalizer within a ufunc, and that
+        another one: then RuntimeError is raised, and the ufunc can be called as it is, because the thread is in the context."""
+
+        def __init__(self) -> None:
+            context = contextvars.Context()
+            context.run(_set, _QUIET)
+            self.run: Callable[..., Any] = context.run
+
+    silence = _Context()
+
     def quietly(ufunc: Any) -> Callable[..., Any]:
-        """Return a ufunc without floating-point warnings."""
+        """Return a ufunc without floating-point warnings; ``silence.run(ufunc, …)`` calls it in half the time."""
 
         def call(*args: Any, **named: Any) -> Any:
-            before = _get()  # no token of ``_set``: an interrupt could come after the call and before the ``try``
             try:
-                _set(_QUIET)
+                return silence.run(ufunc, *args, **named)
+            except RuntimeError:  # see ``_Context``
                 return ufunc(*args, **named)
-            finally:
-                _set(before)
 
         return call
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from .._src.core.formats import contiguous_format
 from .._src.core.hooks import RemovableHandle
 from .._src.core.modes import modes
-from .._src.core.overriding import refuse_in_transform, state
+from .._src.core.overriding import state
+from .._src.core.refusals import refuse_in_transform
 from .._src.core.tensor_base import TensorBase, auto_of, is_tracked
 from .._src.hook import missing as _missing
 from .._src.leaving import END, Block, LastAway, each, values_set_to

@@ -93,7 +93,7 @@ def test_what_is_not_finite(call, times):
 
 
 @pytest.mark.parametrize("size", [1, 17, elementwise.BLOCK, elementwise.BLOCK + 1, 5 * elementwise.BLOCK + 77])
-@pytest.mark.parametrize("name", ["gelu", "silu", "relu", "sigmoid"])
+@pytest.mark.parametrize("name", ["gelu", "silu", "relu", "sigmoid", "relu6", "leaky_relu"])
 def test_long_arrays_in_blocks(name, size):
     x, g = values(3, size), values(4, size)
 
@@ -244,3 +244,28 @@ def test_two_products_on_threads(sizes, threads, monkeypatch):
         for found, factors in zip(two_products(*first, *second), (first, second)):
             assert found.dtype == factors[0].dtype
             np.testing.assert_allclose(found, factors[0].astype(np.float64) @ factors[1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["relu6", "leaky_relu"])
+def test_numbers_that_are_not_finite_and_bounds(name):
+    x, g = values(5, 5000), values(6, 5000)
+    x[:8] = 0 if name == "relu6" else np.nan, np.inf, -np.inf, 0, -0.0, 6, 3, -3  # of NaN torch's vectors and single numbers differ
+
+    def body(torch):
+        leaf = torch.from_numpy(x).requires_grad_()
+        y = getattr(torch.nn.functional, name)(leaf)
+        return y, torch.autograd.grad(y, leaf, torch.from_numpy(g))[0]
+
+    both(body)
+
+
+@pytest.mark.parametrize("channels, side, kernel, stride", [(32, 16, 7, 1), (20, 9, 5, 2), (33, 11, 7, 1), (128, 4, 7, 1), (16, 20, 9, 1)])
+def test_depthwise_kernels_of_any_size(channels, side, kernel, stride):
+    x, w = values(7, 4, channels, side, side) / 16, values(8, channels, 1, kernel, kernel) / 16
+
+    def body(torch):
+        images, weights = (torch.from_numpy(item.copy()).requires_grad_() for item in (x, w))
+        y = torch.nn.functional.conv2d(images, weights, None, stride, kernel // 2, groups=channels)
+        return y, *torch.autograd.grad(y, (images, weights), torch.ones_like(y))
+
+    both(body)

@@ -11,7 +11,7 @@ import functools
 import inspect
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -52,6 +52,15 @@ PLAIN: set[type] = {
     Size, dtype, device, layout, memory_format, Generator, _Missing,
 }  # fmt: skip
 _plain = PLAIN.issuperset
+
+
+def _are_plain(values: Collection[Any]) -> bool:
+    """Return whether no value, and no item of a tuple or list of numbers among them, such as a stride, is of a class that handles calls."""
+    for value in values:
+        kind = type(value)
+        if kind not in PLAIN and not ((kind is tuple or kind is list) and _plain(map(type, value))):
+            return False
+    return True
 
 
 def join(cls: type) -> None:
@@ -159,6 +168,8 @@ def mode_is_on() -> bool:
 
 def is_taken(*values: Any) -> bool:
     """Return whether a mode, or the ``__torch_dispatch__`` of one of these values, has to see the call, above or below autograd."""
+    if not MODES and _plain(map(type, values)):
+        return False
     taken = not state.unseen and any(type(value) not in PLAIN and dispatches(type(value)) for value in values)
     return taken or mode_is_on() or bool(state.dispatchers)
 
@@ -270,15 +281,6 @@ def _as_handed_on(
     return _named_forms.get(name, public), found, args, kwargs
 
 
-def refuse_in_transform(name: str, further: str = "") -> None:
-    """Raise torch's error for calls that are not allowed inside a function transform."""
-    raise RuntimeError(
-        f"You are attempting to call Tensor.{name}{further} inside of a function being transformed by a functorch transform. This is "
-        f"unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside "
-        "of a function being transformed instead."
-    )
-
-
 def drawing(function: Function) -> Function:
     """Wrap a random function to follow the ``randomness`` of vmap."""
 
@@ -379,7 +381,7 @@ def entry(
                     if second is not _MISSING:
                         return short(first, second)
                     return short() if first is _MISSING else short(first)
-                if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
+                if _are_plain(rest) and (not named or _are_plain(named.values())):
                     if second is not _MISSING:
                         return function(first, second, *rest, **named) if named else long(first, second, *rest)
                     return function(**named) if first is _MISSING else function(first, **named)

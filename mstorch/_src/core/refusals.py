@@ -213,3 +213,12 @@ def _of_a_value(error: Exception) -> bool:
     return not isinstance(error, AttributeError) or error.obj.__class__ in (
         str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
     )
+
+
+def refuse_in_transform(name: str, further: str = "") -> None:
+    """Raise torch's error for calls that are not allowed inside a function transform."""
+    raise RuntimeError(
+        f"You are attempting to call Tensor.{name}{further} inside of a function being transformed by a functorch transform. This is "
+        f"unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside "
+        "of a function being transformed instead."
+    )

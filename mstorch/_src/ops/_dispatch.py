@@ -56,9 +56,10 @@ from ..tape.places import check_copy
 from ..tape.ways import ways
 from ..tape.windows import linear, linear_node, no_view
 from ..tape.writes import assign, settle
+from ._into_out import is_copied, is_written
 from ._memory_order import result_strides, row_major
 from ._parts import expect_parts
-from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
+from ._scalars import BESIDE, WIDE_SECOND, is_inexact, scalar_array, widened
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the final class
 
@@ -183,12 +184,8 @@ def unary(kernel: Kernel, input: TensorBase, out: TensorBase | None = None, *, t
     """Run an elementwise kernel on one tensor. With ``to_float``, integers are computed in the default floating dtype."""
     if not isinstance(input, TensorBase):
         raise wrong_type(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return _unary(kernel, input, (), out, to_float)
-
-
-def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: TensorBase | None, to_float: bool = False) -> TensorBase:
     kind = input._ms_dtype
-    if out is None and not args and input._ms_stride is None and (not kind.is_integral or not to_float):
+    if out is None and input._ms_stride is None and (not kind.is_integral or not to_float):
         return apply_one(kernel, kind, input)
     refuse_operands(out, (input,))
     if to_float and kind.is_integral:
@@ -196,7 +193,7 @@ def _unary(kernel: Kernel, input: TensorBase, args: tuple[Any, ...], out: Tensor
     strides = None if input._ms_stride is None else result_strides((input,), input._ms_shape, kind=kind)
     if kind is not input._ms_dtype:
         input = cast_tensor(input, kind)
-    result = apply(kernel, kind, (input,), args, strides=strides, pointwise=not args)
+    result = apply(kernel, kind, (input,), strides=strides, pointwise=True)
     return result if out is None else deliver(result, out)
 
 
@@ -209,6 +206,12 @@ def binary(kernel: Kernel, input: Any, other: TensorBase | float, out: TensorBas
             if input._ms_shape != other._ms_shape and 0 in broadcast_shape(input._ms_shape, other._ms_shape):
                 return elementwise(kernel, (input, other), to_float=to_float)
             return apply_pair(kernel, kind, input, other)
+    elif out is not None and isinstance(out, TensorBase) and is_written(kernel, input, other, out):
+        return out
+    elif out is None and isinstance(input, TensorBase) and input._ms_stride is None:
+        kind = input._ms_dtype
+        if other.__class__ in BESIDE.get(kind, ()) and 0 not in input._ms_shape and not (to_float and kind.is_integral):
+            return apply(kernel, kind, (input, scalar_array(other, kind)), pointwise=True)
     return elementwise(kernel, (input, other), out, to_float=to_float)
 
 
@@ -348,6 +351,8 @@ def deliver(result: Any, out: Any, recorded: bool = False) -> Any:
         return result._written(out) if hasattr(result, "_written") else tuple(out)
     if not isinstance(out, TensorBase):
         raise nameless(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if is_copied(result, out):
+        return out
     check_result_cast(result._ms_dtype, out._ms_dtype)
     if result._ms_dtype.category == 0 and modes.grad and is_tracked(out):
         # A bool result has no gradient, so that torch allows writing it to an ``out`` that autograd tracks.

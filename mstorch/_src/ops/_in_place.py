@@ -8,7 +8,6 @@ from typing import Any
 
 from ..backend.table import Kernel, kernel
 from ..core.auto import DEFAULT
-from ..core.dtype import float32, float64, int32, int64
 from ..core.modes import grad_set_to, modes
 from ..core.one_device import check_one_device
 from ..core.strides import may_share_places, overlaps
@@ -24,7 +23,7 @@ from ..tape.writes import assign, snapshot
 from ._dispatch import cast_tensor, check_result_cast
 from ._named import name_written
 from ._operation import IN_PLACE, record_of
-from ._scalars import scalar_array
+from ._scalars import BESIDE, scalar_array
 from ._shared_places import write_alone
 
 _NUMBERS_FIRST = {"clamp", "div", "pow"}  # functions for which torch checks numbers before the target's memory, but shapes afterwards
@@ -126,16 +125,15 @@ def _assign_recorded(tensor: TensorBase, result: TensorBase) -> None:
         item.tensor, item.version = bare_twin(tensor), tensor._ms_counter.version
 
 
+_WIDE = 1 << 18  # number of elements from which on a kernel may know a faster way
 _ARITHMETIC = {name: kernel(name) for name in ("add", "sub", "mul", "div")}
-_NUMBERS: dict[Any, tuple[type, ...]] = {float32: (int, float), float64: (int, float), int32: (int,), int64: (int,)}
-"""The dtypes that arithmetic keeps beside Python numbers of these classes. Half precision, which rounds numbers otherwise, is not here."""
 
 
 def _done_in_memory(target: TensorBase, kernel: Kernel, other: Any) -> bool:
     """Compute ``target = kernel(target, other)`` in the target's own memory if that is all that the operation has to do; return whether it
     was done. Counters, running averages and accumulated losses are such targets."""
     kind = target._ms_dtype
-    numbers = _NUMBERS.get(kind)
+    numbers = BESIDE.get(kind)
     if numbers is None or (kernel.op == "div" and kind.is_integral) or not is_plain_target(target):
         return False
     if other.__class__ in numbers:
@@ -146,8 +144,12 @@ def _done_in_memory(target: TensorBase, kernel: Kernel, other: Any) -> bool:
         return False
     else:
         operand = array_of(other)
-    array = array_of(target)
-    array[...] = kernel.host[kind.name](array, operand)
+    array, function = array_of(target), kernel.host[kind.name]
+    into = getattr(function, "into", None)
+    if into is None or array.size >= _WIDE:
+        array[...] = function(array, operand)
+    else:
+        into(array, operand, array)
     touch(target)
     return True
 

@@ -21,6 +21,7 @@ _CPP_TYPES = {
     "complex128": "c10::complex<double>", **{name: f"c10::{name.capitalize()}" for name in FLOAT8},
 }  # fmt: skip
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+_PLAIN = frozenset(("float32", "float64", "bfloat16"))
 _LARGEST_CODES = {name: finfo(by_name(name)).max for name in FLOAT8}
 
 
@@ -68,6 +69,8 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
     A complex number without imaginary part counts as real; a negative integer wraps around in an unsigned dtype, which NumPy 2 refuses.
     """
     name = through or kind.name
+    if value.__class__ is float and name in _PLAIN and -1e38 < value < 1e38:  # nearly all numbers
+        return value
     if value.__class__ is int:
         check_size(value)
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)

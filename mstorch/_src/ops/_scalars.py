@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backend.arrays import Array
 from ..backend.cast import numpy_cast
-from ..core.dtype import dtype, float32
+from ..core.dtype import dtype, float32, float64, int32, int64
 from ..core.tensor_base import TensorBase
 from ..quiet import quiet
 from ..tape.ways import in_arrays
@@ -20,6 +20,9 @@ def check_size(value: int) -> None:
     if not -(2**63) <= value < 2**64:
         raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
 
+
+BESIDE: dict[Any, tuple[type, ...]] = {float32: (int, float), float64: (int, float), int32: (int,), int64: (int,)}
+"""The dtypes that arithmetic keeps beside Python numbers of these classes. Half precision, which rounds numbers otherwise, is not here."""
 
 _SCALARS: dict[tuple[Any, Any, str], Array] = {}
 _SCALARS_LIMIT = 4096

@@ -167,13 +167,14 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
         alone = False
         if item.__class__ is np.ndarray or item is None:  # None: a missing bias
             arrays.append(item)
-        elif item.__class__ is list and all(isinstance(part, TensorBase) and part._ms_storage.__class__ is Storage for part in item):
-            arrays.append(tuple([array_of(part) for part in item]))
-            followed = followed or any(map(is_tracked, item))
         else:
-            return _computed_elsewhere(op, kind, inputs, args, label, strides, pointwise)
+            parts = _arrays_of_parts(item) if item.__class__ is list else None
+            if parts is None:
+                return _computed_elsewhere(op, kind, inputs, args, label, strides, pointwise)
+            arrays.append(parts)
+            followed = followed or any(map(is_tracked, item))
     given = args
-    if args and not SIMPLE.issuperset(map(type, args)):
+    if args and not SIMPLE.issuperset(map(type, args)) and not all_simple(args):
         args = arrays_of(args, inputs)
     try:
         result = op.host[kind.name](*arrays, *args)
@@ -194,6 +195,17 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
     return result
+
+
+def _arrays_of_parts(parts: list[Any]) -> tuple[Array, ...] | None:
+    """Return the arrays of a list of tensors; None unless all of them are in host memory."""
+    arrays = []
+    for part in parts:
+        if not isinstance(part, TensorBase) or part._ms_storage.__class__ is not Storage:
+            return None
+        array = part._ms_array
+        arrays.append(array_of(part) if array is None or part._ms_storage.moved else array)
+    return tuple(arrays)
 
 
 _ELSEWHERE = (...,)  # stands for an input that is neither a NumPy array nor None

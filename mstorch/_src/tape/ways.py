@@ -16,7 +16,7 @@ from ..backend.arrays import Array
 from ..backend.raw import Raw
 from ..core.dtype import dtype
 from ..core.modes import modes
-from ..core.storage import home
+from ..core.storage import Storage, home
 from ..core.tangents import LEVELS
 from ..core.tensor_base import TensorBase, array_of, recording, value_of
 
@@ -43,7 +43,7 @@ def ways(
                 operand = operand[0]
             way = bare.get(operand.__class__)
             if way is None and of_tensors and isinstance(operand, TensorBase):
-                way = kinds.get(home(operand).kind)
+                way = host if operand._ms_storage.__class__ is Storage and modes.native is None else kinds.get(home(operand).kind)
             found = None if way is None else way(*args, **named)
             return function(*args, **named) if found is None else found
 
@@ -80,8 +80,10 @@ def fused(op: str, kind: dtype, *tensors: TensorBase | None) -> bool:
     """
     if LEVELS:
         return False
+    own = modes.native is None
     for tensor in tensors:
-        if tensor is not None and not home(tensor).fuses(op, kind.name):
+        # Memory of the host fuses nothing, and is the most frequent.
+        if tensor is not None and ((own and tensor._ms_storage.__class__ is Storage) or not home(tensor).fuses(op, kind.name)):
             return False
     return True
 

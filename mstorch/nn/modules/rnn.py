@@ -13,7 +13,7 @@ from ... import init
 from ..._src.core.above import above
 from ..._src.core.device import device
 from ..._src.core.dtype import dtype
-from ..._src.core.overriding import for_maps, is_taken, overrides
+from ..._src.core.overriding import PLAIN, for_maps, is_taken, overrides
 from ..._src.core.warned import warn_shown_once
 from ..._src.ops._autocast import state as autocast
 from ..._src.ops.layers import rnn
@@ -33,6 +33,11 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """Return ``tensor`` permuted along a dimension."""
     return tensor.index_select(dim, permutation)
+
+
+def _are_handled(*values: Any) -> bool:
+    """Return whether handlers of any kind have to see a call with these values."""
+    return is_taken(*values) or (not PLAIN.issuperset(map(type, values)) and any(map(overrides, values)))
 
 
 class RNNBase(Module):
@@ -242,7 +247,7 @@ class RNNBase(Module):
     def _is_seen(self, input: Tensor) -> bool:
         """Return True if a torch function mode is active, or the class of the input or of a weight overrides torch functions."""
         weights = self._parameters.values()
-        return is_taken(input, *weights) or any(map(overrides, (input, *weights)))
+        return _are_handled(input, *weights)
 
     def _as_function(
         self, input: Tensor, states: tuple[Tensor, ...], batch_sizes: Tensor | None = None
@@ -449,30 +454,31 @@ class RNNCellBase(Module):
         return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
     def _step(self, mode: str, input: Tensor, states: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
-        name = type(self).__name__
-        if input.dim() not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        if states is not None:
-            for i, state in enumerate(states):
-                if state.dim() not in (1, 2):
-                    which = f"hx[{i}]" if mode == "LSTM" else "hidden"
-                    raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
-        batched = input.dim() == 2
+        name, shape = type(self).__name__, input._ms_shape
+        if len(shape) not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {len(shape)}D instead")
+        for i, state in enumerate(states or ()):
+            if len(state._ms_shape) not in (1, 2):
+                which = f"hx[{i}]" if mode == "LSTM" else "hidden"
+                raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {len(state._ms_shape)}D instead")
+        batched = len(shape) == 2
         x = input if batched else input.unsqueeze(0)
-        if x.size(1) != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+        rows, width = x._ms_shape
+        if width != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {width} expected {self.input_size}")
         if states is None:
-            start = above.torch.zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device)
+            start = above.torch.zeros((rows, self.hidden_size), dtype=x.dtype, device=x.device)
             states = (start, start) if mode == "LSTM" else (start,)
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):
-            if state.size(0) != x.size(0):
-                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
-            if state.size(1) != self.hidden_size:
-                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
+            count, size = state._ms_shape
+            if count != rows:
+                raise RuntimeError(f"Input batch size {rows} doesn't match hidden{i} batch size {count}")
+            if size != self.hidden_size:
+                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {size}, expected {self.hidden_size}")
         operands = (x, *states, *self._parameters.values())
-        if is_taken(*operands) or any(map(overrides, operands)):
+        if _are_handled(*operands):
             function = getattr(above.torch, f"{mode.lower()}_cell")
             given = states if mode == "LSTM" else states[0]
             found = function(x, given, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

@@ -3,6 +3,7 @@ over millions of elements.
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,17 @@ from ..onednn.gemm import gemm
 from ..onednn.library import FOUND_HALVES
 from ._folds import folded
 
-_SERIAL = 1024  # number of sequential additions whose rounding error is accepted
+SERIAL = 1024  # number of sequential additions whose rounding error is accepted
 _PART = 256
 
 
 def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: np.dtype[Any] | None = None) -> Any:
     """Sum along dimensions (None: all). Sums along outer dimensions are as accurate as NumPy's along the innermost one."""
     if x.size >= _MANY and x.dtype.char in "fd" and (dtype is None or dtype == x.dtype) and x.strides[-1] == x.itemsize:
-        found = _along_last(x, axes, keepdims) if x.flags.c_contiguous else _along_last_of_window(x, axes, keepdims)
+        found = _along_rows(x, axes, keepdims) if x.flags.c_contiguous else _along_last_of_window(x, axes, keepdims)
         if found is not None:
             return found
-    if x.size >= _SERIAL and x.dtype.kind in "fc":
+    if x.size >= SERIAL and x.dtype.kind in "fc":
         given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
         chosen = tuple([axis % x.ndim for axis in given])
         if dtype is None or dtype == x.dtype:
@@ -35,7 +36,7 @@ def sum_along(x: Array, axes: int | tuple[int, ...] | None = None, keepdims: boo
         serial = 1
         for axis in outer:
             serial *= x.shape[axis]
-        if serial >= _SERIAL:
+        if serial >= SERIAL:
             return sum_along(_shortened(x, max(outer, key=x.shape.__getitem__), dtype), chosen, keepdims, dtype)
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims)
 
@@ -44,8 +45,8 @@ _MANY = 1 << 12  # from so many elements on, the faster sum saves more than the 
 _SHORTEST = 9
 
 
-def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
-    """Return the sums along the last dimensions of a row-major array. Return None for other dimensions, and for short rows.
+def _along_rows(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
+    """Return the sums along the first or the last dimensions of a row-major array. Return None for other dimensions, and for short rows.
 
     ``einsum`` adds a block in a third of the time of ``np.add.reduce``, but each vector lane adds its elements one after another. Blocks
     are short enough that these chains of additions are no longer than those of NumPy's pairwise sums."""
@@ -53,7 +54,7 @@ def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) ->
     chosen = {axis % x.ndim for axis in given}
     lead = x.ndim - len(chosen)
     if chosen and min(chosen) != lead:
-        return None
+        return _along_first(x, len(chosen), keepdims) if max(chosen) == len(chosen) - 1 else None
     length = 1
     for axis in chosen:
         length *= x.shape[axis]
@@ -68,6 +69,19 @@ def _along_last(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) ->
         if whole != length:
             found += einsum("ij->i", rows[:, whole:])
     return found.reshape(x.shape[:lead] + (1,) * len(chosen) if keepdims else x.shape[:lead])
+
+
+_SINGLE_ONES, _DOUBLE_ONES = np.ones(SERIAL, np.float32), np.ones(SERIAL)
+
+
+def _along_first(x: Array, count: int, keepdims: bool) -> Array | None:
+    """Return the sums along the first ``count`` dimensions, by a product with ones, which takes a third of the time of ``np.add.reduce``
+    and errs less; None if there are too many rows for that."""
+    length = math.prod(x.shape[:count])
+    if not _SHORTEST <= length <= SERIAL:
+        return None
+    ones = (_SINGLE_ONES if x.dtype.char == "f" else _DOUBLE_ONES)[:length]
+    return ones.dot(x.reshape(length, -1)).reshape((1,) * count + x.shape[count:] if keepdims else x.shape[count:])
 
 
 def _along_last_of_window(x: Array, axes: int | tuple[int, ...] | None, keepdims: bool) -> Array | None:
@@ -116,7 +130,7 @@ def halves_along(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Return float32 sums of a half-precision array along dimensions; bfloat16 is summed by matrix products with ones."""
     chosen = sorted({axis % x.ndim for axis in axes})
     found = None
-    if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > _SERIAL:
+    if FOUND_HALVES and x.dtype == BFLOAT16 and x.flags.c_contiguous and x.size > SERIAL:
         found = _products_with_ones(x, list(chosen))
     if found is None:
         return np.asarray(sum_along(widened(x), tuple(chosen), keepdims))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...quiet import quietly
+from ...quiet import quietly, silence
 from ..arrays import Array
 from ..blocks import share, threads
 from .narrow import COMPUTED, FEWEST, by_columns, may_be_narrow
@@ -25,12 +25,15 @@ REAL = ("bool", *INTS, "float16", *FLOATS)
 
 def one(function: Any) -> Callable[[Array], Array]:
     """Return a unary ufunc as a kernel."""
-    function = quietly(function)
+    of_large = quietly(function)
 
     def kernel(x: Array) -> Array:
         if x.size >= FEWEST:
-            return _of_large(function, x)
-        found = function(x)
+            return _of_large(of_large, x)
+        try:
+            found = silence.run(function, x)
+        except RuntimeError:  # in a finalizer within another kernel
+            found = function(x)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
     return kernel
@@ -49,42 +52,52 @@ def exact(function: Any) -> Callable[[Array], Array]:
     NumPy's float32 loops have errors up to 3 ulp, torch's at most one: exp differs in 40 % of its results (25 % for float64). Computing in
     a wider dtype agrees in 95 to 100 %; it costs several times as much, which is negligible for small arrays.
     """
-    plain, function = one(function), quietly(function)
+    plain = one(function)
 
     def kernel(x: Array) -> Array:
         wide = _wider(x.dtype.char, x.size)
         if wide is None:
             return plain(x)
         found = np.empty(x.shape, x.dtype)
-        function(x, found, dtype=wide, casting="same_kind")
+        try:
+            silence.run(function, x, found, dtype=wide, casting="same_kind")
+        except RuntimeError:  # in a finalizer within another kernel
+            function(x, found, dtype=wide, casting="same_kind")
         return found
 
     return kernel
 
 
 def two(function: Any) -> Callable[[Array, Array], Array]:
-    """Return a binary ufunc as a kernel."""
-    function = quietly(function)
+    """Return a binary ufunc as a kernel; ``kernel.into(x, y, out)`` writes its result into an array of that shape and dtype."""
+    of_large = quietly(function)
 
     def kernel(x: Array, y: Array) -> Array:
         if x.size >= FEWEST or y.size >= FEWEST or (x.shape != y.shape and x.size * y.size >= FEWEST and may_be_narrow(x)):
-            return _of_large(function, x, y)
-        found = function(x, y)
+            return _of_large(of_large, x, y)
+        try:
+            found = silence.run(function, x, y)
+        except RuntimeError:  # in a finalizer within another kernel
+            found = function(x, y)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
+    kernel.into = of_large  # type: ignore[attr-defined]
     return kernel
 
 
 def exact_two(function: Any) -> Callable[[Array, Array], Array]:
     """Return a binary ufunc as a kernel that rounds small arrays once, see ``exact``."""
-    plain, function = two(function), quietly(function)
+    plain = two(function)
 
     def kernel(x: Array, y: Array) -> Array:
         wide = None if x.dtype != y.dtype else _wider(x.dtype.char, max(x.size, y.size))
         if wide is None:
             return plain(x, y)
         found = np.empty(x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x.dtype)
-        function(x, y, found, dtype=wide, casting="same_kind")
+        try:
+            silence.run(function, x, y, found, dtype=wide, casting="same_kind")
+        except RuntimeError:  # in a finalizer within another kernel
+            function(x, y, found, dtype=wide, casting="same_kind")
         return found
 
     return kernel

@@ -28,10 +28,7 @@ def _by_onednn(kind: int, spare: Callable[[Array], Array], least: int = 0) -> Ca
     """
 
     def kernel(x: Array) -> Array:
-        if x.size >= least and elementwise.usable(x):
-            return elementwise.forward(kind, x, share_blocks, 1.0)
-        with quiet():
-            return spare(x)
+        return elementwise.forward(kind, x, share_blocks, 1.0) if x.size >= least and elementwise.usable(x) else spare(x)
 
     return kernel
 
@@ -57,8 +54,29 @@ def relu_slope(result: Array, g: Array) -> Array | None:
     return elementwise.backward(elementwise.RELU, result, g, share_blocks)
 
 
+def hardtanh_slope(x: Array, g: Array, low: float, high: float) -> Array | None:
+    """Return ``g`` where ``x`` is between the bounds, else 0. Return None for few numbers or other dtypes, or if there is NaN, for which
+    torch's vectors and its single numbers differ."""
+    if not _are_many(x, g) or math.isnan(rough_sum(x)):
+        return None
+    return elementwise.backward(elementwise.CLIP, x, g, share_blocks, low, high)
+
+
+def leaky_relu_slope(x: Array, g: Array, slope: float) -> Array | None:
+    """Return ``g`` where ``x`` is positive, else ``slope * g``. Return None for few numbers or other dtypes, or if there is NaN."""
+    if not _are_many(x, g) or math.isnan(rough_sum(x)):
+        return None
+    return elementwise.backward(elementwise.RELU, x, g, share_blocks, slope)
+
+
+def _are_many(x: Array, g: Array) -> bool:
+    return x.size >= _FEW and elementwise.usable(x, g) and x.shape == g.shape
+
+
 def numpy_leaky_relu(x: Array, slope: float) -> Array:
     """Return ``x`` where positive, else ``slope * x``."""
+    if x.size >= _FEW and slope and elementwise.usable(x):
+        return elementwise.forward(elementwise.RELU, x, share_blocks, slope)
     falling = np.asarray(silent.multiply(x, number(slope, x)))
     if slope <= 0:  # infinity times 0 is NaN
         return numpy_where(x > 0, x, falling)
@@ -120,7 +138,12 @@ def gelu_slope(x: Array, g: Array) -> Array:
     return np.asarray(formulas.gelu_gradient(xp, g, x))
 
 
-_gelu_of_many = _by_onednn(elementwise.GELU, numpy_gelu)
+def _quiet_gelu(x: Array) -> Array:
+    with quiet():
+        return numpy_gelu(x)
+
+
+_gelu_of_many = _by_onednn(elementwise.GELU, _quiet_gelu)
 
 
 def _gelu(x: Array) -> Array:
@@ -142,7 +165,21 @@ def gelu(x: Array) -> Array:
 
 define_host("gelu", gelu, (*FLOATS, "float16"), HALF)
 define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, by_formula(formulas.gelu_tanh)), FLOATS, HALF)
-define_host("relu", lambda x: xp.maximum(x, 0), (*FLOATS, *INTS), HALF)
+
+
+_ZEROS = {np.dtype(name): np.zeros((), name) for name in (*FLOATS, *INTS)}
+_ROW = 1 << 11  # number of elements from which on NumPy compares rows in less time than one number
+
+
+def numpy_relu(x: Array) -> Array:
+    """Return ``max(0, x)``."""
+    if x.size >= _ROW:
+        return xp.maximum(x, 0)
+    found = np.maximum(_ZEROS[x.dtype], x)
+    return found if found.__class__ is np.ndarray else np.asarray(found)
+
+
+define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
 define_host("silu", _by_onednn(elementwise.SWISH, by_formula(formulas.silu), 1 << 10), FLOATS, HALF)
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 define_host("hardtanh", by_formula(formulas.hardtanh), (*FLOATS, *INTS), HALF)

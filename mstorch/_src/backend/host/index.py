@@ -33,7 +33,7 @@ def numpy_gather(x: Array, dim: int, index: Array) -> Array:
     if rows is not None:
         return x.take(rows, axis=0)
     if x.flags.c_contiguous:
-        return x.reshape(-1).take(row_places(x.shape, dim, index))
+        return x.reshape(-1).take(_flat_places(x.shape, dim, index))
     part = x[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(index.shape))]
     return np.take_along_axis(part, index, dim)
 
@@ -44,6 +44,11 @@ def row_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     if rows is not None:
         inner = math.prod(shape[1:])
         return ((rows * inner)[:, None] + np.arange(inner)).reshape(index.shape)
+    return _flat_places(shape, dim, index)
+
+
+def _flat_places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """Return what ``row_places`` returns for an index that was not expanded."""
     starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
     step = math.prod(shape[dim + 1 :])
     return index + starts if step == 1 else index * step + starts

@@ -11,6 +11,7 @@ from ...quiet import quiet, silent
 from ..arrays import Array
 from ..blocks import share
 from ..onednn import elementwise
+from ..onednn.library import FOUND
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, exact, exact_two, number, one, two
 from .scan import log_of_sum
@@ -26,8 +27,8 @@ def share_blocks(work: Callable[[int, int], None], length: int) -> None:
 
 def numpy_sigmoid(x: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``, without overflow."""
-    if x.size >= _FEW and elementwise.usable(x):
-        return elementwise.forward(elementwise.LOGISTIC, x, share_blocks)
+    if x.size >= _FEW and x.dtype.char == "f" and FOUND:
+        return elementwise.forward(elementwise.LOGISTIC, np.ascontiguousarray(x), share_blocks)
     if x.size < _FEW and x.dtype.kind == "f":
         return np.asarray(special.expit(x))
     below = silent.exp(np.negative(np.absolute(x)))

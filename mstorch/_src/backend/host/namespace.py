@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...quiet import quiet, silent
+from ...quiet import quiet, silence
 from ..arrays import Array
 from ._ufunc import beside_number, exact, number, one, two
 from .elementwise import numpy_rsqrt, numpy_scalar_power, numpy_where
@@ -40,10 +40,19 @@ def erf(x: Array) -> Array:
 
 def _with_number(ufunc: Any) -> Callable[[Array, float], Array]:
     """Return a ufunc of an array and a number, which is rounded to the array's dtype."""
-    return lambda x, value: np.asarray(ufunc(x, number(value, x)))
+
+    def kernel(x: Array, value: float) -> Array:
+        scalar = x.dtype.type(value)
+        try:
+            found = silence.run(ufunc, x, scalar)
+        except RuntimeError:  # in a finalizer within another kernel
+            found = ufunc(x, scalar)
+        return found if found.__class__ is np.ndarray else np.asarray(found)
+
+    return kernel
 
 
-times, over, plus = _with_number(silent.multiply), _with_number(silent.divide), _with_number(silent.add)
+times, over, plus = _with_number(np.multiply), _with_number(np.divide), _with_number(np.add)
 above, less_than = _with_number(np.greater), _with_number(np.less)
 at_most, at_least = _with_number(np.less_equal), _with_number(np.greater_equal)
 

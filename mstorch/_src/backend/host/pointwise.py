@@ -1,6 +1,8 @@
 """Convolutions with 1×1 kernels, as products of the weight matrix with each image, without unfolding."""
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..arrays import Array
@@ -11,8 +13,12 @@ Sizes = tuple[int, ...]
 
 def is_pointwise(images: Array, kernel: Sizes, geometry: tuple[Sizes, Sizes, Sizes], groups: int) -> bool:
     """Return whether a convolution has kernel and stride 1 and no padding, with row-major images."""
-    stride, padding, _ = geometry
-    return groups == 1 and set(kernel) == set(stride) == {1} and not any(padding) and images.flags.c_contiguous and images.size > 0
+    return groups == 1 and _is_one(kernel, geometry[0], geometry[1]) and images.flags.c_contiguous and images.size > 0
+
+
+@functools.lru_cache(maxsize=256)
+def _is_one(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
+    return set(kernel) == set(stride) == {1} and not any(padding)
 
 
 def _flat(images: Array) -> Array:

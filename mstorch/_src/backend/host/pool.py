@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..table import Function, define_direct, define_host
 from ._slices import padded, slices
 from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, INTS
+from .namespace import over
 from .resample import windows
 
 Sizes = tuple[int, ...]
@@ -160,6 +162,8 @@ def numpy_avg_pool(
     """Return the mean of each window: (N, C, *spatial) → (N, C, *out)."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
+    if kernel == stride and not any(padding) and x.flags.c_contiguous and tuple(map(operator.mul, out, kernel)) == x.shape[2:]:
+        return over(_sums_of_parts(x, out), math.prod(kernel) if divisor is None else divisor)  # the windows are the parts of the input
     total = window_sums(x, kernel, stride, padding, out)
     return np.asarray(total / window_counts(x.shape[2:], kernel, stride, padding, out, include_pad, divisor).astype(x.dtype), x.dtype)
 

@@ -8,19 +8,27 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...quiet import quiet
+from ...quiet import quiet, silence
 from ..arrays import Array
 from ..halves import narrowed, widened
 from ..table import define_direct, define_host
 from ._folds import reduced
-from ._sums import halves_along, sum_along
+from ._sums import SERIAL, halves_along, sum_along
 from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number
+from .namespace import over
 
 Dims = tuple[int, ...]
 
 
 def numpy_sum(x: Array, dims: Dims, keepdim: bool) -> Array:
     """Sum along dimensions; NumPy sums pairwise along the innermost one, torch in blocks."""
+    if x.size < SERIAL and dims and x.ndim:
+        along = dims if len(dims) < x.ndim else None
+        try:
+            found = silence.run(np.add.reduce, x, along, x.dtype, None, keepdim)
+        except RuntimeError:  # in a finalizer within another kernel
+            found = np.add.reduce(x, along, x.dtype, None, keepdim)
+        return found if found.__class__ is np.ndarray else np.asarray(found)
     with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
@@ -40,8 +48,7 @@ def numpy_mean(x: Array, dims: Dims, keepdim: bool) -> Array:
     count = 1
     for dim in dims if x.ndim else ():
         count *= x.shape[dim]
-    with quiet():
-        return np.asarray(found / number(count, x))
+    return over(found, count)
 
 
 def numpy_variance(x: Array, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> Array:
@@ -103,10 +110,15 @@ def numpy_any(x: Array, dims: Dims, keepdim: bool) -> Array:
     return reduced(np.logical_or, x, dims or None, keepdim) if x.ndim else x.copy()
 
 
-def _extreme(function: np.ufunc) -> Callable[..., Any]:
+def _extreme(function: np.ufunc, place: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: Array, dims: Dims, keepdim: bool) -> Array:
         if not dims or not x.ndim:
             return np.array(x, order="C")
+        if len(dims) == x.ndim and not keepdim and x.size < SERIAL and x.flags.c_contiguous:
+            # The place takes a quarter of the time of the value. Of zeros with different signs it is that of any of them.
+            found = x.item(place(x))
+            if found:
+                return np.array(found, x.dtype)
         return reduced(function, x, dims, keepdim)
 
     return kernel
@@ -215,17 +227,17 @@ def _place(function: Any) -> Callable[..., Any]:
         """Return the index of the first extremum along a dimension, int64; NaN counts as extremum."""
         if not x.ndim:
             return np.zeros((), np.int64)
-        return np.asarray(function(x, axis=dim, keepdims=keepdim), np.int64)
+        return np.asarray(function(x, dim, keepdims=keepdim), np.int64)
 
     return kernel
 
 
 _NUMBERS = (*FLOATS, *INTS)
 _VIA = {**HALF, "bool": "uint8"}
-define_host("amax", _extreme(np.maximum), _NUMBERS, _VIA)
-define_host("amin", _extreme(np.minimum), _NUMBERS, _VIA)
-define_host("argmax", _place(np.argmax), _NUMBERS, _VIA)
-define_host("argmin", _place(np.argmin), _NUMBERS, _VIA)
+define_host("amax", _extreme(np.maximum, np.ndarray.argmax), _NUMBERS, _VIA)
+define_host("amin", _extreme(np.minimum, np.ndarray.argmin), _NUMBERS, _VIA)
+define_host("argmax", _place(np.ndarray.argmax), _NUMBERS, _VIA)
+define_host("argmin", _place(np.ndarray.argmin), _NUMBERS, _VIA)
 define_host("prod", _prod, (*_NUMBERS, *COMPLEX, *HALF))
 
 

@@ -161,6 +161,41 @@ SEQUENCES: dict[str, tuple[Any, Any]] = {
 }
 
 
+def lstm_next(gates: Array, h: Array, c: Array, w: Array, b: Array | None) -> tuple[Array, ...]:
+    """Return the states after one step of an LSTM, without what backward needs."""
+    size = h.shape[1]
+    part = product(h, w.T)
+    part += gates
+    if b is not None:
+        part += b
+    opened, cell = numpy_sigmoid(part), np.tanh(part[:, 2 * size : 3 * size])
+    cell *= opened[:, :size]
+    cell += opened[:, size : 2 * size] * c
+    found = np.tanh(cell)
+    found *= opened[:, 3 * size :]
+    return found, cell
+
+
+def gru_next(gates: Array, h: Array, c: Any, w: Array, b: Array | None) -> tuple[Array, ...]:
+    """Return the state after one step of a GRU, without what backward needs."""
+    size = h.shape[1]
+    inner = product(h, w.T)
+    if b is not None:
+        inner += b
+    opened = numpy_sigmoid(gates[:, : 2 * size] + inner[:, : 2 * size])
+    new = inner[:, 2 * size :]
+    new *= opened[:, :size]
+    new += gates[:, 2 * size :]
+    new = np.tanh(new)
+    found = h - new
+    found *= opened[:, size:]
+    found += new
+    return (found,)
+
+
+NEXT: dict[str, Callable[..., tuple[Array, ...]]] = {"LSTM": lstm_next, "GRU": gru_next}
+
+
 def numpy_lstm_cell(gates: Array, cell: Array) -> tuple[Array, Array]:
     """Run an LSTM cell: gates (N, 4H) ordered input, forget, cell, output, and the cell state (N, H) → the next hidden and cell state."""
     size = cell.shape[-1]

@@ -12,6 +12,7 @@ from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _NUMBERS = (*FLOATS, *INTS)
+_LEAST = 1 << 12
 _VIA = {**HALF, "bool": "uint8"}
 
 
@@ -23,8 +24,9 @@ def _running(function: np.ufunc) -> Callable[..., Any]:
         wide = np.dtype(np.float64) if x.dtype == np.float32 else x.dtype
         with quiet():
             found = np.asarray(function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False), order="C")
-        if function is np.add and found.dtype.kind in "fc" and not np.moveaxis(found, dim, 0)[0].all():
-            found += found.dtype.type(0)  # sums begin with 0, so that that of -0 is 0
+        first: Any = (slice(None),) * (dim % x.ndim) + (0,)
+        if function is np.add and found.dtype.kind in "fc" and (x.size < _LEAST or not found[first].all()):
+            found += found.dtype.type(0)  # sums begin with 0, so that that of -0 is 0; of few elements this takes less time than the look
         return found
 
     return kernel
@@ -84,7 +86,6 @@ def _latest(x: Array, function: np.ufunc, dim: int) -> Array:
     return np.asarray(np.maximum.accumulate(np.where(hit, places, 0), axis=dim), np.int64, order="C")
 
 
-_LEAST = 1 << 12
 _running_sum = _running(np.add)
 
 

@@ -5,6 +5,7 @@ each thread keeps one such buffer per argument.
 """
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -64,7 +65,35 @@ _KINDS = {"f": FLOAT32, "H": BFLOAT16}
 def _descriptor(
     kind: str, shapes: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[Sizes, Sizes, Sizes]
 ) -> Descriptor:  # fmt: skip
-    source, weights, result = (Layout(shape, kind=element) for shape, element in zip(shapes, elements))
+    found = _descriptor_of(kind, shapes, elements, biased, geometry, False)
+    if kind == WEIGHT and len(shapes[1]) > len(shapes[0]) and "gemm" in found.kernel():
+        # For large depthwise kernels the library has none of blocks of channels, and one of channels last that takes a sixth of the time.
+        try:
+            other = _descriptor_of(kind, shapes, elements, biased, geometry, True)
+        except Refused:
+            return found
+        return found if "gemm" in other.kernel() or "ref" in other.kernel() else other
+    return found
+
+
+def _channels_last(shape: Sizes) -> Sizes:
+    """Return the strides of (N, C, …) in the order N, …, C."""
+    steps = [1] * len(shape)
+    steps[-1] = shape[1]
+    for place in range(len(shape) - 2, 1, -1):
+        steps[place] = steps[place + 1] * shape[place + 1]
+    steps[0] = math.prod(shape[1:])
+    return tuple(steps)
+
+
+def _descriptor_of(
+    kind: str, shapes: Sequence[Sizes], elements: Sequence[int], biased: bool, geometry: tuple[Sizes, Sizes, Sizes], last: bool
+) -> Descriptor:  # fmt: skip
+    """Return the descriptor of the library's choice of layouts, or with ``last`` of images with their channels last."""
+    source, weights, result = (
+        Layout(shape, _channels_last(shape) if last and number != 1 else None, kind=element)
+        for number, (shape, element) in enumerate(zip(shapes, elements))
+    )
     bias = rows((shapes[2][1],)) if biased else none()
     stride, padding, dilation = geometry
     around = sizes(stride), sizes([n - 1 for n in dilation]), sizes(padding), sizes(padding)

@@ -37,12 +37,10 @@ _PROTOTYPES: dict[str, list[Any]] = {
     "memory_desc_create_with_tag": [_OUT, INT, _SIZES, INT, INT],
     "memory_desc_destroy": [POINTER],
     "memory_create": [_OUT, POINTER, POINTER, POINTER],
-    "memory_set_data_handle": [POINTER, POINTER],
     "memory_destroy": [POINTER],
     "primitive_create": [_OUT, POINTER],
     "primitive_destroy": [POINTER],
     "primitive_desc_destroy": [POINTER],
-    "primitive_execute": [POINTER, POINTER, INT, ctypes.POINTER(Argument)],
     "eltwise_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, POINTER, POINTER, FLOAT, FLOAT, POINTER],
     "eltwise_backward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, FLOAT, FLOAT, POINTER, POINTER],
     "softmax_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, POINTER, POINTER, INT, POINTER],
@@ -72,6 +70,7 @@ _PROTOTYPES: dict[str, list[Any]] = {
     "post_ops_append_binary": [POINTER, INT, POINTER],
     "post_ops_destroy": [POINTER],
 }  # fmt: skip
+_UNDECLARED = ("memory_set_data_handle", "primitive_execute")  # see ``primitive.py``
 
 
 def _path() -> str | None:
@@ -98,8 +97,11 @@ def _load() -> ctypes.CDLL | None:
             return None
         for name, arguments in _PROTOTYPES.items():
             getattr(library, "dnnl_" + name).argtypes = arguments
+        for name in _UNDECLARED:
+            getattr(library, "dnnl_" + name)
         library.dnnl_primitive_desc_query_md.argtypes = [POINTER, INT, INT]
         library.dnnl_primitive_desc_query_md.restype = POINTER
+        library.dnnl_primitive_desc_query.argtypes = [POINTER, INT, INT, POINTER]
         library.dnnl_memory_desc_get_size.argtypes = [POINTER]
         library.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
         library.dnnl_memory_desc_equal.argtypes = [POINTER, POINTER]

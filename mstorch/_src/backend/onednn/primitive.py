@@ -23,6 +23,7 @@ ANY = 1  # the layout that the kernel prefers
 
 # Numbers of the queries of descriptors, and of arguments.
 QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
+_KERNELS_NAME = 8
 SOURCE, SECOND, WEIGHTS, BIAS, RESULT = 1, 2, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
@@ -78,6 +79,12 @@ class Descriptor:
         """Return the size in bytes of an argument in the kernel's layout."""
         return int(LIBRARY.dnnl_memory_desc_get_size(self.layout(name)))
 
+    def kernel(self) -> str:
+        """Return the library's name of the kernel, such as "jit_dw:avx512_core"."""
+        found = ctypes.c_char_p()
+        LIBRARY.dnnl_primitive_desc_query(self.handle, _KERNELS_NAME, 0, ctypes.byref(found))
+        return (found.value or b"").decode()
+
     def size(self, name: str) -> int:
         """Return the size in float32 elements of an argument in the kernel's layout."""
         return self.bytes(name) // 4
@@ -118,13 +125,13 @@ class Primitive:
         copies = []
         for (memory, in_rows, written), one in zip(self.places, given):
             if one.__class__ is int:
-                _SET(memory, one)
+                _SET(memory, _WORD(one))
                 continue
             if in_rows and not one.flags.c_contiguous:
                 expect(not written, "a result does not lie in rows")
                 one = np.ascontiguousarray(one)
                 copies.append(one)
-            _SET(memory, _at(id(one) + _POINTER).value if _IS_DIRECT else address(one))
+            _SET(memory, _at(id(one) + _POINTER) if _IS_DIRECT else _WORD(address(one)))
         status = _EXECUTE(self.handle, _own.stream, self.count, self.arguments)
         if status == NO_MEMORY:
             raise MemoryError
@@ -151,6 +158,8 @@ class _Own(threading.local):
 _own = _Own()
 _SET: Any = LIBRARY.dnnl_memory_set_data_handle if FOUND else None
 _EXECUTE: Any = LIBRARY.dnnl_primitive_execute if FOUND else None
+# These two have no declared arguments, whose conversion takes half a microsecond: they get ctypes' objects, and ``count``, an int of C's.
+_WORD = ctypes.c_size_t
 
 
 def begin() -> None:

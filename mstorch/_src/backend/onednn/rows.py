@@ -32,6 +32,7 @@ from .primitive import (
 
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 _SCALED = 0x2 | 0x4  # with a scale and a shift
+_FEW = 1 << 12
 _KINDS = {"f": FLOAT32, "H": BFLOAT16}
 
 
@@ -49,11 +50,16 @@ def _softmax_backward(kind: int, element: int, count: int, length: int) -> Primi
 
 def softmax(kind: int, x: Array, out: Array) -> None:
     """Compute softmax or log-softmax of each row; bfloat16 rows must be finite."""
-    expect(x.shape == out.shape and x.dtype.char == out.dtype.char)
-    prepared(_softmax, kind, _KINDS[x.dtype.char], *x.shape)(x, out)
-    if x.dtype.char != "f":
+    shape, char = x.shape, x.dtype.char
+    expect(shape == out.shape and char == out.dtype.char)
+    prepared(_softmax, kind, _KINDS[char], *shape)(x, out)
+    if char != "f":
         return
-    total = rough_sum(out)
+    if kind == SOFTMAX and out.size <= _FEW and out.flags.c_contiguous:
+        flat = out.ravel()
+        total = flat.dot(flat)  # no element is above 1, and a product takes less time than a sum
+    else:
+        total = rough_sum(out)
     if total != total:  # NaN or infinity must spread to the whole row, but the kernel leaves it in its position
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
 
@@ -103,6 +109,20 @@ def layer_norm(x: Array, scale: Array, shift: Array, eps: float, out: Array) -> 
     run = prepared(_layer_norm, _KINDS[x.dtype.char], *x.shape, eps)[1]
     run(x, scale, shift, out, *statistics)
     return statistics
+
+
+def _layer_norm_alone(element: int, count: int, length: int, eps: float) -> Primitive:
+    own, scale, statistics = rows((count, length), element), rows((length,)), rows((count,))
+    descriptor = Descriptor("layer_normalization_forward", ENGINE, INFERENCE, own, own, statistics, eps, _SCALED, None)
+    return Primitive(descriptor, of_norm(own, scale, statistics)[:4])
+
+
+def layer_norm_alone(x: Array, scale: Array, shift: Array, eps: float, out: Array) -> None:
+    """Write what ``layer_norm`` writes, without the statistics."""
+    count, length = x.shape
+    expect(scale.size == shift.size == length and x.shape == out.shape and x.dtype.char == out.dtype.char)
+    expect(scale.dtype.char == shift.dtype.char == "f")
+    prepared(_layer_norm_alone, _KINDS[x.dtype.char], count, length, eps)(x, scale, shift, out)
 
 
 def layer_norm_backward(

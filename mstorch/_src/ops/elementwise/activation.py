@@ -14,6 +14,7 @@ from ...core.one_device import OneDevice
 from ...core.strides import preserved_strides
 from ...core.tensor_base import TensorBase, is_tracked
 from ...core.writable import refuse_partial_overlap
+from ...tape.apply import apply_one
 from ...tape.primitives import Primitive
 from ...tape.whole import by_kernel
 from .._autocast import FLOAT32_ON_DEVICES, LOWER
@@ -57,6 +58,8 @@ def _apply(kernel_: Kernel, name: str, input: TensorBase, *args: Any, inplace: b
         raise wrong_type(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if inplace:
         return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
+    if not args and input._ms_stride is None:
+        return apply_one(kernel_, input._ms_dtype, input)
     refuse_tracked(*args)
     return call(kernel_, (input,), *args, strides=result_strides((input,), input._ms_shape))
 
@@ -85,7 +88,7 @@ def _check_wide(input: TensorBase | None, *numbers: float) -> None:
 @operation(arguments_first=True, keeps_zero=True)
 def relu(input: TensorBase) -> TensorBase:
     """Return ``max(0, x)`` elementwise."""
-    if isinstance(input, TensorBase) and input._ms_dtype.name == "bool":
+    if isinstance(input, TensorBase) and not input._ms_dtype.category:
         raise RuntimeError("Boolean inputs not supported for relu")
     return unary(_relu, input)
 

@@ -1,6 +1,7 @@
 """Convolutions in one to three dimensions."""
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -35,8 +36,13 @@ _pad = kernel("pad")
 Sizes = tuple[int, ...]
 
 
+_INT = frozenset((int,))
+
+
 def expand_numbers(value: Any, rank: int, name: str) -> Sizes:
     """Return an int per spatial dimension, from one int or a sequence. Raise torch's error for another length."""
+    if value.__class__ is tuple and len(value) == rank and _INT.issuperset(map(type, value)):
+        return value
     if isinstance(value, (tuple, list)):
         numbers = tuple(int(v) if isinstance(v, int) else v.__index__() for v in value)
         if len(numbers) == 1:
@@ -63,6 +69,15 @@ def _sizes_text(sizes: Sizes) -> str:
 
 def _check(
     x: Sizes, w: Sizes, bias: TensorBase | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, transposed: bool
+) -> None:
+    """Raise torch's errors for the sizes of a convolution; those that passed once are remembered."""
+    check = _check_sizes if groups.__class__ is int else _check_sizes.__wrapped__
+    check(x, w, None if bias is None else bias._ms_shape, stride, padding, dilation, groups, transposed)
+
+
+@functools.lru_cache(maxsize=512)
+def _check_sizes(
+    x: Sizes, w: Sizes, bias: Sizes | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, transposed: bool
 ) -> None:
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
@@ -102,11 +117,11 @@ def _check(
             f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have {w[1] * groups} channels, but "
             f"got {x[1]} channels instead"
         )
-    if bias is not None and bias._ms_shape != (out_channels,):
+    if bias is not None and bias != (out_channels,):
         words = "Given transposed=1, weight" if transposed else "Given weight"
         raise RuntimeError(
             f"{words} of size {list(w)}, expected bias to be 1-dimensional with {out_channels} elements, but got bias of "
-            f"size {list(bias._ms_shape)} instead"
+            f"size {list(bias)} instead"
         )
     if not transposed:
         padded = tuple([n + 2 * p for n, p in zip(x[2:], padding)])

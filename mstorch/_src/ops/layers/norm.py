@@ -183,14 +183,16 @@ def layer_norm(
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> TensorBase:  # fmt: skip
     """Normalize over the last dimensions to mean 0 and variance 1 (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
-    refuse_tracked(eps)
+    if eps.__class__ is not float:
+        refuse_tracked(eps)
     shape, wanted = input._ms_shape, tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
     kind = input._ms_dtype
-    expect_parameters("LayerNormKernelImpl", input, weight, bias)
-    if _beside_singles(input, weight, bias):
-        return _wide_layer_norm(input, wanted, weight, bias, eps)
-    weight, bias = _weight_or_ones(input, wanted, weight), _bias_or_zeros(input, wanted, bias)
+    if kind.is_integral or weight is None or bias is None or not weight._ms_dtype is bias._ms_dtype is kind:
+        expect_parameters("LayerNormKernelImpl", input, weight, bias)
+        if _beside_singles(input, weight, bias):
+            return _wide_layer_norm(input, wanted, weight, bias, eps)
+        weight, bias = _weight_or_ones(input, wanted, weight), _bias_or_zeros(input, wanted, bias)
     operands, begin = (input, weight, bias), len(shape) - len(wanted)
     if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
         return call(_layer_norm_parts, operands, begin, eps)[0]  # also saves the statistics for the gradient kernel

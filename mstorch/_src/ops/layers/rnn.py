@@ -31,6 +31,9 @@ def step(mode: str, gates: TensorBase, state: State, w_hh: TensorBase, b_hh: Ten
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
     if len(hidden._ms_shape) == 2 and hidden._ms_shape[0] and rnn_sequence.fits(mode, (hidden._ms_shape[0],), tensors, w_hr):
+        following = rnn_sequence.next_state(mode, gates, state, w_hh, b_hh)
+        if following is not None:
+            return following
 
         def slow(gates: TensorBase, h: TensorBase, w: TensorBase, c: TensorBase | None = None, b: Any = None) -> tuple[Any, State]:
             made = _single(mode, gates, (h,) if c is None else (h, c), w, b)

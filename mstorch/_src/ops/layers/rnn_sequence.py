@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.host._sums import sum_along
 from ...backend.host.matmul import product
-from ...backend.host.rnn import SEQUENCES
+from ...backend.host.rnn import NEXT, SEQUENCES
 from ...core.modes import grad_set_to, modes
 from ...core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from ...tape import engine
@@ -82,6 +82,16 @@ def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Te
         return False
     kind = tensors[0]._ms_dtype
     return kind.name in ("float32", "float64") and all(t._ms_dtype is kind for t in tensors)
+
+
+def next_state(mode: str, gates: TensorBase, state: tuple[Any, ...], w: TensorBase, b: TensorBase | None) -> tuple[Any, ...] | None:
+    """Return the state after one step that autograd does not follow; None for another one."""
+    function = NEXT.get(mode)
+    tensors = (gates, *state, w) if b is None else (gates, *state, w, b)
+    if function is None or (modes.grad and any(map(is_tracked, tensors))):
+        return None
+    cell = array_of(state[1]) if len(state) > 1 else None
+    return tuple(map(tensor_of, function(array_of(gates), array_of(state[0]), cell, array_of(w), None if b is None else array_of(b))))
 
 
 def run(

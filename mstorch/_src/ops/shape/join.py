@@ -64,10 +64,20 @@ def tensor_list(tensors: Sequence[TensorBase], name: str) -> tuple[Any, ...]:
     """Return the tensors in a list or tuple. Raise TypeError with torch's message for other types."""
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
-    for number, tensor in enumerate(tensors):
+    for tensor in tensors:
         if not isinstance(tensor, TensorBase):
+            number = next(place for place, item in enumerate(tensors) if item is tensor)
             raise TypeError(f"expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
     return tuple(tensors)
+
+
+def _are_alike(tensors: Sequence[Any]) -> bool:
+    """Return whether all are row-major tensors of one shape and dtype, for which nothing else needs to be checked."""
+    shape, kind = tensors[0]._ms_shape, tensors[0]._ms_dtype
+    for tensor in tensors:
+        if tensor._ms_shape != shape or tensor._ms_dtype is not kind or tensor._ms_stride is not None:
+            return False
+    return True
 
 
 def _common(tensors: Sequence[Any]) -> dtype:
@@ -90,6 +100,9 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None =
     tensors = tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    first = tensors[0]._ms_shape
+    if out is None and first and first != (0,) and _are_alike(tensors):
+        return apply(_cat, tensors[0]._ms_dtype, (list(tensors),), (wrap_dim(dim, len(first)),))
     shapes = [tensor._ms_shape for tensor in tensors]
     for number, shape in enumerate(shapes):
         if not shape:
@@ -138,6 +151,8 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, out: TensorBase | None
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]._ms_shape
+    if out is None and _are_alike(tensors):
+        return apply(_stack, tensors[0]._ms_dtype, (list(tensors),), (wrap_dim(dim, len(first) + 1),))
     for number, tensor in enumerate(tensors):
         if tensor._ms_shape != first:
             raise RuntimeError(

@@ -8,7 +8,13 @@ import numpy as np
 
 from ...backend.arrays import Array
 from ...backend.formulas import activation as formulas
-from ...backend.host.activation import activation_slope, gelu_slope, relu_slope
+from ...backend.host.activation import (
+    activation_slope,
+    gelu_slope,
+    hardtanh_slope,
+    leaky_relu_slope,
+    relu_slope,
+)
 from ...backend.onednn.elementwise import GELU, GELU_TANH, SWISH
 from ...backend.raw import Raw
 from ...backend.table import serves
@@ -46,7 +52,10 @@ def relu(node: Applied, g: Operand) -> Operand:
 
 
 chained("silu", 0, v.in_one_kernel("silu_grad", v.wide_where_bare(_formula("silu")), lambda g, x: activation_slope(SWISH, x, g)))
-_with_numbers("leaky_relu", v.in_one_kernel("leaky_relu_grad", _formula("leaky_relu")))
+_with_numbers(
+    "leaky_relu",
+    v.in_one_kernel("leaky_relu_grad", _formula("leaky_relu"), lambda g, x, slope: leaky_relu_slope(x, g, slope)),
+)
 
 
 def _gelu_of_arrays(g: Array, x: Array) -> Array | None:
@@ -65,7 +74,10 @@ chained("gelu_tanh", 0, lambda g, x: _gelu_tanh_slope(g, x, "tanh"), "GeluBackwa
 
 _above = v.in_one_kernel("threshold_grad", _formula("threshold"))
 # On a device by two kernels of threshold, because Ascend's own gradient treats the bounds as inside.
-_with_numbers("hardtanh", v.ways(raw=lambda g, x, low, high: _above(_above(g, x, low), v.neg(x), -high))(_formula("hardtanh")))
+_with_numbers("hardtanh", v.ways(
+    array=lambda g, x, low, high: hardtanh_slope(x, g, low, high),
+    raw=lambda g, x, low, high: _above(_above(g, x, low), v.neg(x), -high),
+)(_formula("hardtanh")))  # fmt: skip
 _with_numbers("threshold", lambda g, x, bound, value: _above(g, x, bound))
 
 
