@@ -62,8 +62,7 @@ class Parser:
         """Note what is in the only list of a call, if all of it is of one type."""
         (items, *others) = (value for value, kind in zip(args, kinds) if kind in LISTS)
         if not others and len(set(map(type, items))) == 1 and not any(map(_may_be_a_number, (*items, *args[1:]))):
-            pair = (*kinds, self._missing)[:2]
-            self.lists.setdefault(pair, set()).add(type(items[0]))
+            self.lists.setdefault((kinds[0], kinds[1] if len(kinds) == 2 else self._missing), set()).add(type(items[0]))
 
     def _check(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         room, last = heard(self.spoken())
