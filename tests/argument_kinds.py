@@ -146,7 +146,7 @@ def difference(call: Call) -> str:
         _compare(want, got, False, "result")
         kinds = [[type(item).__name__ for item in _flat(result)] for result in (want, got)]
         assert kinds[0] == kinds[1], f"types {kinds[0]} expected, {kinds[1]} given"
-    except AssertionError as error:
+    except (AssertionError, TypeError) as error:
         return f"value: {' '.join(str(error).split())[:120]}"
     return ""
 

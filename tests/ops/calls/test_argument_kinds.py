@@ -19,7 +19,8 @@ REPLACEMENTS = {
 PLACES = {
     "device": "a number names a device of a kind that is not there, which has an error of its own here",
     "Tensor.to": "torch takes any number in the place of a dtype for its type", "Tensor.istft": "torch writes it in Python, and checks later",
-    "Tensor.split": "likewise", "triplet_margin_loss": "F's own check of the margin is torch's there, too",
+    "Tensor.split": "likewise", "torch.rsub": "its alpha by position is an older order, of which the checks come later",
+    "triplet_margin_loss": "F's own check of the margin is torch's there, too",
 }  # fmt: skip
 """Arguments and functions that differ, with the reason."""
 
