@@ -124,6 +124,10 @@ class GradScaler:
                     device = grad.device
                     if device not in found:
                         found[device] = found_inf.to(device=device, copy=True)
+                    if grad.is_sparse:
+                        if grad.dtype is float16:  # the sum of finite values at one index may not be finite
+                            grad = param.grad = grad.coalesce()
+                        grad = grad._values()
                     if can_be_laid_out((grad,)):
                         many.setdefault((device, grad.dtype), []).append(grad)
                     else:

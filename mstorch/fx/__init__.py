@@ -11,7 +11,7 @@ from . import (
     subgraph_rewriter,
     tensor_type,
 )
-from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
+from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph
 from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
@@ -20,8 +20,8 @@ from .proxy import Proxy
 from .subgraph_rewriter import replace_pattern
 
 __all__ = [
-    "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "Tracer", "Transformer", "graph", "graph_module",
-    "has_side_effect", "immutable_collections", "interpreter", "map_arg", "node", "passes", "proxy", "replace_pattern",
+    "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "ProxyableClassMeta", "Tracer", "Transformer", "graph",
+    "graph_module", "has_side_effect", "immutable_collections", "interpreter", "map_arg", "node", "passes", "proxy", "replace_pattern",
     "subgraph_rewriter", "symbolic_trace", "tensor_type", "wrap",
 ]  # fmt: skip
 

@@ -23,7 +23,7 @@ from ._compatibility import compatibility as compatibility
 from ._entry import Patches, wrapped
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import Node
+from .node import Node, map_aggregate
 from .proxy import Proxy, TracerBase
 
 _wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # the global names registered by `wrap`, with their namespaces
@@ -292,4 +292,25 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, A
     return GraphModule(tracer.root, graph, name)
 
 
-__all__ = ["PH", "Proxy", "Tracer", "symbolic_trace", "wrap"]
+class ProxyableClassMeta(type):
+    """Metaclass of classes whose construction from proxies is a call in the graph: ``Pair(x, y)`` in a traced function is a node that
+    makes the object when the graph runs."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return an instance, or the proxy of one if an argument is, or holds, a proxy."""
+        made: Any = cls.__new__(cls)  # type: ignore[call-overload]
+        found: list[Proxy] = []
+
+        def note(value: Any) -> Any:
+            if isinstance(value, Proxy):
+                found.append(value)
+            return value
+
+        map_aggregate((args, kwargs), note)
+        if found:
+            return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
+        cls.__init__(made, *args, **kwargs)
+        return made
+
+
+__all__ = ["PH", "Proxy", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap"]

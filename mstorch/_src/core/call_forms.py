@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -79,6 +80,7 @@ _BY_HAND_OF_BOTH = {
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 # Functions that also accept the signatures of an older version, which torch's messages do not list.
 _OLDER = frozenset("add addbmm addcdiv addcmul addmm addmv addr baddbmm_ copy_ sspaddmm sub".split())
+_IN_OLDER_ORDERS = _OLDER | {"rsub", "subtract"}  # and those whose messages do
 
 
 class Parameter(NamedTuple):
@@ -121,17 +123,26 @@ def forms_of(room: str, name: str) -> tuple[Form, ...]:
         first = "self" if room == "Tensor" else "input: Tensor"
         return tuple(_read(f"def f({', '.join(filter(None, (first, line)))}): ...", room == "Tensor") for line in lines)
     found: list[Form] = []
-    for file in sorted(file for pattern in _ROOMS.get(room, _ROOMS["torch"]) for file in _STUBS.glob(pattern)):
-        for line in re.findall(rf"^ *def {re.escape(name)}\(.*?: \.\.\.$", file.read_text(), re.MULTILINE | re.DOTALL):
-            form = _read(line.strip(), room == "Tensor")
-            if form is None:
-                return ()
-            if form != "spread":
-                found.append(form)
+    for line in _lines(_ROOMS.get(room, _ROOMS["torch"])).get(name, ()):
+        form = _read(line, room == "Tensor")
+        if form is None:
+            return ()
+        if form != "spread":
+            found.append(form)
     if found or room not in ("torch", "Tensor"):
         return tuple(found)
     dropped = room == "Tensor"  # the tensor of the method
     return tuple(form._replace(parameters=form.parameters[dropped:]) for form in _in_schemas(name))
+
+
+@functools.cache
+def _lines(patterns: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the functions' lines of the stubs with these names, by function."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(file for pattern in patterns for file in _STUBS.glob(pattern)):
+        for line, name in re.findall(r"^ *(def (\w+)\(.*?: \.\.\.)$", file.read_text(), re.MULTILINE | re.DOTALL):
+            found.setdefault(name, []).append(line)
+    return found
 
 
 def _read(line: str, method: bool) -> Any:
@@ -196,6 +207,23 @@ def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) 
     return combination(name, args, named, forms)
 
 
+def of_no_tensor(last: str, args: tuple[Any, ...]) -> str | None:
+    """Return Python's message for a method of Tensor that is called on something else; None if it is a tensor."""
+    if not args or isinstance(args[0], TensorBase):
+        return None
+    return f"descriptor '{last}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind_of(args[0])}' object"
+
+
+def refusal_at_once(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """Return torch's message for a call that matches no signature, if it can be told before the call: not of keywords that only a
+    function's own parameters have, or of the order of an older version."""
+    forms = forms_of(room, last)
+    if not forms or not {last, last.removesuffix("_"), f"{last}_"}.isdisjoint(_IN_OLDER_ORDERS):
+        return None
+    words = set().union(*(form.names for form in forms)).union(*NUMPY_NAMES.values())
+    return None if named.keys() - words else refusal(room, last, args, named)
+
+
 def _fits_one_schema(name: str, count: int) -> bool:
     """Return whether one overload alone takes that many arguments."""
     return sum(form.least <= count <= len(form.parameters) for form in _in_schemas(name)) == 1
@@ -246,11 +274,12 @@ def _has_several(name: str) -> bool:
     return len(_in_schemas(name)) > 1 and name.removesuffix("_") not in NUMBERS_AS_TENSORS
 
 
-def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> str | None:
+def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]], unseen: frozenset[str] = frozenset()) -> str | None:
     """Return the error message of the compiled function to which a Python function of torch passes its arguments; None if that accepts
     them.
 
-    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function checks numbers itself."""
+    ``given``: the arguments by the Python function's names, each with its default. ``looks``: the Python function checks numbers itself.
+    ``unseen``: those that are not checked."""
     forms = _in_schemas(name)
     words = list(given)
     if len(forms) > 1:  # overloads for one tensor and for any number of tensors
@@ -263,7 +292,8 @@ def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]]) -> 
         if own not in given and place:
             break
         value, usual = given.get(own) or given[words[0]]
-        if (isinstance(usual, str) and "Text" not in parameter.kinds) or (looks and not parameter.kinds & {"Tensor", "Tensors"}):
+        is_checked_there = looks and not parameter.kinds & {"Tensor", "Tensors"}
+        if own in unseen or is_checked_there or (isinstance(usual, str) and "Text" not in parameter.kinds):
             parameter = parameter._replace(kinds=frozenset())  # a word that the Python function passes on as a number
         parameters.append(parameter._replace(by_word=False))
         values.append(() if value is None and usual is None and "Ints" in parameter.kinds else value)
@@ -416,7 +446,21 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
 
 def _has_kind(value: TensorBase | float, kinds: frozenset[str]) -> bool:
     """Return whether a value has one of the types that a parameter accepts."""
-    return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
+    if not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds):
+        return True
+    return kinds >= _FOR_ALL and _is_index(value)
+
+
+_FOR_ALL = frozenset(("Int", "Ints"))  # one number may be given for all items of a list
+
+
+def _is_index(value: Any) -> bool:
+    """Return whether a value is one whole number to Python, as a tensor of one bool is, though not a bool itself."""
+    if isinstance(value, TensorBase):
+        return not value._ms_sparse and math.prod(value._ms_shape) == 1 and value._ms_dtype.is_integral
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    return isinstance(value, (int, np.integer)) or isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "iu"
 
 
 _NUMBERS = frozenset(("Int", "IntLike", "Float", "Scalar"))
@@ -445,11 +489,17 @@ def _as_number(value: Any, kinds: frozenset[str]) -> Any:
         _number_tensor(item) and item._ms_dtype.category == 1 for item in value
     ):
         return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
+    if kinds >= _FOR_ALL and isinstance(value, TensorBase) and _is_index(value):
+        return int(value.item())
     if kinds & _NUMBERS or "Ints" in kinds:
         whole = not kinds & {"Float", "Scalar"}
         if _number_tensor(value) and (value._ms_dtype.category == 1 or not whole):
             return value.item()
     return value
+
+
+SOME_TENSOR = object()
+"""Stands for a tensor that is no number, whatever its values."""
 
 
 def _anything(value: Any) -> bool:
@@ -476,7 +526,7 @@ def _scalar(value: Any) -> bool:
 
 
 def _ints(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and (not value or _int(value[0]))
+    return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
 
 
 def _tensors(value: TensorBase | int | Sequence[TensorBase | float | str] | None) -> bool:
@@ -488,8 +538,9 @@ def _optional_tensors(value: object) -> bool:
 
 
 _OF_KIND = {
-    "Tensor": lambda value: isinstance(value, TensorBase), "Scalar": _scalar, "Int": _int, "IntLike": _int, "Float": _float,
-    "Bool": lambda value: isinstance(value, (bool, np.bool_)), "Text": lambda value: isinstance(value, str), "Ints": _ints,
+    "Tensor": lambda value: isinstance(value, TensorBase) or value is SOME_TENSOR, "Scalar": _scalar, "Int": _int, "IntLike": _int,
+    "Float": _float,
+    "Bool": lambda value: isinstance(value, bool), "Text": lambda value: isinstance(value, str), "Ints": _ints,
     "Storage": lambda value: type(value).__name__ in ("TypedStorage", "UntypedStorage"),
     "Tensors": _tensors, "Sequence[Float]": lambda value: isinstance(value, (tuple, list)),
     "DType": lambda value: isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_TYPES),

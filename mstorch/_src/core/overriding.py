@@ -22,15 +22,16 @@ from .built_in import built_in, written
 from .decorating import plain_method
 from .device import device
 from .dtype import dtype
+from .failed_calls import other_arguments
 from .formats import layout, memory_format
 from .generator import Generator
 from .in_python import Handed, handed_on, written_in_python
 from .mirrors import TENSORS, only_mirrors
 from .modes import MODES
-from .no_memory import limit_reached, of_endless_list, tells_no_memory
-from .other_words import in_own_words
-from .refusals import EXPLAINED, explained, from_below, in_numbers, of_eight_bits, of_mindspore, with_dtypes
+from .no_memory import limit_reached, tells_no_memory
+from .refusals import EXPLAINED, of_eight_bits
 from .size import Size
+from .taken import LISTS, Parser
 from .warned import warn_of_plain_method
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class _Missing:
 
 
 _MISSING = _Missing()
+_NONE: frozenset[type] = frozenset()
 
 # Classes whose values never handle calls. The final tensor classes are added.
 PLAIN: set[type] = {
@@ -367,24 +369,36 @@ def entry(
     if watchers:
         function, quick, is_plain = _watched(function, module, name), None, None
     short, long = without_keywords(function), without_keywords(function, True)
+    parser = Parser(function, lambda: spoken(known if public is None else public()), _Missing)
+    calls, pairs, lists = parser.calls, parser.pairs, parser.lists
 
     @functools.wraps(function)
     def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
         try:
             one, two = type(first), type(second)
+            if rest or named:
+                if (one, two, *map(type, rest), *named, *map(type, named.values())) in calls and (
+                    not MODES or only_mirrors(first, second, rest, named)
+                ):
+                    if second is not _MISSING:
+                        return function(first, second, *rest, **named) if named else long(first, second, *rest)
+                    return function(**named) if first is _MISSING else function(first, **named)
+            elif two in pairs.get(one, _NONE) and (not MODES or only_mirrors(first, second)):
+                if second is not _MISSING:
+                    return short(first, second)
+                return short() if first is _MISSING else short(first)
+            elif (items := lists.get((one, two))) is not None and items.issuperset(map(type, second if two in LISTS else first)):
+                if not MODES or only_mirrors(first, second):
+                    return short(first) if second is _MISSING else short(first, second)
             if (
                 (not MODES or only_mirrors(first, second, rest, named))
                 and (one in PLAIN or (one is tuple or one is list) and _plain(map(type, first)))
                 and (two in PLAIN or (two is tuple or two is list) and _plain(map(type, second)))
             ):
-                if not (rest or named):
-                    if second is not _MISSING:
-                        return short(first, second)
-                    return short() if first is _MISSING else short(first)
-                if _are_plain(rest) and (not named or _are_plain(named.values())):
-                    if second is not _MISSING:
-                        return function(first, second, *rest, **named) if named else long(first, second, *rest)
-                    return function(**named) if first is _MISSING else function(first, **named)
+                if _are_plain(rest) and _are_plain(named.values()):
+                    args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
+                    parser.parse(args, named)
+                    return function(*args, **named) if named else long(*args) if rest else short(*args)
             elif is_plain is not None and one in PLAIN and not named and (not MODES or only_mirrors(first, second, rest)):
                 found = None if quick is None else quick(first, second)
                 if found is not None:
@@ -395,42 +409,16 @@ def entry(
             return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
         except (*EXPLAINED, MemoryError) as error:
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
-            told = limit_reached(error, *given, *named.values())
-            if told is not None:
-                raise told from None
-            if isinstance(error, RecursionError):
-                if data:  # nested lists that contain themselves
-                    raise of_endless_list(first) from None
-                raise
-            if _among_nested((*given, *named.values())):
-                raise  # nested tensors raise their own errors, and have no shape to explain
-            known_as = spoken(known if public is None else public())
-            other = of_eight_bits(known_as, error)
-            if other is not None:
-                raise other from None
-            words = in_own_words(known_as, function, given, named, error)
-            if words is not None:
-                return entered(*given, **words)
-            numbers = with_dtypes(given, named, error)
-            if numbers is None:
-                numbers = in_numbers(known_as, given, named, isinstance(error, (RuntimeError, IndexError)))
-            if numbers is not None:
-                return entered(*numbers[0], **numbers[1])
-            refused = explained(known_as, function, given, named, error)
-            foreign = of_mindspore(given, named, refused or error) or (None if refused else from_below(known_as, given, named, error))
-            if refused is None and foreign is None:
-                raise
-            raise foreign or refused from (error if refused is None else None)  # one of the two is not None
+            again, words = other_arguments(parser.spoken, function, given, named, error, data)
+            return entered(*again, **words)
 
     known = _as_torchs_kind(entered, function, module, name)
     return known
 
 
-def _among_nested(values: Iterable[Any], depth: int = 0) -> bool:
-    return any(
-        depth < 4 and _among_nested(item, depth + 1) if item.__class__ in (list, tuple) else getattr(type(item), "_ms_nested", False)
-        for item in values
-    )  # fmt: skip
+def _are_plain(values: Iterable[Any]) -> bool:
+    """Return whether values, or what is in their lists, are of classes that never handle calls."""
+    return all(type(value) in PLAIN or (type(value) is tuple or type(value) is list) and _plain(map(type, value)) for value in values)
 
 
 def entry_of_operator(

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..backend import runtime
 from ..backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not_for, telling
 from ..backend.float8 import STORED
 from ..backend.mindspore_errors import checks_arguments
 from ..backend.raw import Raw, RawDtype
-from .call_forms import OVERFLOW, beyond_64_bits, has_long_integer, refusal, refusal_below, with_numbers
+from .call_forms import OVERFLOW, beyond_64_bits, has_long_integer, of_no_tensor, refusal, refusal_below, with_numbers
 from .dtype import OF_MS, PYTHON_TYPES
 from .public_names import HANDED_ON, IN_PYTHON
 from .raised import foreign, in_a_library
@@ -30,11 +32,15 @@ EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError, Ov
 def in_numbers(
     spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments of a failed call with 0-d tensors converted to numbers where torch accepts that; None if no argument changes.
+    """Return the arguments of a failed call with 0-d tensors converted to numbers where torch accepts that, or whole numbers of NumPy to
+    Python's; None if no argument changes.
 
     A call that was ``refused`` in torch's words is retried only if the tensors are in lists.
     """
     given = (*args, *named.values())
+    if not refused and any(isinstance(item, np.integer) for item in given):
+        plain = [int(item) if isinstance(item, np.integer) else item for item in given]
+        return tuple(plain[: len(args)]), dict(zip(named, plain[len(args) :]))
     if not any(_has_0d_tensor(item) for item in given if not refused or not isinstance(item, TensorBase)):
         return None
     if refused and any(_has_0d_tensor(item) for item in given if isinstance(item, TensorBase)):
@@ -175,6 +181,19 @@ def explained(
     return None if below is None else TypeError(below)
 
 
+def refusal_by_function_below(
+    room: str, last: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> str | None:
+    """Return the message with which the compiled function that a function of torch in Python calls at once refuses its arguments; None if
+    it takes them, or if there is none."""
+    called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
+    if called is None:
+        return None
+    given = _bound_arguments(inspect.signature(function), args, named)
+    usual = () if given is None else [key for key, (value, usual) in given.items() if value is usual]
+    return refusal_below(*called, given, frozenset(usual)) if given else None
+
+
 def _of_a_text(name: str, signature: inspect.Signature, given: dict[str, tuple[Any, Any]]) -> str | None:
     """Return the message for a str that cannot be parsed as a number, for a parameter that does not accept a str; None without one."""
     texts = [key for key, (value, usual) in given.items() if isinstance(value, str) and not isinstance(usual, str)]
@@ -196,6 +215,8 @@ def _no_matching_form(room: str, name: str, args: tuple[Any, ...], named: dict[s
     """
     if in_python(room, name) or name.startswith("__"):
         return None
+    if room == "Tensor" and (told := of_no_tensor(name, args)) is not None:
+        return told
     given = (*args, *named.values())
     if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor import Tensor
-from ..backend.arrays import Number
+from ..backend.arrays import Array, Number
 from ..backend.errors import not_for
 from ..core.dtype import bool_, dtype, float16
 from ..core.formats import memory_format, sparse_coo, sparse_csr
@@ -215,13 +215,32 @@ def _union(input: Any, other: Any, kind: dtype) -> Tensor:
     if mine.shape == theirs.shape and (mine == theirs).all():
         return sparse(sparse_coo, input._index, input._values_part.to(kind) + other._values_part.to(kind), input._size)
     if not ((np.diff(mine) >= 0).all() and (np.diff(theirs) >= 0).all()):
-        return both
-    # torch merges sorted operands: the n-th of equal indices in one with the n-th in the other.
-    turns = np.concatenate([np.arange(part.size) - np.searchsorted(part, part) for part in (mine, theirs)])
-    keys = places * (turns.max(initial=0) + 1) + turns
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        first, group = _merged(mine.tolist(), theirs.tolist())
+    else:
+        # torch merges sorted operands: the n-th of equal indices in one with the n-th in the other.
+        turns = np.concatenate([np.arange(part.size) - np.searchsorted(part, part) for part in (mine, theirs)])
+        keys = places * (turns.max(initial=0) + 1) + turns
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     merged = added(values, group.reshape(-1), first.size)
     return sparse(sparse_coo, (index_tensor(where[:, first]),), merged, input._size)
+
+
+def _merged(mine: list[int], theirs: list[int]) -> tuple[Array, Array]:
+    """Merge two lists of places, of which one is not sorted, as torch does: the smaller of the two next places comes next, and equal ones
+    become one. Return where each element of the result comes from in both lists together, and the element that each place goes to."""
+    first, group = [], [0] * (len(mine) + len(theirs))
+    here = there = 0
+    while here < len(mine) or there < len(theirs):
+        left = mine[here] if here < len(mine) else math.inf
+        right = theirs[there] if there < len(theirs) else math.inf
+        first.append(here if left <= right else len(mine) + there)
+        if left <= right:
+            group[here] = len(first) - 1
+            here += 1
+        if right <= left:
+            group[len(mine) + there] = len(first) - 1
+            there += 1
+    return np.array(first, np.int64), np.array(group, np.int64)
 
 
 def _add_compressed(input: Any, other: Any, kind: dtype) -> Tensor:

@@ -547,7 +547,8 @@ def check_window(input: TensorBase, size: tuple[int, ...], stride: tuple[int, ..
 
 def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> TensorBase:
     """Return a view of the storage of ``input`` with any size, strides and offset (in elements)."""
-    size, stride, offset = tuple(size), tuple(stride), input._ms_offset if storage_offset is None else storage_offset
+    size, stride = tuple(map(int, size)), tuple(map(int, stride))
+    offset = input._ms_offset if storage_offset is None else int(storage_offset)
     check_window(input, size, stride, offset)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 
