@@ -370,14 +370,15 @@ def entry(
         function, quick, is_plain = _watched(function, module, name), None, None
     short, long = without_keywords(function), without_keywords(function, True)
     parser = Parser(function, lambda: spoken(known if public is None else public()), _Missing)
-    calls, pairs, lists = parser.calls, parser.pairs, parser.lists
+    calls, pairs, lists, listed = parser.calls, parser.pairs, parser.lists, parser.listed
 
     @functools.wraps(function)
     def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
         try:
             one, two = type(first), type(second)
             if rest or named:
-                if (one, two, *map(type, rest), *named, *map(type, named.values())) in calls and (
+                row = (one, two, *map(type, rest), *named, *map(type, named.values()))
+                if (row in calls or (row in listed and listed[row].hold((first, second, *rest, *named.values())))) and (
                     not MODES or only_mirrors(first, second, rest, named)
                 ):
                     if second is not _MISSING:
@@ -414,11 +415,6 @@ def entry(
 
     known = _as_torchs_kind(entered, function, module, name)
     return known
-
-
-def _are_plain(values: Iterable[Any]) -> bool:
-    """Return whether values, or what is in their lists, are of classes that never handle calls."""
-    return all(type(value) in PLAIN or (type(value) is tuple or type(value) is list) and _plain(map(type, value)) for value in values)
 
 
 def entry_of_operator(

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import copyreg
+import operator
 import sys
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -237,7 +239,7 @@ def array_of(tensor: Any) -> Array:
         memory = storage._memory
         if memory is None:  # the array that the storage was made of will do, unless its dtype is not NumPy's own, as bfloat16
             memory = storage._source if storage._source.dtype.isbuiltin == 1 else storage.memory
-        steps = None if tensor._ms_stride is None else tuple(map(size.__mul__, tensor._ms_stride))
+        steps = None if tensor._ms_stride is None else tuple(map(operator.mul, tensor._ms_stride, repeat(size)))
         array = np.ndarray(shape, element, memory, tensor._ms_offset * size, steps)
     if not storage.moved:
         tensor._ms_array = array

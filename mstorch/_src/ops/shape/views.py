@@ -503,7 +503,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 def unfold(self: TensorBase, dimension: int, size: int, step: int) -> TensorBase:
     """Return a view of sliding windows of ``size`` along a dimension, with stride ``step``, as a new last dimension."""
     own, strides = self._ms_shape, strides_of(self)
-    dimension = wrap_dim(dimension, len(own))
+    dimension, size, step = wrap_dim(dimension, len(own)), whole(size), whole(step)
     length = own[dimension] if own else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
