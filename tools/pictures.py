@@ -87,7 +87,8 @@ def _printed(command: list[str]) -> list[float]:
 
 def speed() -> None:
     """Draw mstorch's time relative to torch's, for a training and an inference step."""
-    table = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    sections = (ROOT / "benchmarks" / "README.md").read_text("utf-8").split("\n## ")
+    table = next(section for section in sections if "\n| train " in section and "\n| infer " in section and "| train mlp" in section)
     rows = re.findall(r"^\| (train|infer) (\w+) \| \S+ \| \S+ \| ([\d.]+) \|", table, re.MULTILINE)
     made = Drawing(560, 60 + 24 * len(rows), "mstorch's time over torch's, by network")
     left, unit = 130.0, 200.0

@@ -115,7 +115,8 @@ def fused(
     """Return scaled_dot_product_attention of (batch, places, heads, size); fewer heads of keys are shared. The first of ``causal`` queries
     and keys are at the same place."""
     q, k, v = (item.transpose(1, 2) for item in (query, key, value))
-    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale, enable_gqa=q.shape[1] != k.shape[1])
+    groups = q.shape[1] != k.shape[1]
+    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=groups)
     return found.transpose(1, 2)
 
 

@@ -369,7 +369,7 @@ def entry(
     if watchers:
         function, quick, is_plain = _watched(function, module, name), None, None
     short, long = without_keywords(function), without_keywords(function, True)
-    parser = Parser(function, lambda: spoken(known if public is None else public()), _Missing)
+    parser = Parser(function, name, lambda: spoken(known if public is None else public()), _Missing)
     calls, pairs, lists, listed = parser.calls, parser.pairs, parser.lists, parser.listed
 
     @functools.wraps(function)

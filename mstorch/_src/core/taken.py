@@ -38,10 +38,12 @@ class Parser:
     the lists' items.
     """
 
-    __slots__ = ("_function", "_missing", "calls", "listed", "lists", "pairs", "spoken")
+    __slots__ = ("_function", "_is_operator", "_missing", "calls", "listed", "lists", "pairs", "spoken")
 
-    def __init__(self, function: Callable[..., Any], spoken: Callable[[], str], missing: type) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, spoken: Callable[[], str], missing: type) -> None:
         self._function, self.spoken, self._missing = function, spoken, missing
+        # An operator returns NotImplemented for what it does not take: ``__imul__`` too, although it is known as ``mul_``.
+        self._is_operator = name.rpartition(".")[2].startswith("__")
         self.pairs: dict[type, set[type]] = {}
         self.calls: set[tuple[Any, ...]] = set()
         self.lists: dict[tuple[type, type], set[type]] = {}
@@ -89,7 +91,7 @@ class Parser:
 
     def _check(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         room, last = heard(self.spoken())
-        if last.startswith("__") or any(map(is_sparse, (*args, *named.values()))):
+        if self._is_operator or any(map(is_sparse, (*args, *named.values()))):
             return
         if in_python(room, last):
             told = refusal_by_function_below(room, last, self._function, args, named)

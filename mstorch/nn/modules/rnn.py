@@ -467,7 +467,8 @@ class RNNCellBase(Module):
         if width != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {width} expected {self.input_size}")
         if states is None:
-            start = above.torch.zeros((rows, self.hidden_size), dtype=x.dtype, device=x.device)
+            # `size` and not `rows`, because a trace notes that it is asked
+            start = above.torch.zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device)
             states = (start, start) if mode == "LSTM" else (start,)
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
