@@ -105,8 +105,10 @@ def step_of_llama(device: str = "cpu") -> Callable[[], object]:
 def _cases() -> dict[str, Callable[[], object]]:
     x, y, row = torch.rand(3, 4), torch.rand(3, 4), torch.randn(4, 5)
     layer, images = nn.BatchNorm2d(8), torch.randn(2, 8, 6, 6)
+    attention, sentences = nn.MultiheadAttention(16, 2, batch_first=True), torch.randn(2, 4, 16)
     cases: dict[str, Callable[[], object]] = {
         "a step of a Llama": step_of_llama(), "x[0].add_(1)": lambda: row[0].add_(1), "BatchNorm2d": lambda: layer(images),
+        "MultiheadAttention": lambda: attention(sentences, sentences, sentences),
     }  # fmt: skip
     compiled, a, b = torch.compile(lambda a, b: (a + b).relu().sum(), backend="mindspore"), torch.ones(4, 4), torch.ones(4, 4)
     cases["a warm call of a graph"] = lambda: compiled(a, b)

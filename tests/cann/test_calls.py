@@ -13,7 +13,7 @@ def test_a_step_of_a_llama():
     from tests.calls import calls_of, step_of_llama
 
     calls = calls_of(step_of_llama("npu"), 5)
-    assert calls.total() <= 8000, calls.most_common(20)
+    assert calls.total() <= 6700, calls.most_common(20)
 
 
 @on_plugin
