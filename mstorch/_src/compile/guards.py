@@ -345,7 +345,8 @@ class Guards:
         known.append((function, path))
         self._seen[id(function)] = function
         if not users:
-            self._guard_bindings(function, path)
+            if not is_entry(function):  # whose closure holds what the library notes of calls: no part of the program
+                self._guard_bindings(function, path)
             return
         self._probe(functools.partial(attributes_of_function, function), path)
         self._members(function.__dict__, path)
