@@ -94,6 +94,7 @@ def _others(n: int) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "matrix product of complex numbers", lambda: torch.view_as_real(wide @ wide)
     yield "matrix product of integers", lambda: (a * 9).int() @ (a * 9).int()
     yield "einsum", lambda: torch.einsum("ij,kj,j->ik", a, a, a[0])
+    yield "convolution, of channels each", _layer(nn.Conv2d(16, 16, 7, padding=3, groups=16), images.clone().requires_grad_())
     yield "convolution, of lines", _layer(nn.Conv1d(16, 24, 5, padding=2), line)
     yield "convolution, of solids", _layer(nn.Conv3d(4, 6, 3, padding=1), solid)
     yield "convolution, transposed, of lines", _layer(nn.ConvTranspose1d(16, 8, 4, stride=2), line)

@@ -37,10 +37,10 @@ assert not wrong
 FORKED = """
 import os, threading
 import mstorch as torch
-from mstorch._src.tape import engine
+from mstorch._src.tape import accumulate
 held, done = threading.Event(), threading.Event()
 def hold():
-    with engine._accumulating, torch.default_generator._engine.lock:
+    with accumulate._accumulating, torch.default_generator._engine.lock:
         held.set()
         done.wait()
 other = threading.Thread(target=hold)

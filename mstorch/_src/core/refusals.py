@@ -189,7 +189,10 @@ def refusal_by_function_below(
     called = HANDED_ON.get(_PLACES.get(room, room), {}).get(last)
     if called is None:
         return None
-    given = _bound_arguments(inspect.signature(function), args, named)
+    signature = inspect.signature(function)
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in signature.parameters.values()):
+        return None  # Python takes tensors apart that are given in a list, as `meshgrid` and `atleast_2d` do
+    given = _bound_arguments(signature, args, named)
     usual = () if given is None else [key for key, (value, usual) in given.items() if value is usual]
     return refusal_below(*called, given, frozenset(usual)) if given else None
 

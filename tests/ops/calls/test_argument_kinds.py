@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.sweep, pytest.mark.on_the_cpu]
 
 REPLACEMENTS = {
     "its first item tensor(1.0)": "torch fails when it unpacks the list", "its first item tensor(True)": "likewise",
+    "its first item np.bool_(True)": "a whole number to Python with NumPy 1, and none with NumPy 2",
     "tensor(1)": "a tensor of no dimension: of the errors about shapes torch's come in another order", "tensor(1.0)": "likewise",
     "tensor(True)": "likewise", "np.bool_(True)": "torch takes NumPy's bools for numbers in places", "as a tensor": "a tensor of one element is a number",
 }  # fmt: skip
