@@ -75,6 +75,21 @@ class Server:
         self.process.wait()
 
 
+LIBRARIES = ("torch", "mstorch")
+
+
+def ask_in_turn(servers: Mapping[str, Server], question: Any, rounds: int) -> dict[str, dict[str, Any]]:
+    """Ask the libraries' servers in turn; return the answer with the least "time" by library. Raise RuntimeError with the error of one."""
+    least: dict[str, dict[str, Any]] = {}
+    for library in LIBRARIES * rounds:
+        reply = servers[library].ask(question)
+        if "error" in reply:
+            raise RuntimeError(f"{library}: {reply['error']}")
+        if library not in least or reply["time"] < least[library]["time"]:
+            least[library] = reply
+    return least
+
+
 def serve(library: str, answer: Callable[[Any, Any], dict[str, Any]]) -> None:
     """Be the process of a ``Server``: print ``answer(torch, question)`` for each question on the standard input."""
     torch = importlib.import_module(library)

@@ -13,22 +13,21 @@ import sys
 sys.path.append(sys.path.pop(0))
 
 import argparse
-import math
 import pathlib
+from statistics import geometric_mean
 from typing import Any
 
-from _measure import Server, least_of_rounds, serve
+from _measure import LIBRARIES, Server, ask_in_turn, least_of_rounds, serve
 from jobs import inference, training
 from more_networks import MORE
 from networks import NETWORKS
 
-LIBRARIES = ("torch", "mstorch")
 NETWORKS.update(MORE)
 Row = tuple[str, str, float, float]
 
 
 def answer(torch: Any, question: Any) -> dict[str, Any]:
-    """What a step of a network takes, in milliseconds."""
+    """Time a step of a network, in milliseconds."""
     kind, name = question
     step = (training if kind == "train" else inference)(torch, name)
     return {"time": least_of_rounds(step, 10, 0.02, 0.5) / 1e3}
@@ -36,24 +35,18 @@ def answer(torch: Any, question: Any) -> dict[str, Any]:
 
 def compare(kind: str, name: str, servers: dict[str, Server], rounds: int) -> Row:
     """Time a network in both libraries in turn."""
-    times: dict[str, float] = dict.fromkeys(LIBRARIES, math.inf)
-    for library in LIBRARIES * rounds:
-        found = servers[library].ask((kind, name))
-        if "error" in found:
-            raise RuntimeError(f"{library}: {kind} {name}: {found['error']}")
-        times[library] = min(times[library], found["time"])
-    return kind, name, times["torch"], times["mstorch"]
+    least = ask_in_turn(servers, (kind, name), rounds)
+    return kind, name, least["torch"]["time"], least["mstorch"]["time"]
 
 
 def as_markdown(rows: list[Row]) -> str:
-    """The means and the rows."""
+    """Return the means and the rows as tables."""
     lines = ["| | geometric mean of mstorch / torch | largest |", "|---|---|---|"]
     for kind in ("train", "infer"):
         ratios = [ours / theirs for own, _, theirs, ours in rows if own == kind]
         if ratios:
             step = "a training step" if kind == "train" else "an inference step"
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            lines.append(f"| {step}, {len(ratios)} networks | {mean:.2f} | {max(ratios):.2f} |")
+            lines.append(f"| {step}, {len(ratios)} networks | {geometric_mean(ratios):.2f} | {max(ratios):.2f} |")
     lines += ["", "| network | torch, ms | mstorch, ms | ratio |", "|---|---|---|---|"]
     lines += [f"| {kind} {name} | {theirs:.3g} | {ours:.3g} | {ours / theirs:.2f} |" for kind, name, theirs, ours in rows]
     return "\n".join(lines) + "\n"

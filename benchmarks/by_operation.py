@@ -14,16 +14,15 @@ import sys
 sys.path.append(sys.path.pop(0))
 
 import argparse
-import math
 import pathlib
 import zlib
 from collections.abc import Callable, Iterator
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
-from _measure import Server, least_of_rounds, serve
+from _measure import LIBRARIES, Server, ask_in_turn, least_of_rounds, serve
 from every_operation import OPERATIONS, SHAPES, SIDES, VALUES
 
-LIBRARIES = ("torch", "mstorch")
 LIMIT = 1.5  # the ratio above which a row has a reason
 
 
@@ -96,7 +95,7 @@ def python_calls(step: Callable[[], Any]) -> int:
 
 
 def answer(torch: Any, question: Any) -> dict[str, Any]:
-    """What a row takes."""
+    """Time the call of a row, and count its Python functions."""
     job = Job(*question)
     step = step_of(torch, job)
     with torch.set_grad_enabled(job.backward):
@@ -113,12 +112,12 @@ class Row(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times torch's time mstorch takes."""
+        """mstorch's time over torch's."""
         return self.ours / self.theirs
 
     @property
     def reason(self) -> str:
-        """What the time is."""
+        """What takes the time of a row above the limit: Python's calls, or the kernel."""
         if self.ratio <= LIMIT:
             return ""
         excess = self.ours - self.theirs
@@ -135,24 +134,15 @@ def compare(chosen: list[Job], rounds: int) -> Iterator[Row]:
     servers = {library: Server(__file__, library) for library in LIBRARIES}
     try:
         for job in chosen:
-            times: dict[str, float] = dict.fromkeys(LIBRARIES, math.inf)
-            calls = 0
-            for library in LIBRARIES * rounds:
-                found = servers[library].ask(job)
-                if "error" in found:
-                    print(f"{library}: {job}: {found['error']}", file=sys.stderr)
-                    break
-                times[library], calls = min(times[library], found["time"]), found["calls"]
-            if math.inf not in times.values():
-                yield Row(job, times["torch"], times["mstorch"], calls)
+            try:
+                least = ask_in_turn(servers, job, rounds)
+            except RuntimeError as error:
+                print(f"{job}: {error}", file=sys.stderr)
+                continue
+            yield Row(job, least["torch"]["time"], least["mstorch"]["time"], least["mstorch"]["calls"])
     finally:
         for server in servers.values():
             server.end()
-
-
-def mean(rows: list[Row]) -> float:
-    """The geometric mean of ratios."""
-    return math.exp(sum(math.log(row.ratio) for row in rows) / len(rows))
 
 
 def as_markdown(rows: list[Row]) -> str:
@@ -163,7 +153,8 @@ def as_markdown(rows: list[Row]) -> str:
             groups.setdefault((f"{row.job.size}, {'with backward' if row.job.backward else 'forward'}", dtype), []).append(row)
     lines = ["| group | dtype | rows | geometric mean of mstorch / torch | over 2.5 |", "|---|---|---|---|---|"]
     for (group, dtype), members in groups.items():
-        lines.append(f"| {group} | {dtype} | {len(members)} | {mean(members):.2f} | {sum(row.ratio > 2.5 for row in members)} |")
+        ratios = [row.ratio for row in members]
+        lines.append(f"| {group} | {dtype} | {len(members)} | {geometric_mean(ratios):.2f} | {sum(ratio > 2.5 for ratio in ratios)} |")
     lines += ["", "| operation | size | dtype | pass | torch, µs | mstorch, µs | ratio | reason |", "|---|---|---|---|---|---|---|---|"]
     for row in sorted(rows, key=lambda row: -row.ratio):
         job = row.job

@@ -105,7 +105,7 @@ def gpt2(torch: Any) -> Job:
 
 
 class _Parts:
-    """What Llama and T5 share."""
+    """Return the parts that Llama and T5 have in common."""
 
     def __init__(self, torch: Any) -> None:
         nn = torch.nn

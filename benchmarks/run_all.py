@@ -16,7 +16,6 @@ import argparse
 import html
 import importlib
 import json
-import math
 import os
 import pathlib
 import statistics
@@ -132,7 +131,7 @@ def _compare(what: str, name: str, rounds: int) -> list[Row]:
 
 
 def _mean(rows: list[Row]) -> float:
-    return math.exp(sum(math.log(row[3]) for row in rows) / len(rows))
+    return statistics.geometric_mean(row[3] for row in rows)
 
 
 def summary(rows: list[Row]) -> list[tuple[str, float, float]]:

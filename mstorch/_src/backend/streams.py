@@ -24,7 +24,7 @@ class StandInStream:
 
     _ids = itertools.count()
 
-    def __init__(self, priority: int = 0) -> None:
+    def __init__(self) -> None:
         self.id = next(self._ids)
 
     def query(self) -> bool:

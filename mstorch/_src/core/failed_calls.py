@@ -1,4 +1,4 @@
-"""What becomes of a public call that failed: it is made again with other arguments, or raises torch's error."""
+"""A public call that failed is made again with other arguments, or raises torch's error."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

@@ -16,7 +16,7 @@ def nested_in(*values: Any) -> bool:
     for value in values:
         if isinstance(value, (list, tuple)) and nested_in(*value):
             return True
-        if isinstance(value, TensorBase) and getattr(value, "_ms_nested", False):
+        if is_nested(value):
             return True
     return False
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from ..backend.geometry import contiguous_strides, may_overlap, row_major_strides
 
 Strides = tuple[int, ...]
-_REMEMBERED = 4096  # number of results that a cached function keeps; a program uses few shapes
+REMEMBERED = 4096  # number of results that a cached function keeps; a program uses few shapes
 
 
 def columns_first(shape: Sequence[int]) -> Strides | None:
@@ -78,7 +78,7 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def may_share_places(shape: tuple[int, ...], strides: Strides) -> bool:
     """Return whether two elements of a tensor may share memory."""
     return 0 not in shape and may_overlap(shape, strides)
@@ -99,7 +99,7 @@ def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | Non
     return order
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def dense_layout(shape: tuple[int, ...], strides: Strides) -> tuple[tuple[int, ...], tuple[int, ...], Strides | None, bool]:
     """Return a dense geometry's dimensions from outermost to innermost, the inverse of this permutation, the strides (None if row-major),
     and whether the elements are in row-major order (strides of dimensions of length 1 may still differ)."""
@@ -139,7 +139,7 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequen
     return tuple(new_strides)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def elementwise_strides(
     shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], Strides], ...], with_numbers: bool = False
 ) -> Strides | None:
@@ -182,7 +182,7 @@ def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Str
     return normalize(shape, strides)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | None:
     """Return the strides of a copy that preserves the memory format: the same if dense, else dense in iteration order."""
     if dense_order(shape, strides) is not None:
@@ -225,7 +225,7 @@ def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, .
     return tuple(first) if first == second else _broadcast_shape(tuple(first), tuple(second))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def _broadcast_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     rank = max(len(first), len(second))
     result = [1] * rank

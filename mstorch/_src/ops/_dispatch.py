@@ -561,7 +561,7 @@ def wrap_dims(dim: TensorBase | int | Sequence[int] | None, rank: int) -> tuple[
     return wrapped
 
 
-_INT = frozenset((int,))
+INTS = frozenset((int,))
 
 
 def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
@@ -571,7 +571,7 @@ def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
         raise wrong_type(f"{name}() missing 1 required positional arguments: \"size\"")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    if _INT.issuperset(map(type, size)):
+    if INTS.issuperset(map(type, size)):
         return size
     return tuple([length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size)])
 

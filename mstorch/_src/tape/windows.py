@@ -558,23 +558,14 @@ def views(
         refuse(source)
         return made
     node: Any = None
-    above = source._ms_auto
-    if modes.grad and is_tracked(source) and not (above is not None and above.inference):
+    if modes.grad and is_tracked(source) and not (source._ms_auto is not None and source._ms_auto.inference):
         if source._ms_dtype.is_integral:
             refuse_history(source._ms_dtype)
         node = (_classes.get((Parts, label)) or named(Parts, label))((edge_of(source),))
         node.shape, node.keys, node.kind = source._ms_shape, keys, source._ms_dtype
         node.width = len(keys)
-    plain = above is None or (above.again is None and above.origin == DEFAULT and not above.inference and not LEVELS)
     for number, part in enumerate(made):
-        if plain:  # as in `sorted_view`
-            auto = part._ms_auto = Auto()
-            auto.base = source if above is None or above.base is None else above.base
-            auto.seen, auto.origin = part._ms_counter.version, MULTIPLE_OUTPUTS
-            if not modes.grad:
-                auto.origin = INFERENCE if modes.inference else WITHOUT_GRAD
-        else:
-            _enter_view(part, source, None, MULTIPLE_OUTPUTS)
+        _enter_view(part, source, None, MULTIPLE_OUTPUTS)
         if node is not None:
             part._ms_node, part._ms_number = node, number
     if LEVELS:

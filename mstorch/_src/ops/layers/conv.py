@@ -20,7 +20,7 @@ from ...tape.apply import apply
 from ...tape.ways import fused, ways
 from ...tape.windows import no_view
 from .._autocast import LOWER
-from .._dispatch import call, cpp_word, type_word, with_format
+from .._dispatch import INTS, call, cpp_word, type_word, with_format
 from .._named import call_node
 from .._operation import operation
 from ..memory.copying import is_contiguous
@@ -36,12 +36,9 @@ _pad = kernel("pad")
 Sizes = tuple[int, ...]
 
 
-_INT = frozenset((int,))
-
-
 def expand_numbers(value: Any, rank: int, name: str) -> Sizes:
     """Return an int per spatial dimension, from one int or a sequence. Raise torch's error for another length."""
-    if value.__class__ is tuple and len(value) == rank and _INT.issuperset(map(type, value)):
+    if value.__class__ is tuple and len(value) == rank and INTS.issuperset(map(type, value)):
         return value
     if isinstance(value, (tuple, list)):
         numbers = tuple(int(v) if isinstance(v, int) else v.__index__() for v in value)

@@ -18,11 +18,11 @@ from ...core.dtype import dtype
 from ...core.no_memory import counted
 from ...core.promotion import type_text
 from ...core.storage import Counter
-from ...core.strides import beyond_storage, is_contiguous, view_strides
+from ...core.strides import REMEMBERED, beyond_storage, is_contiguous, view_strides
 from ...core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from ...tape import movement, windows
 from ...tape.vocabulary import sum_array
-from .._dispatch import call, shape_args, whole, wrap_dim, wrap_each
+from .._dispatch import INTS, call, shape_args, whole, wrap_dim, wrap_each
 from .._forms import SIZE, Forms
 from .._operation import operation
 from .._two_forms import ABSENT
@@ -107,17 +107,14 @@ def _strides_as(self: TensorBase, shape: tuple[int, ...]) -> tuple[int, ...]:
 def reshape(input: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape: a view where the strides allow it, else a copy."""
     given = shape[0] if len(shape) == 1 and shape[0].__class__ is tuple else shape
-    lengths = given if _INT.issuperset(map(type, given)) else shape_args(shape, "reshape")
+    lengths = given if INTS.issuperset(map(type, given)) else shape_args(shape, "reshape")
     wanted, strides, label = _reshape_plan(input._ms_shape, input._ms_stride, lengths)
     if strides is not None:
         return windows.sorted_view(input, label, wanted, strides, input._ms_offset, _RESHAPED, wanted)
     return unsafe_view(call(_clone, (input,)), wanted)
 
 
-_INT = frozenset({int})
-
-
-@lru_cache(4096)
+@lru_cache(REMEMBERED)
 def _reshape_plan(
     own: tuple[int, ...], steps: tuple[int, ...] | None, lengths: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None, str]:
@@ -192,7 +189,7 @@ def _permuted(input: TensorBase, order: tuple[int, ...], label: str) -> TensorBa
     return windows.sorted_view(input, label, shape, steps, input._ms_offset, _PERMUTED, order)
 
 
-@lru_cache(4096)
+@lru_cache(REMEMBERED)
 def _permuted_geometry(
     own: tuple[int, ...], steps: tuple[int, ...] | None, order: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -215,19 +212,15 @@ _PERMUTED = windows.Sort(
 @operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
 def transpose(input: TensorBase, dim0: int, dim1: int) -> TensorBase:
     """Return a view with two dimensions swapped."""
-    return _exchanged(input, dim0, dim1, "TransposeBackward0")
-
-
-def _exchanged(input: TensorBase, dim0: int, dim1: int, label: str) -> TensorBase:
     rank = len(input._ms_shape)
     if not (dim0.__class__ is int is dim1.__class__ and -rank <= dim0 < rank and -rank <= dim1 < rank):  # `wrap_dim` written out
         dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = _exchange(rank, dim0, dim1)
     shape, steps = _permuted_geometry(input._ms_shape, input._ms_stride, order)
-    return windows.sorted_view(input, label, shape, steps, input._ms_offset, _PERMUTED, order)
+    return windows.sorted_view(input, "TransposeBackward0", shape, steps, input._ms_offset, _PERMUTED, order)
 
 
-@lru_cache(4096)
+@lru_cache(REMEMBERED)
 def _exchange(rank: int, dim0: int, dim1: int) -> tuple[int, ...]:
     """Return the order of the dimensions with two of them swapped; negative ones count from the end."""
     order = list(range(rank))
@@ -322,12 +315,12 @@ def unsqueeze(input: TensorBase, dim: int) -> Any:
 def expand(input: TensorBase, *size: int | Sequence[int], implicit: bool = False) -> Any:
     """Expand dimensions of length 1 without a copy (stride 0); -1 keeps a length; new dimensions are prepended."""
     given = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
-    lengths = given if _INT.issuperset(map(type, given)) else shape_args(size, "expand")
+    lengths = given if INTS.issuperset(map(type, given)) else shape_args(size, "expand")
     shape, strides = _expanded_geometry(input._ms_dtype, input._ms_shape, input._ms_stride, lengths)
     return windows.sorted_view(input, "ExpandBackward0", shape, strides, input._ms_offset, _EXPANDED, shape)
 
 
-@lru_cache(4096)
+@lru_cache(REMEMBERED)
 def _expanded_geometry(
     kind: dtype, own: tuple[int, ...], strides: tuple[int, ...] | None, wanted: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
