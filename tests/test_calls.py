@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 MOST = {
@@ -19,6 +20,8 @@ SMALL = {
     "where": 25, "cross_entropy": 42, "conv2d": 57, "pointwise": 36, "item": 7, "x[i]": 11, "GRUCell": 60,
 }  # fmt: skip
 MOST |= {f"{name}, small": most for name, most in SMALL.items()}
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":  # it has no context in which its warnings are off: its state is read and restored
+    MOST |= {"MultiheadAttention": 358, "sum, small": 17}
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def _key(value: Any, places: list[str]) -> Key | None:
 
     behind = written(value)
     spoken = getattr(behind, "__dict__", {}).get("spoken")
-    if spoken is not None:  # a public form: as it was entered
+    if isinstance(spoken, str):  # a public form: as it was entered
         face, _, name = spoken.rpartition(".")
         if face == "torch.Tensor":
             face, name = "torch", f"Tensor.{name}"

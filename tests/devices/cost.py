@@ -176,7 +176,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "index_select": lambda x, i, v, m: x.index_select(0, v), "index_select, inner": lambda x, i, v, m: x.index_select(1, v),
     "take_along_dim": lambda x, i, v, m: torch.take_along_dim(x, i, 0), "index": lambda x, i, v, m: x[v], "index, inner": lambda x, i, v, m: x[:, v],
     "index, pairs": lambda x, i, v, m: x[v, v], "index, two": lambda x, i, v, m: x[i], "index, range": lambda x, i, v, m: x[torch.arange(6, device=x.device), v],
-    "sort": lambda x, i, v, m: x.sort(1)[0], "sort, stable": lambda x, i, v, m: x.sort(0, descending=True, stable=True)[0], "argsort": lambda x, i, v, m: x.argsort(1) * x,
+    "sort": lambda x, i, v, m: x.sort(1)[0], "sort, stable": lambda x, i, v, m: x.sort(dim=0, descending=True, stable=True)[0], "argsort": lambda x, i, v, m: x.argsort(1) * x,
     "msort": lambda x, i, v, m: x.msort(), "topk": lambda x, i, v, m: x.topk(3)[0], "kthvalue": lambda x, i, v, m: x.kthvalue(2, 1)[0],
     "max": lambda x, i, v, m: x.max(), "max(dim)": lambda x, i, v, m: x.max(1)[0], "min(dim)": lambda x, i, v, m: x.min(0)[0], "amax": lambda x, i, v, m: x.amax(1),
     "amin": lambda x, i, v, m: x.amin((0, 1)), "aminmax": lambda x, i, v, m: sum(x.aminmax(dim=1)), "median": lambda x, i, v, m: x.median(),

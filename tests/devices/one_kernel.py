@@ -21,13 +21,14 @@ class Case:
     """A function of tensors, made from random numbers of some shapes, of which the first ``leaves`` require grad.
 
     ``forward`` and ``backward`` are the most kernels that it launches in single precision. ``other`` maps the other numbers to those that
-    the function gets; ``own``: the node has another name than the CPU's, which takes it from its last step."""
+    the function gets; ``own``: the node has another name than the CPU's, which takes it from its last step. ``in_single``: the device
+    computes half precision in single, as torch's devices do and its CPU does not: the CPU gets the same numbers in single precision."""
 
     def __init__(
         self, function: Callable[..., Any], *shapes: tuple[int, ...], leaves: int = 1, forward: int = 1, backward: int = 1, second: bool = True,
-        other: Callable[[Any], Any] = lambda y: y, kinds: Any = None, own: bool = False,
+        other: Callable[[Any], Any] = lambda y: y, kinds: Any = None, own: bool = False, in_single: bool = False,
     ) -> None:  # fmt: skip
-        self.kinds, self.own = kinds or tuple(NEAR), own
+        self.kinds, self.own, self.in_single = kinds or tuple(NEAR), own, in_single
         self.function, self.shapes, self.leaves, self.most, self.second, self.other = function, shapes, leaves, (forward, backward), second, other
 
     def computed(self, place: str, kind: Any, transposed: bool) -> tuple[list[Any], list[int], str]:
@@ -37,11 +38,13 @@ class Case:
         for number, shape in enumerate(self.shapes):
             made = torch.randn(shape).to(kind)
             made = (made if number < self.leaves else self.other(made)).to(place)
+            if self.in_single and place == "cpu" and kind is torch.float16:
+                made = made.float()
             given.append(made.transpose(0, -1).contiguous().transpose(0, -1) if transposed and made.dim() > 1 else made)
         leaves = [item.requires_grad_() for item in given[: self.leaves]]
         with cost.counted() as there:
             found = self.function(*given)
-        g = torch.linspace(0.5, 1.5, found.numel()).to(kind).reshape(found.shape).to(place)
+        g = torch.linspace(0.5, 1.5, found.numel()).to(kind).reshape(found.shape).to(place, found.dtype)
         with cost.counted() as back:
             slopes = torch.autograd.grad(found, leaves, g)
         parts = [found, *slopes]
@@ -114,9 +117,9 @@ CASES: dict[str, Case] = {
     "conv2d, weight": Case(lambda w, b, x: F.conv2d(x, w, b), (6, 4, 3, 2), (6,), (2, 4, 7, 8), leaves=2, backward=2), "conv2d, bias": Case(lambda b, w, x: F.conv2d(x, w, b), (6,), (6, 4, 3, 2), (2, 4, 7, 8)),
     "conv_transpose1d": Case(F.conv_transpose1d, (2, 4, 9), (4, 6, 3), (6,), leaves=3), "conv_transpose3d": Case(F.conv_transpose3d, (2, 4, 3, 4, 3), (4, 6, 2, 2, 2), (6,), leaves=3),
     "conv_transpose2d": Case(lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1, 2, 1), (2, 4, 5, 4), (4, 3, 3, 2), (6,), leaves=3),
-    "grid_sample, bicubic": Case(lambda x, g: F.grid_sample(x, g, "bicubic", "reflection", False), (2, 3, 4, 5), (2, 3, 6, 2), leaves=2, kinds=SINGLE_AND_HALF, forward=77, backward=40),
+    "grid_sample, bicubic": Case(lambda x, g: F.grid_sample(x, g, "bicubic", "reflection", False), (2, 3, 4, 5), (2, 3, 6, 2), leaves=2, kinds=SINGLE_AND_HALF, forward=77, backward=40, in_single=True),
     **{f"grid_sample, {mode}, {padding}, {corners}, {len(size)}": Case(
-        lambda x, g, mode=mode, padding=padding, corners=corners: F.grid_sample(x, g, mode, padding, corners), (2, 3, *size), (2, *out, len(size)), leaves=2, kinds=SINGLE_AND_HALF, second=mode != "nearest",
+        lambda x, g, mode=mode, padding=padding, corners=corners: F.grid_sample(x, g, mode, padding, corners), (2, 3, *size), (2, *out, len(size)), leaves=2, kinds=SINGLE_AND_HALF, second=mode != "nearest", in_single=True,
     ) for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection") for corners in (False, True)
       for size, out in (((4, 5), (3, 6)), ((3, 4, 5), (2, 3, 4)))},
 }  # fmt: skip

@@ -75,7 +75,7 @@ def _chosen(
         score = (score.relu() * w.float().unsqueeze(-1)).sum(1)
         if sparse_mode == 3:
             score = score.masked_fill(_behind(score.shape[0], score.shape[1], score.device), -torch.inf)
-        best, place = score.sort(-1, descending=True, stable=True)
+        best, place = score.sort(dim=-1, descending=True, stable=True)
         missing = (0, max(0, count - score.shape[1]))
         best = torch.nn.functional.pad(best[:, :count], missing, value=-torch.inf)
         place = torch.nn.functional.pad(place[:, :count], missing, value=-1)
