@@ -377,7 +377,11 @@ def window_on(
 ) -> TensorBase:  # fmt: skip
     """Return a strided view of the storage of ``base``. Its gradient is mapped to ``base`` by ``maps`` (forward, transpose), by default
     those of ``window_maps``."""
-    forward, back = maps or window_maps(base, tuple(shape), strides, offset)
+    forward = back = None
+    if maps is not None:
+        forward, back = maps
+    elif LEVELS or modes.native is not None or (modes.grad and (base._ms_node is not None or is_tracked(base))):
+        forward, back = window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
         return _gather[base._ms_dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))

@@ -1,15 +1,17 @@
 """Normalization."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...backend.arrays import Array
 from ...backend.host.norm import half_rms_norm
 from ...backend.table import kernel
-from ...core.dtype import finfo, float32
+from ...core.dtype import dtype, finfo, float32
 from ...core.modes import modes
 from ...core.storage import Storage
 from ...core.tangents import LEVELS
@@ -25,6 +27,7 @@ from .._named import call_node, node_called
 from .._numbers import not_differentiable, refuse_tracked
 from .._one_dtype import expect_parameters
 from .._operation import operation
+from .._scalars import scalar_array
 from ..elementwise.elementwise import add, mul, rsqrt, square, sub
 from ..memory._kept import kept
 from ..memory.copying import to_dtype
@@ -56,6 +59,8 @@ def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float 
 def _weight_or_ones(input: TensorBase, shape: tuple[int, ...], weight: TensorBase | None) -> TensorBase:
     if weight is not None:
         return weight
+    if in_arrays(input):
+        return tensor_of(_filled(1, shape, input._ms_dtype))
     kind, place = input._ms_dtype, input.device
     return kept(input, ("ones", shape, kind), lambda: ones(shape, dtype=kind, device=place))
 
@@ -63,8 +68,18 @@ def _weight_or_ones(input: TensorBase, shape: tuple[int, ...], weight: TensorBas
 def _bias_or_zeros(input: TensorBase, shape: tuple[int, ...], bias: TensorBase | None) -> TensorBase:
     if bias is not None:
         return bias
+    if in_arrays(input):
+        return tensor_of(_filled(0, shape, input._ms_dtype))
     kind, place = input._ms_dtype, input.device
     return kept(input, ("zeros", shape, kind), lambda: zeros(shape, dtype=kind, device=place))
+
+
+@functools.lru_cache(maxsize=64)
+def _filled(value: int, shape: tuple[int, ...], kind: dtype) -> Array:
+    """Return an array that is filled with a number, and that nobody writes to."""
+    found = np.empty(shape, kind.np)
+    found[...] = scalar_array(value, kind)
+    return found
 
 
 def _check_channels(channels: int, **tensors: TensorBase | None) -> None:

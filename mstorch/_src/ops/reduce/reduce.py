@@ -190,7 +190,7 @@ def prod(
     return finish(found, out)
 
 
-def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
+def _check_not_empty(name: str, shape: tuple[int, ...], dims: Sequence[int], whole: bool) -> None:
     for d in dims:
         if shape and shape[d] == 0:
             if whole:
@@ -206,8 +206,10 @@ def _extreme(
 ) -> Any:
     shape = input._ms_shape
     dims = wrap_dims(dim, len(shape))
-    _check_not_empty(name, shape, dims, dim is None or dim == ())
     empty = 0 in shape
+    if empty:  # torch's message of these two names the dimension as it was given
+        as_given = dims if dim is None or dim == () or name == "aminmax" else (dim,) if isinstance(dim, int) else dim
+        _check_not_empty(name, shape, as_given, dim is None or dim == ())
     if not empty or name == "aminmax":  # the others take empty tensors of any dtype
         if input._ms_dtype.is_complex:
             word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")

@@ -9,9 +9,10 @@ from ...backend.table import Kernel, kernel
 from ...core.dtype import dtype, finfo, float32
 from ...core.modes import grad_set_to
 from ...core.promotion import refuse_other_dtype
+from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase
 from ...tape.composite import record
-from ...tape.ways import followed, fused
+from ...tape.ways import followed, fused, in_arrays
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, finish, finish_exactly, wrap_dim, wrap_dims
 from .._memory_order import row_major
@@ -74,7 +75,7 @@ def logsumexp(input: TensorBase, dim: int | tuple[int, int], keepdim: bool = Fal
 
 
 def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> TensorBase:
-    if input._ms_shape and fused("log_sum_exp", input._ms_dtype, input):
+    if input._ms_shape and (fused("log_sum_exp", input._ms_dtype, input) or _is_of_one_kernel(input)):
         return call(_log_sum_exp, (input.detach(),), dims, keepdim)
     values = input.detach()
     largest = amax(values.real if input._ms_dtype.is_complex else values, dims, True)
@@ -82,6 +83,11 @@ def _log_of_sums(input: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Ten
     largest = largest.clamp(limits.min, limits.max)
     total = sum_of((input - largest).exp(), dims, keepdim).log()
     return total + (largest if keepdim else views.reshape(largest, total._ms_shape))
+
+
+def _is_of_one_kernel(input: TensorBase) -> bool:
+    """Return whether NumPy computes it in one kernel: not for half precision, whose steps are rounded one by one, nor with tangents."""
+    return in_arrays(input) and not LEVELS and input._ms_dtype.itemsize > 2 and not input._ms_dtype.is_complex
 
 
 def _shares(gradients: Any, outputs: Any, inputs: list[TensorBase], dims: tuple[int, ...], keepdim: bool) -> tuple[TensorBase, ...]:

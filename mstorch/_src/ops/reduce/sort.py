@@ -16,10 +16,11 @@ from ...backend.table import kernel
 from ...core.dtype import bool_, by_name, float32, float64, int32, int64
 from ...core.formats import contiguous_format
 from ...core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
+from ...quiet import quiet
 from ...tape import composite
 from ...tape.moving import beside
 from ...tape.node import refuse_history
-from ...tape.ways import ways
+from ...tape.ways import in_arrays, ways
 from ...tape.whole import in_one_piece, record
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import (
@@ -357,6 +358,9 @@ def _median(input: TensorBase, dim: Any, keepdim: Any, ignore_nan: bool, out: An
     middle = (length - 1) // 2
     if input._ms_dtype.is_integral:
         place = None
+    elif in_arrays(input, order):
+        chosen = tensor_of(_median_places(array_of(input), array_of(order), dim, ignore_nan))
+        return finish(_picked(input, dim, chosen, keepdim, kind), out)
     else:
         nan = input.detach().isnan()
         count = nan.sum(dim, True)
@@ -371,6 +375,19 @@ def _median(input: TensorBase, dim: Any, keepdim: Any, ignore_nan: bool, out: An
     else:
         chosen = gather(order, dim, place)
     return finish(_picked(input, dim, chosen, keepdim, kind), out)
+
+
+def _median_places(x: Array, order: Array, dim: int, ignore_nan: bool) -> Array:
+    """Return the place of each row's median, given the order of the rows; NaN follows the numbers."""
+    length = x.shape[dim]
+    with quiet():
+        count = np.isnan(x).sum(dim, dtype=np.int64, keepdims=True)
+    if ignore_nan:
+        place = np.maximum(length - 1 - count, 0) // 2
+        place[count == length] = first_selected(length)
+    else:
+        place = np.where(count == 0, (length - 1) // 2, length - count)
+    return np.take_along_axis(order, place, dim)
 
 
 @operation(numpy_names=True)

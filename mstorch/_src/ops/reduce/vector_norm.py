@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...backend.host.reduce import root_of_squares
 from ...backend.table import kernel
-from ...core.dtype import dtype
+from ...core.dtype import dtype, float32, float64
 from ...core.promotion import promote_types, refuse_other_dtype
-from ...core.tensor_base import TensorBase, recording
+from ...core.tangents import LEVELS
+from ...core.tensor_base import TensorBase, array_of, recording, tensor_of
 from ...tape.composite import record
-from ...tape.ways import followed, fused
+from ...tape.ways import followed, fused, in_arrays
 from .._autocast import FLOAT32_ON_DEVICES
 from .._dispatch import call, finish_exactly, type_word, wrap_dims
 from .._numbers import refuse_tracked
@@ -74,6 +76,8 @@ def _rounded(x: TensorBase, p: float, dims: Any, keepdim: bool) -> TensorBase:
     """Return the norm; half precision is computed in float32 and rounded once at the end."""
     if p in (1, 2, math.inf) and x._ms_shape and 0 not in x._ms_shape and fused("p_norm", x._ms_dtype, x):
         return call(_p_norm, (x,), p, dims or tuple(range(len(x._ms_shape))), keepdim, True)
+    if p == 2 and x._ms_shape and x._ms_dtype in (float32, float64) and in_arrays(x) and not LEVELS and not recording((x,)):
+        return tensor_of(root_of_squares(array_of(x), dims, keepdim))
     if x._ms_dtype.name in ("float16", "bfloat16"):
         return _norm(x.float(), p, dims, keepdim).to(x._ms_dtype)
     return _norm(x, p, dims, keepdim)
