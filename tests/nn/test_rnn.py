@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import copy
 
+import pytest
+
 
 def test_weights_that_are_set_are_computed_with(both):
     def body(torch):
@@ -52,3 +54,39 @@ def test_weights_that_are_computed_are_read_as_often(both):
         return found
 
     both(body, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("steps, count, inputs, size, layers, both_ways", [(7, 3, 5, 4, 1, False), (35, 4, 20, 32, 2, True), (1, 1, 1, 1, 1, True), (9, 5, 16, 16, 3, False)])
+def test_lstm_in_single_precision(both, steps, count, inputs, size, layers, both_ways, bias):
+    """oneDNN's kernels: outputs, states, their gradients, and what is left of them where some results are not used."""
+
+    def body(torch):
+        torch.manual_seed(0)
+        layer = torch.nn.LSTM(inputs, size, layers, bias=bias, bidirectional=both_ways)
+        x = torch.randn(count, steps, inputs).transpose(0, 1).requires_grad_()
+        h, c = (torch.randn(layers * (1 + both_ways), count, size, requires_grad=True) for _ in range(2))
+        y, (last, cell) = layer(x, (h, c))
+        leaves = [x, h, c, *layer.parameters()]
+        first = torch.autograd.grad((y.sin().sum() + last.sum() * 2 + (cell**2).sum()), leaves, retain_graph=True)
+        second = torch.autograd.grad(cell.sum(), leaves, allow_unused=True)
+        with torch.no_grad():
+            quiet = layer(x, (h, c))
+            y += 1  # the states of backward are its own
+        return [y, last, cell, *first, *(item for item in second if item is not None), quiet[0], *quiet[1], layer(x)[0].grad_fn is not None]
+
+    both(body, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_of_the_gradients_of_an_lstm():
+    """torch has none for oneDNN's kernel: float64, which has no such kernel, is the reference."""
+    import mstorch as torch
+
+    results = []
+    for kind in (torch.float32, torch.float64):
+        torch.manual_seed(0)
+        layer, x = torch.nn.LSTM(3, 4).to(kind), torch.randn(5, 2, 3).to(kind).requires_grad_()
+        (slope,) = torch.autograd.grad(layer(x)[0].pow(2).sum(), x, create_graph=True)
+        results.append([item.double() for item in torch.autograd.grad(slope.pow(2).sum(), [x, *layer.parameters()])])
+    for single, double in zip(*results):
+        torch.testing.assert_close(single, double, rtol=1e-4, atol=1e-5)

@@ -18,7 +18,7 @@ from ..table import define_host
 from . import bfloat16
 from . import namespace as xp
 from ._ufunc import FLOATS, HALF, INTS, number
-from .elementwise import numpy_where
+from .elementwise import numpy_clamp, numpy_where
 from .math import share_blocks
 from .namespace import by_formula
 
@@ -182,7 +182,13 @@ def numpy_relu(x: Array) -> Array:
 define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
 define_host("silu", _by_onednn(elementwise.SWISH, by_formula(formulas.silu), 1 << 10), FLOATS, HALF)
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
-define_host("hardtanh", by_formula(formulas.hardtanh), (*FLOATS, *INTS), HALF)
+def numpy_hardtanh(x: Array, low: float, high: float) -> Array:
+    """Return ``x``, kept between the bounds."""
+    return numpy_clamp(x, number(low, x), number(high, x)) if x.size >= _FEW and x.dtype.kind == "f" else _hardtanh(x, low, high)
+
+
+_hardtanh = by_formula(formulas.hardtanh)
+define_host("hardtanh", numpy_hardtanh, (*FLOATS, *INTS), HALF)
 for _op in (
     "prelu", "elu", "mish", "softplus", "logsigmoid", "hardsigmoid", "hardswish", "softshrink", "hardshrink", "threshold", "tanhshrink",
     "softsign",

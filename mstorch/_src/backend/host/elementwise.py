@@ -93,14 +93,17 @@ def _bounded(function: Any, bound: Any, x: Array, out: Array | None) -> Any:
     return function(bound, x, out=out)
 
 
-def _is_nonzero(bound: Any, x: Array) -> bool:
-    """Return whether a bound is one number other than 0.0 and -0.0, of which NumPy's clip returns another one than torch."""
-    return getattr(bound, "ndim", 1) == 0 and bound.dtype == x.dtype and bool(bound)
+_KEEPS_ZERO = bool(np.signbit(np.clip(np.full(1, -0.0), 0.0, 1.0))[0])  # NumPy 1's clip returns the bound, torch the element
+
+
+def _suits_clip(bound: Any, x: Array) -> bool:
+    """Return whether a bound is one number for which NumPy's clip returns what torch does."""
+    return getattr(bound, "ndim", 1) == 0 and bound.dtype == x.dtype and (_KEEPS_ZERO or bool(bound))
 
 
 def numpy_clamp(x: Array, low: Any, high: Any) -> Array:
     """Clamp between bounds, either of which may be None; NaN propagates, also from a bound."""
-    if x.size >= _MANY and _is_nonzero(low, x) and _is_nonzero(high, x):
+    if x.size >= _MANY and _suits_clip(low, x) and _suits_clip(high, x):
         with quiet():
             return np.asarray(np.clip(x, low, high))
     found = x

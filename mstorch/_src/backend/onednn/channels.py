@@ -84,11 +84,19 @@ def scales() -> bool:
     return _place_after() is not None
 
 
+_SHORT = 64  # number of elements of a channel of an image up to which its number is repeated
+
+
 def scaled(x: Array, numbers: Array, summand: Array, out: Array) -> None:
     """Scale the images by (C), and add (C) or an array of the shape of ``x``, rounded once."""
     whole = summand.ndim == 3
     expect(x.shape == out.shape and x.dtype.char == out.dtype.char and numbers.size == x.shape[1])
     expect(numbers.dtype.char == summand.dtype.char == "f" and summand.size == (x.size if whole else x.shape[1]))
+    length = x.shape[2]
+    if 1 < length <= _SHORT:  # the kernel begins anew with each channel: one number for each element takes up to an eighth of the time
+        flat = (x.shape[0], x.shape[1] * length, 1)
+        summand = summand.reshape(flat) if whole else np.repeat(summand, length)
+        x, numbers, out = x.reshape(flat), np.repeat(numbers, length), out.reshape(flat)
     prepared(_scaled, _KINDS[x.dtype.char], x.shape, whole, _place_after())(x, numbers, summand, out)
 
 

@@ -60,6 +60,8 @@ _PROTOTYPES: dict[str, list[Any]] = {
     "convolution_backward_weights_primitive_desc_create": [_OUT, POINTER, INT, *[POINTER] * 4, *[_SIZES] * 4, POINTER, POINTER],
     "pooling_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, POINTER, POINTER, *[_SIZES] * 5, POINTER],
     "pooling_backward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, *[_SIZES] * 5, POINTER, POINTER],
+    "lstm_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, *[POINTER] * 11, ctypes.c_uint, POINTER],
+    "lstm_backward_primitive_desc_create": [_OUT, POINTER, INT, INT, *[POINTER] * 22, ctypes.c_uint, POINTER, POINTER],
     "matmul_primitive_desc_create": [_OUT, *[POINTER] * 6],
     "reorder_primitive_desc_create": [_OUT, POINTER, POINTER, POINTER, POINTER, POINTER],
     "binary_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, POINTER],

@@ -23,7 +23,7 @@ ANY = 1  # the layout that the kernel prefers
 
 # Numbers of the queries of descriptors, and of arguments.
 QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
-_KERNELS_NAME = 8
+_KERNELS_NAME, _BY_NUMBER = 8, 255
 SOURCE, SECOND, WEIGHTS, BIAS, RESULT = 1, 2, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
@@ -75,9 +75,18 @@ class Descriptor:
         """Return the layout that the kernel expects for an argument; valid as long as the primitive's descriptor."""
         return POINTER(LIBRARY.dnnl_primitive_desc_query_md(self.handle, QUERY[name], 0))
 
+    def argument(self, place: int) -> Any:
+        """Return the layout that the kernel expects for the argument with a number."""
+        return POINTER(LIBRARY.dnnl_primitive_desc_query_md(self.handle, _BY_NUMBER, place))
+
+    @staticmethod
+    def bytes_of(layout: Any) -> int:
+        """Return the size in bytes of an array in a layout."""
+        return int(LIBRARY.dnnl_memory_desc_get_size(layout))
+
     def bytes(self, name: str) -> int:
         """Return the size in bytes of an argument in the kernel's layout."""
-        return int(LIBRARY.dnnl_memory_desc_get_size(self.layout(name)))
+        return self.bytes_of(self.layout(name))
 
     def kernel(self) -> str:
         """Return the library's name of the kernel, such as "jit_dw:avx512_core"."""

@@ -17,7 +17,7 @@ from ..linalg.matmul import linear
 from ..shape import views
 from ..shape.join import cat, stack
 from ..shape.parts import split
-from . import rnn_sequence
+from . import lstm_layer, rnn_sequence
 from .dropout import dropout
 
 _lstm_cell = kernel("lstm_cell")
@@ -69,6 +69,14 @@ def _direction(
 ) -> tuple[Any, State]:
     """Run one direction of one layer over packed rows (sum of batch_sizes, F); return outputs (sum, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    if mode == "LSTM" and lstm_layer.fits(x, batch_sizes, state, weights):
+
+        def composed(
+            x: TensorBase, w_ih: TensorBase, w_hh: TensorBase, h: TensorBase, c: TensorBase, b_ih: Any = None, b_hh: Any = None
+        ) -> Any:
+            return _steps(mode, linear(x, w_ih, b_ih), batch_sizes, (h, c), w_hh, b_hh, None, backwards)
+
+        return lstm_layer.run(x, len(batch_sizes), state, weights, backwards, composed)
     gates = linear(x, w_ih, b_ih)
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
     if rnn_sequence.fits(mode, batch_sizes, tensors, w_hr):

@@ -21,28 +21,56 @@ Slow = Callable[..., tuple[Any, tuple[Any, ...]]]
 _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhBackward0", "RNN_RELU": "RnnReluBackward0"}
 
 
-class _Sequence(Node):
-    """The autograd node of all time steps in one direction. ``slow`` computes the same function by separate operations, for double
-    backward.
+class Direction(Node):
+    """An autograd node of all time steps in one direction. ``places`` names its inputs; ``kept``: what ``slopes`` needs besides them;
+    ``slow`` computes the same function by separate operations, for double backward.
     """
 
-    __slots__ = ("mode", "kept", "reverse", "slow", "places", "shapes")
-    mode: str
+    __slots__ = ("kept", "reverse", "slow", "places")
     kept: Any
     reverse: bool
     slow: Any
     places: Any
-    shapes: Any
+
+    def slopes(self, gradients: Sequence[Any]) -> dict[str, Any]:
+        """Return the gradients of the inputs, as arrays by their names."""
+        raise NotImplementedError
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Return the gradients of the gates, states and weights."""
+        """Return the gradients of the inputs."""
         gradients = [*gradients, *([None] * (3 - len(gradients)))]
         if recorded:
             return self._recorded_gradients(gradients)
+        slopes = self.slopes([None if item is None else bare(item) if isinstance(item, TensorBase) else item for item in gradients])
+        return [None if edge is None else slopes[place] for place, edge in zip(self.places, self.edges)]
+
+    def _recorded_gradients(self, gradients: Sequence[Any]) -> Sequence[Any]:
+        tensors = {place: apart(item.value(self, True), edge) for place, item, edge in zip(self.places, self.saved, self.edges)}
+        recorded = modes.grad
+        with grad_set_to(True):
+            output, state = self.slow(**tensors)
+        roots = [(edge_of(made), seed) for made, seed in zip((output, *state), gradients) if seed is not None and is_tracked(made)]
+        ends = [edge_of(tensors[place]) for place in self.places]
+        return engine.run(roots, True, recorded, ends)  # type: ignore[arg-type]
+
+    def release(self) -> None:
+        """Release the saved states."""
+        self.saved = self.kept = None
+
+
+class _Sequence(Direction):
+    """The node of all time steps from the input's contribution to the gates."""
+
+    __slots__ = ("mode", "shapes")
+    mode: str
+    shapes: Any
+
+    def slopes(self, gradients: Sequence[Any]) -> dict[str, Any]:
+        """Return the gradients of the gates, states and weights."""
         w = self.saved[self.places.index("w")].value(self, False)
         steps, rows, size = self.shapes
         dtype = w.dtype
-        g, dh, dc = (None if item is None else bare(item) if isinstance(item, TensorBase) else item for item in gradients)
+        g, dh, dc = gradients
         g = np.zeros((steps, rows, size), dtype) if g is None else g.reshape(steps, rows, size)
         zero = np.zeros((rows, size), dtype)
         by_gates, by_hidden, dh0, dc0 = SEQUENCES[self.mode][1](
@@ -58,20 +86,7 @@ class _Sequence(Node):
             found["w"] = product(flat.T, hs[:-1].reshape(steps * rows, size))
         if "b" in self.places:
             found["b"] = sum_along(flat, 0)
-        return [None if edge is None else found[place] for place, edge in zip(self.places, self.edges)]
-
-    def _recorded_gradients(self, gradients: Sequence[Any]) -> Sequence[Any]:
-        tensors = {place: apart(item.value(self, True), edge) for place, item, edge in zip(self.places, self.saved, self.edges)}
-        recorded = modes.grad
-        with grad_set_to(True):
-            output, state = self.slow(**tensors)
-        roots = [(edge_of(made), seed) for made, seed in zip((output, *state), gradients) if seed is not None and is_tracked(made)]
-        ends = [edge_of(tensors[place]) for place in self.places]
-        return engine.run(roots, True, recorded, ends)  # type: ignore[arg-type]
-
-    def release(self) -> None:
-        """Release the saved states."""
-        self.saved = self.kept = None
+        return found
 
 
 def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: TensorBase | None) -> bool:
