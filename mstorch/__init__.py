@@ -219,6 +219,7 @@ _found_later = _missing(
 )
 # Private names that programs call as operators; torch's other private names have a function here, or are absent.
 _ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
+_OF_C = frozenset(("DisableTorchFunction", "DisableTorchFunctionSubclass", "StorageBase"))  # classes that torch shows here, too
 # Features that older programs ask about; torch answers with a warning.
 _ASKED_OF_BACKENDS = {
     "has_cuda": ("cuda", "is_built"), "has_cudnn": ("cudnn", "is_available"), "has_mkldnn": ("mkldnn", "is_available"),
@@ -230,7 +231,7 @@ _finished()
 
 
 def __getattr__(name: str) -> object:
-    """Return ``Storage`` (the storage class of the default dtype), a few ATen operators, or a submodule."""
+    """Return ``Storage`` (the storage class of the default dtype), a few ATen operators, a few classes of ``_C``, or a submodule."""
     if name in _ATEN:
         return getattr(ops.aten, name)
     if name == "set_vital":  # the setting is removed from torch as well
@@ -240,6 +241,6 @@ def __getattr__(name: str) -> object:
         backend, question = _ASKED_OF_BACKENDS[name]
         _warn(f"'{name}' is deprecated, please use 'torch.backends.{backend}.{question}()'", UserWarning)
         return getattr(getattr(backends, backend), question)()
-    if name == "StorageBase":
-        return _found_later("_C").StorageBase  # type: ignore[attr-defined]
+    if name in _OF_C:
+        return getattr(_found_later("_C"), name)
     return _default_storage() if name == "Storage" else _found_later(name)
