@@ -98,7 +98,16 @@ def variants(call: Call) -> Iterator[tuple[str, str, Call]]:
             yield str(place), name, call.replaced(place, other)
 
 
+class Later(NamedTuple):
+    """An argument that each library gets anew, such as an iterator: a function of the items."""
+
+    make: Callable[[Any], Any]
+    items: Any
+
+
 def _ours(value: Any) -> Any:
+    if isinstance(value, Later):
+        return value.make(_ours(value.items))
     if isinstance(value, torch.Size):
         return mstorch.Size(value)
     if isinstance(value, (tuple, list, dict)):
@@ -107,6 +116,8 @@ def _ours(value: Any) -> Any:
 
 
 def _theirs(value: Any) -> Any:
+    if isinstance(value, Later):
+        return value.make(_theirs(value.items))
     if isinstance(value, torch.Size):
         return value
     if isinstance(value, (tuple, list, dict)):
@@ -219,7 +230,10 @@ def _arguments(form: Any, oracle: Callable[..., Any]) -> tuple[tuple[Any, ...], 
 SOURCES = {"database": of_database, "stubs": of_stubs}
 
 
-def differences(calls: Iterator[Call]) -> Iterator[tuple[Call, str, str, str]]:
+Variants = Callable[[Call], Iterator[tuple[str, str, Call]]]
+
+
+def differences(calls: Iterator[Call], variants: Variants = variants) -> Iterator[tuple[Call, str, str, str]]:
     """Yield each call, the argument and its replacement with the difference, "" without one; equal replacements of one name once."""
     seen: set[tuple[str, str, str, str]] = set()
     for call in calls:
@@ -241,7 +255,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def main() -> None:
+def main(variants: Variants = variants) -> None:
     """Print the share of the calls on which both agree, and the differences by kind."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-k", default="", help="only names that contain this text")
@@ -253,13 +267,13 @@ def main() -> None:
             continue
         count: Counter[str] = Counter()
         with quiet():
-            for call, place, name, wrong in differences(calls(options.k)):
+            for call, place, name, wrong in differences(calls(options.k), variants):
                 count[wrong.partition(":")[0] or "equal"] += 1
                 if wrong and options.v:
                     print(f"{call.name}: {place} = {name}: {wrong}", flush=True)
         print(source, dict(count), f"{100 * count['equal'] / max(1, sum(count.values())):.2f} %", flush=True)
+    os._exit(0)  # threads of torch's and of MindSpore's may wait for each other at the end of the process
 
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # threads of torch's and of MindSpore's may wait for each other at the end of the process

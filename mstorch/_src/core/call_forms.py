@@ -8,9 +8,10 @@ import ast
 import functools
 import itertools
 import math
+import operator
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,6 +165,20 @@ def _read(line: str, method: bool) -> Any:
     return Form(tuple(found), alone and "Ints" in found[0].kinds and not found[0].optional)
 
 
+def signature_of(line: str) -> tuple[Parameter, ...]:
+    """Return the parameters of a line such as ``"dim: Int | None, keepdim: Bool"``."""
+    form = _read(f"def f({line}): ...", False)
+    assert isinstance(form, Form)
+    return form.parameters
+
+
+def refusal_of_one(name: str, parameter: Parameter, value: Any) -> str | None:
+    """Return torch's message for one argument of a type that its parameter does not take; None if it takes it."""
+    if (value is None and parameter.empty) or has_kind(value, parameter.kinds):
+        return None
+    return _mismatch(name, parameter, value, "", 0)
+
+
 def _given(defaults: list[ast.expr], number: int) -> ast.expr | None:
     return defaults[number] if number >= 0 else None
 
@@ -296,8 +311,23 @@ def refusal_below(name: str, looks: bool, given: dict[str, tuple[Any, Any]], uns
         if own in unseen or is_checked_there or (isinstance(usual, str) and "Text" not in parameter.kinds):
             parameter = parameter._replace(kinds=frozenset())  # a word that the Python function passes on as a number
         parameters.append(parameter._replace(by_word=False))
+        if "Ints" in parameter.kinds and name in _OF_PAIRS:
+            value = _paired(value)
         values.append(() if value is None and usual is None and "Ints" in parameter.kinds else value)
-    return _wrong(name, Form(tuple(parameters), False), tuple(values), {})
+    form = Form(tuple(parameters), False)
+    return _wrong(name, form, tuple(values), {}) or _unpacked(name, form, tuple(values), {})
+
+
+_OF_PAIRS = frozenset(("im2col", "col2im"))
+"""Functions to which torch's Python code passes pairs of numbers, from one number or anything that can be iterated over."""
+
+
+def _paired(value: Any) -> Any:
+    """Return what torch's Python code passes on for one number or several; an empty tuple, which is no error, for an iterator."""
+    if isinstance(value, Iterator):
+        return ()
+    is_single = not isinstance(value, Iterable) or isinstance(value, (TensorBase, np.ndarray)) and not value.ndim
+    return value if isinstance(value, (TensorBase, np.ndarray)) and is_single else (value, value) if is_single else tuple(value)
 
 
 _HANDED_ON = {("embedding", "indices"): "input"}
@@ -328,10 +358,10 @@ def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: 
 
 def _gathered(form: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the positional arguments, with integers passed separately collected into a list."""
-    return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _has_kind(args[0], _INT) else args
+    return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and has_kind(args[0], _INT) else args
 
 
-_INT = frozenset(("Int",))
+_INT = frozenset(("IntLike",))
 
 
 def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
@@ -393,7 +423,7 @@ def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) 
             continue
         else:
             return _missing(name, parameters[place:])
-        if (value is None and parameter.empty) or _has_kind(value, parameter.kinds):
+        if (value is None and parameter.empty) or has_kind(value, parameter.kinds):
             continue
         return _mismatch(name, parameter, value, where, place)
     if used < len(named):
@@ -434,7 +464,7 @@ _WORDS = (
 def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Sequence[float | str | None], where: str, place: int) -> str:
     kinds, kind = parameter.kinds, kind_of(value)
     if kinds & {"Tensors", "OptionalTensors"} and isinstance(value, (tuple, list)) and "Tensor" not in kinds:
-        number, item = next((number, item) for number, item in enumerate(value) if not isinstance(item, TensorBase))
+        number, item = next((number, item) for number, item in enumerate(value) if not _tensor(item))
         return f"expected Tensor as element {number} in argument {place}, but got {kind_of(item)}"
     wanted = next((word for key, word in _WORDS if key in kinds), "Tensor")
     if wanted == "tuple of ints" and isinstance(value, (tuple, list)):
@@ -444,7 +474,7 @@ def _mismatch(name: str, parameter: Parameter, value: TensorBase | float | Seque
     return f"{name}(): argument '{parameter.name}'{where} must be {wanted}, {kind}"
 
 
-def _has_kind(value: TensorBase | float, kinds: frozenset[str]) -> bool:
+def has_kind(value: TensorBase | float, kinds: frozenset[str]) -> bool:
     """Return whether a value has one of the types that a parameter accepts."""
     if not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds):
         return True
@@ -460,7 +490,11 @@ def _is_index(value: Any) -> bool:
         return not value._ms_sparse and math.prod(value._ms_shape) == 1 and value._ms_dtype.is_integral
     if isinstance(value, (bool, np.bool_)):
         return False
-    return isinstance(value, (int, np.integer)) or isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "iu"
+    try:
+        operator.index(value)
+    except Exception:  # noqa: BLE001 - an object whose __index__ raises is none to torch either
+        return False
+    return True
 
 
 _NUMBERS = frozenset(("Int", "IntLike", "Float", "Scalar"))
@@ -484,13 +518,12 @@ def with_numbers(
 
 
 def _as_number(value: Any, kinds: frozenset[str]) -> Any:
-    """Return a 0-d tensor as a number, also inside lists, for a parameter of numbers."""
-    if "Ints" in kinds and isinstance(value, (tuple, list)) and any(
-        _number_tensor(item) and item._ms_dtype.category == 1 for item in value
-    ):
-        return type(value)(_as_number(item, frozenset(("Int",))) for item in value)
-    if kinds >= _FOR_ALL and isinstance(value, TensorBase) and _is_index(value):
-        return int(value.item())
+    """Return a tensor of one element, or another object that is a number to Python, as a number, also inside lists, for a parameter of
+    numbers."""
+    if "Ints" in kinds and isinstance(value, (tuple, list)) and any(type(item) is not int and _is_index(item) for item in value):
+        return [_as_number(item, _INT) for item in value]
+    if (kinds >= _FOR_ALL or "IntLike" in kinds) and type(value) is not int and _is_index(value):
+        return operator.index(value)
     if kinds & _NUMBERS or "Ints" in kinds:
         whole = not kinds & {"Float", "Scalar"}
         if _number_tensor(value) and (value._ms_dtype.category == 1 or not whole):
@@ -498,8 +531,8 @@ def _as_number(value: Any, kinds: frozenset[str]) -> Any:
     return value
 
 
-SOME_TENSOR = object()
-"""Stands for a tensor that is no number, whatever its values."""
+SOME_TENSOR, SOME_ARRAY = object(), object()
+"""Stand for a tensor and an array of NumPy that are no numbers, whatever their values."""
 
 
 def _anything(value: Any) -> bool:
@@ -529,16 +562,20 @@ def _ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
 
 
+def _tensor(value: Any) -> bool:
+    return isinstance(value, TensorBase) or value is SOME_TENSOR
+
+
 def _tensors(value: TensorBase | int | Sequence[TensorBase | float | str] | None) -> bool:
-    return isinstance(value, (tuple, list)) and all(isinstance(item, TensorBase) for item in value)
+    return isinstance(value, (tuple, list)) and all(map(_tensor, value))
 
 
 def _optional_tensors(value: object) -> bool:
-    return isinstance(value, (tuple, list)) and all(item is None or isinstance(item, TensorBase) for item in value)
+    return isinstance(value, (tuple, list)) and all(item is None or _tensor(item) for item in value)
 
 
 _OF_KIND = {
-    "Tensor": lambda value: isinstance(value, TensorBase) or value is SOME_TENSOR, "Scalar": _scalar, "Int": _int, "IntLike": _int,
+    "Tensor": _tensor, "Scalar": _scalar, "Int": _int, "IntLike": _is_index,
     "Float": _float,
     "Bool": lambda value: isinstance(value, bool), "Text": lambda value: isinstance(value, str), "Ints": _ints,
     "Storage": lambda value: type(value).__name__ in ("TypedStorage", "UntypedStorage"),

@@ -32,7 +32,9 @@ class device(Block):
             if type < 0:
                 raise RuntimeError("Device index must not be negative")
             accelerator = runtime.device_type()
-            self.type, self.index = ("cuda" if accelerator == "cpu" else accelerator), type
+            if accelerator == "cpu":
+                raise RuntimeError("Cannot access accelerator device when none is available.")
+            self.type, self.index = accelerator, type
             return
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")

@@ -241,12 +241,12 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
 
 def dispatch(
     public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
-    operator: bool = False, data: bool = False,
+    operator: bool = False, data: bool = False, parser: Parser | None = None,
 ) -> Any:  # fmt: skip
     """Pass a call to its handlers if it has any, else call the function. If all handlers refuse an operator, Python tries the reflected
     operator.
 
-    ``data``: the arguments are data, not operands, so that only modes handle the call."""
+    ``data``: the arguments are data, not operands, so that only modes handle the call. ``parser``: of arguments of foreign classes."""
     found: list[Any] = []
     formed = not data and (collect(args, found) | collect(kwargs.values(), found))
     if state.level != ON:
@@ -266,7 +266,20 @@ def dispatch(
         result = mapper(public, function, args, kwargs)
         if result is not NotImplemented:
             return result
+    if parser is not None and not formed and (any(map(_is_foreign, args)) or any(map(_is_foreign, kwargs.values()))):
+        parser.check(args, kwargs)
     return (form if formed and form is not None else function)(*args, **kwargs)
+
+
+def _is_foreign(value: Any) -> bool:
+    """Return whether a value, or an item of a list, is of a class of neither Python nor torch that overrides nothing, as a member of an
+    ``IntEnum`` is."""
+    kind = type(value)
+    if kind in PLAIN or isinstance(value, (*TENSORS, dict, slice)):
+        return False
+    if kind is tuple or kind is list:
+        return any(type(item) not in LISTS and _is_foreign(item) for item in value)
+    return not hasattr(kind, "__torch_function__") and not kind.__module__.startswith(_HOME)
 
 
 def _as_handed_on(
@@ -407,7 +420,7 @@ def entry(
                 if is_plain(second) and _plain(map(type, rest)):
                     return function(first, second, *rest)
             args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
-            return dispatch(known if public is None else public(), function, args, named, form, public is not None, data)
+            return dispatch(known if public is None else public(), function, args, named, form, public is not None, data, parser)
         except (*EXPLAINED, MemoryError) as error:
             given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
             again, words = other_arguments(parser.spoken, function, given, named, error, data)

@@ -18,7 +18,16 @@ from ..backend.errors import ADVISED, NAMELESS, WRONG_TYPE, NoKernel, about, not
 from ..backend.float8 import STORED
 from ..backend.mindspore_errors import checks_arguments
 from ..backend.raw import Raw, RawDtype
-from .call_forms import OVERFLOW, beyond_64_bits, has_long_integer, of_no_tensor, refusal, refusal_below, with_numbers
+from .call_forms import (
+    OVERFLOW,
+    beyond_64_bits,
+    has_long_integer,
+    kind_of,
+    of_no_tensor,
+    refusal,
+    refusal_below,
+    with_numbers,
+)
 from .dtype import OF_MS, PYTHON_TYPES
 from .public_names import HANDED_ON, IN_PYTHON
 from .raised import foreign, in_a_library
@@ -41,9 +50,9 @@ def in_numbers(
     if not refused and any(isinstance(item, np.integer) for item in given):
         plain = [int(item) if isinstance(item, np.integer) else item for item in given]
         return tuple(plain[: len(args)]), dict(zip(named, plain[len(args) :]))
-    if not any(_has_0d_tensor(item) for item in given if not refused or not isinstance(item, TensorBase)):
+    if not any(_may_be_numbers(item) for item in given if not refused or not isinstance(item, TensorBase)):
         return None
-    if refused and any(_has_0d_tensor(item) for item in given if isinstance(item, TensorBase)):
+    if refused and any(_may_be_numbers(item) for item in given if isinstance(item, TensorBase)):
         return None
     room, last = heard(spoken)
     method = room == "Tensor"
@@ -61,10 +70,13 @@ def with_dtypes(args: tuple[Any, ...], named: dict[str, Any], error: Exception) 
     return tuple(found[: len(args)]), dict(zip(named, found[len(args) :]))
 
 
-def _has_0d_tensor(value: Any, depth: int = 0) -> bool:
+def _may_be_numbers(value: Any, depth: int = 0) -> bool:
+    """Return whether a value is a tensor of one element or another object that is a number to Python, or a list that has one."""
     if isinstance(value, (tuple, list)):
-        return depth < 4 and any(_has_0d_tensor(item, depth + 1) for item in value)
-    return isinstance(value, TensorBase) and not value._ms_sparse and not value._ms_shape
+        return depth < 4 and any(_may_be_numbers(item, depth + 1) for item in value)
+    if isinstance(value, TensorBase):
+        return not value._ms_sparse and set(value._ms_shape) <= {1}
+    return not isinstance(value, int) and hasattr(type(value), "__index__")
 
 
 def of_mindspore(args: tuple[Any, ...], named: dict[str, Any], error: Exception) -> TypeError | None:
@@ -161,6 +173,8 @@ def explained(
         return ValueError(OVERFLOW)
     if isinstance(error, RuntimeError) or last.startswith("__"):
         return None
+    if isinstance(error, AttributeError) and in_python(room, last):
+        return _of_a_missing_tensor(last, function, args, named, error)
     if about(error) not in (WRONG_TYPE, NAMELESS) and not (foreign(error) and _of_a_value(error)):
         return None
     try:
@@ -179,6 +193,28 @@ def explained(
     if below is None and isinstance(error, ValueError) and any(map(_holds_tensors, (*args, *named.values()))):
         below = _of_a_text(last, signature, given)
     return None if below is None else TypeError(below)
+
+
+def _of_a_missing_tensor(
+    last: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: AttributeError
+) -> TypeError | None:
+    """Return the error of a compiled function that got another object in the place of a tensor from a function of torch in Python; None if
+    the ``error`` is about something else."""
+    if isinstance(error.obj, TensorBase) or not hasattr(TensorBase, str(error.name)):
+        return None
+    try:
+        parameters = inspect.signature(function).bind(*args, **named)
+    except TypeError:
+        return None
+    for place, (key, value) in enumerate(parameters.arguments.items()):
+        if value is error.obj:
+            return TypeError(f"{last}(): argument '{key}' (position {place + 1}) must be Tensor, not {kind_of(value)}")
+        if parameters.signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL and len(value) == 1:
+            value = value[0]  # the tensors were given in a list
+        for number, item in enumerate(value if isinstance(value, (list, tuple)) else (value,)):
+            if item is error.obj:
+                return TypeError(f"expected Tensor as element {number} in argument {place}, but got {kind_of(item)}")
+    return None
 
 
 def refusal_by_function_below(

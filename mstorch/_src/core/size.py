@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, overload
 from typing_extensions import Self
 
 
-def _is_symbol(value: Any) -> bool:
+def is_symbol(value: Any) -> bool:
     """Return whether a length is symbolic (``torch.SymInt``), like that of a ragged dimension."""
     return type(value) is not int and getattr(type(value), "is_symbolic_number", False)
 
@@ -21,9 +21,9 @@ class Size(tuple[int, ...]):
     def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Self:
         values = tuple(sizes)
         for position, value in enumerate(values):
-            if type(value) is not int and not hasattr(value, "__index__") and not _is_symbol(value):
+            if type(value) is not int and not hasattr(value, "__index__") and not is_symbol(value):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')")
-        return tuple.__new__(cls, [value if _is_symbol(value) else value.__index__() for value in values])
+        return tuple.__new__(cls, [value if is_symbol(value) else value.__index__() for value in values])
 
     def numel(self) -> int:
         """Return the product of the lengths."""

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .call_forms import SOME_TENSOR, of_no_tensor, refusal_at_once
+import numpy as np
+
+from .call_forms import SOME_ARRAY, SOME_TENSOR, of_no_tensor, refusal_at_once
+from .python_forms import refusal_below_python
 from .refusals import heard, in_python, refusal_by_function_below
 from .sparse_parts import is_sparse
 from .tensor_base import TensorBase
@@ -51,58 +54,65 @@ class Parser:
 
     def parse(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Raise torch's TypeError for arguments that no signature takes; note the types of others."""
-        kinds = tuple(map(type, args))
-        last_kinds = tuple(map(type, named.values()))
-        if not (LISTS.isdisjoint(kinds) and LISTS.isdisjoint(last_kinds)):
-            self._check(args, named)
-            if len(args) < 3 and not named:
-                self._note_items(args, kinds)
-            else:
-                self._note_lists((*args, *named.values()), (*self._pair(kinds), *kinds[2:], *named, *last_kinds))
-            return
-        self._check(args, named)
-        if any(map(_may_be_a_number, args[1:])) or any(map(_may_be_a_number, named.values())):
-            room, last = heard(self.spoken())
-            others = tuple(SOME_TENSOR if _may_be_a_number(value) else value for value in args[room == "Tensor" :])
-            words = {key: SOME_TENSOR if _may_be_a_number(value) else value for key, value in named.items()}
-            if refusal_at_once(room, last, others, words) is not None:
-                return  # a tensor of another shape would not be taken for the number
+        self.check(args, named)
+        others = (*args[:1], *map(_of_the_same_types, args[1:])) if self._is_method() else tuple(map(_of_the_same_types, args))
+        words = {key: _of_the_same_types(value) for key, value in named.items()}
+        if any(new is not old for new, old in zip((*others, *words.values()), (*args, *named.values()))):
+            if self._refusal(others, words) is not None:
+                return  # a tensor of another shape, or another array, would not be taken for the number
+        kinds, last_kinds = tuple(map(type, args)), tuple(map(type, named.values()))
         pair = self._pair(kinds)
-        if named or len(args) > 2:
+        if not (LISTS.isdisjoint(kinds) and LISTS.isdisjoint(last_kinds)):
+            if len(args) < 3 and not named:
+                self._note_items(args, pair)
+            else:
+                self._note_lists((*args, *named.values()), (*pair, *kinds[2:], *named, *last_kinds))
+        elif named or len(args) > 2:
             self.calls.add((*pair, *kinds[2:], *named, *last_kinds))
         else:
             self.pairs.setdefault(pair[0], set()).add(pair[1])
 
-    def _pair(self, kinds: tuple[type, ...]) -> tuple[type, ...]:
-        return (*kinds, self._missing, self._missing)[:2]
-
-    def _note_items(self, args: tuple[Any, ...], kinds: tuple[type, ...]) -> None:
-        """Note what is in the only list of a call, if all of it is of one type."""
-        (items, *others) = (value for value, kind in zip(args, kinds) if kind in LISTS)
-        if not others and len(set(map(type, items))) == 1 and not any(map(_may_be_a_number, (*items, *args[1:]))):
-            self.lists.setdefault((kinds[0], kinds[1] if len(kinds) == 2 else self._missing), set()).add(type(items[0]))
-
-    def _note_lists(self, values: tuple[Any, ...], row: tuple[Any, ...]) -> None:
-        """Note what is in the lists of a call, if it is of one type, as of sizes, or of tensors."""
-        items = [item for value in values if type(value) in LISTS for item in value]
-        kinds = set(map(type, items))
-        if len(kinds) < 2 and not any(map(_may_be_a_number, (*items, *values[1:]))):
-            self.listed[row] = self.listed.get(row) or Items(kinds)
-
-    def _check(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        room, last = heard(self.spoken())
-        if self._is_operator or any(map(is_sparse, (*args, *named.values()))):
-            return
-        if in_python(room, last):
-            told = refusal_by_function_below(room, last, self._function, args, named)
-            if told is not None:
-                raise TypeError(told)
-            return
-        told = of_no_tensor(last, args) if room == "Tensor" else None
-        told = told or refusal_at_once(room, last, args[room == "Tensor" :], named)
+    def check(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Raise torch's TypeError for arguments that no signature takes."""
+        told = self._refusal(args, named)
         if told is not None:
             raise TypeError(told)
 
+    def _pair(self, kinds: tuple[type, ...]) -> tuple[type, ...]:
+        return (*kinds, self._missing, self._missing)[:2]
 
-def _may_be_a_number(value: Any) -> bool:
-    return isinstance(value, TensorBase) and not value._ms_shape
+    def _note_items(self, args: tuple[Any, ...], pair: tuple[type, ...]) -> None:
+        """Note what is in the only list of a call, if all of it is of one type."""
+        (items, *others) = (value for value in args if type(value) in LISTS)
+        if not others and len(set(map(type, items))) == 1:
+            self.lists.setdefault(pair, set()).add(type(items[0]))  # type: ignore[arg-type]
+
+    def _note_lists(self, values: tuple[Any, ...], row: tuple[Any, ...]) -> None:
+        """Note what is in the lists of a call, if it is of one type, as of sizes, or of tensors."""
+        kinds = {type(item) for value in values if type(value) in LISTS for item in value}
+        if len(kinds) < 2:
+            self.listed[row] = self.listed.get(row) or Items(kinds)
+
+    def _is_method(self) -> bool:
+        return heard(self.spoken())[0] == "Tensor"
+
+    def _refusal(self, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+        """Return torch's message for arguments that no signature takes; None for others."""
+        room, last = heard(self.spoken())
+        if self._is_operator or any(map(is_sparse, (*args, *named.values()))):
+            return None
+        if in_python(room, last):
+            below = refusal_below_python(room, last, self._function, args, named)
+            return below or refusal_by_function_below(room, last, self._function, args, named)
+        told = of_no_tensor(last, args) if room == "Tensor" else None
+        return told or refusal_at_once(room, last, args[room == "Tensor" :], named)
+
+
+def _of_the_same_types(value: Any) -> Any:
+    """Return an object that stands for all of a value's types, if the value itself may be a number among them; else the value."""
+    if type(value) in LISTS:
+        items = [_of_the_same_types(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value)) else items
+    if isinstance(value, TensorBase):
+        return SOME_TENSOR if set(value._ms_shape) <= {1} else value
+    return SOME_ARRAY if isinstance(value, np.ndarray) else value

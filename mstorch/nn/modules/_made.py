@@ -1,6 +1,7 @@
 """Helpers of layers: creating parameters and expanding an int to all dimensions."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..._src.core.above import above
@@ -21,7 +22,7 @@ def parameter_of(value: float, *size: int, device: device | str | int | None = N
 
 def numbers(value: Any, rank: int) -> tuple[Any, ...]:
     """Return a tuple with one value for each dimension."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
+    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
 
 
 _FACTORY_NAMES = ("device", "dtype", "memory_format")

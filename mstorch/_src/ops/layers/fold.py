@@ -1,7 +1,8 @@
 """``unfold`` and ``fold``: between sliding windows and columns."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...backend.errors import not_for
@@ -21,6 +22,12 @@ _col2im = kernel("col2im")
 def _pair(value: int | list[Any] | tuple[TensorBase | int, ...]) -> tuple[int, int]:
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers
+
+
+def _spread(value: Any) -> tuple[int, ...]:
+    """Return the whole numbers of anything that can be iterated over, or one number twice."""
+    numbers = tuple(value) if isinstance(value, Iterable) else (value, value)
+    return tuple(map(operator.index, numbers))
 
 
 def _blocks(
@@ -76,7 +83,7 @@ def im2col(
 
 def unfold(input: TensorBase, kernel_size: int | Sequence[int], dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorBase:
     """Return sliding windows as columns: (N, C, H, W) or (C, H, W) → (N, C * kH * kW, windows)."""
-    return im2col(input, kernel_size, dilation, padding, stride)
+    return im2col(input, *map(_spread, (kernel_size, dilation, padding, stride)))
 
 
 def col2im(
@@ -126,4 +133,4 @@ def fold(
     stride: int | Sequence[int] = 1
 ) -> TensorBase:
     """Sum overlapping windows: (N, C * kH * kW, windows), or without N → (N, C, H, W)."""
-    return col2im(input, output_size, kernel_size, dilation, padding, stride)
+    return col2im(input, *map(_spread, (output_size, kernel_size, dilation, padding, stride)))

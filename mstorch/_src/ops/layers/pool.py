@@ -5,16 +5,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...backend.table import kernel
+from ...core.call_forms import refusal_below
 from ...core.dtype import float64, int64
 from ...core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from ...core.tensor_base import TensorBase, in_order, is_tracked, recording, strides_of
 from ...tape.ways import in_arrays
 from ...tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import call, finish_exactly, refuse_dtype, type_word, with_format
+from .._dispatch import INTS, call, finish_exactly, refuse_dtype, type_word, with_format
 from .._named import call_node, node_called
 from .._operation import operation
 from ..memory.creation import ones_like, zeros_like
@@ -251,10 +250,10 @@ def _adaptive(
     rank: int, name: str, input: TensorBase, output_size: Any
 ) -> tuple[Any, bool, Sizes]:
     shape = input._ms_shape
-    if rank > 1 and isinstance(output_size, np.ndarray):
-        output_size = output_size.tolist()
-    if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if rank > 1 and not isinstance(output_size, int):
+        if len(output_size) >= len(shape):
+            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+        output_size = list(output_size)
     if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
     sizes = shape[len(shape) - rank :]
@@ -267,7 +266,12 @@ def _adaptive(
         raise RuntimeError(
             "'output_size' should contain one int" if rank == 1 else f"{name}(): internal error: output_size must be {rank}"
         )
-    out = tuple([n if o is None else int(o) for n, o in zip(sizes, output_size)])
+    if not INTS.issuperset(map(type, output_size)):
+        output_size = [n if o is None else o for n, o in zip(sizes, output_size)]
+        told = refusal_below(name, False, {"input": (input, None), "output_size": (output_size, 1)})
+        if told is not None:
+            raise TypeError(told)
+    out = tuple(map(int, output_size))
     _check_adaptive_sizes(name, shape[: len(shape) - rank], out)
     # Average pooling checks the spatial dimensions only, and nothing if the output size is 1.
     first = len(shape) - rank if average and rank < 3 else 1

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...backend.arrays import within
 from ...core import determinism
+from ...core.call_forms import refusal_below
 from ...core.dtype import int64
 from ...core.formats import channels_last
 from ...core.one_device import OneDevice
@@ -16,21 +17,21 @@ from ...core.strides import suggests_channels_last
 from ...core.tensor_base import TensorBase
 from ...tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
-from .._dispatch import readable
+from .._dispatch import INTS, readable
 from .._named import node_called
 from .._operation import operation
 from ..indexing.scatter import scatter
 from ..memory.copying import contiguous
 from ..memory.creation import zeros
 from ..shape import views
-from .conv import expand_numbers
 
 
 def _sizes(
     shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], output_size: tuple[int, ...] | None
 ) -> tuple[int, ...]:
     rank = len(kernel)
-    default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(shape[len(shape) - rank :], kernel, stride, padding))
+    lengths = shape[len(shape) - rank :]
+    default = tuple((lengths[d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(rank))
     if output_size is None:
         return default
     size = list(output_size)
@@ -45,7 +46,12 @@ def _sizes(
             raise ValueError(
                 f"invalid output_size {list(output_size)} (dim {d} must be between {n - s} and {n + s})"
             )
-    return tuple(int(n) for n in size)
+    return tuple(size)
+
+
+def _each(value: Any, rank: int) -> tuple[Any, ...]:
+    """Return one number for each dimension, from one number or anything that can be iterated over."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
 
 
 def max_unpool(
@@ -53,13 +59,17 @@ def max_unpool(
 ) -> TensorBase:
     """Return zeros with the input's values at the indices from max pooling."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
-    kernel = expand_numbers(kernel_size, rank, "kernel_size")
-    stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(
-        stride, rank, "stride"
-    )
-    padding = expand_numbers(padding, rank, "padding")
+    kernel = _each(kernel_size, rank)
+    stride = kernel if stride is None else _each(stride, rank)
+    padding = _each(padding, rank)
     shape = input._ms_shape
     sizes = _sizes(shape, kernel, stride, padding, output_size)
+    if not INTS.issuperset(map(type, sizes)):
+        given = {"input": (input, None), "indices": (indices, None), "output_size": (sizes, 1)}
+        told = refusal_below(f"max_unpool{max(rank, 2)}d", False, given)
+        if told is not None:
+            raise TypeError(told)
+        sizes = tuple(map(int, sizes))
     if indices._ms_dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices._ms_dtype.name}")
     if len(shape) not in (rank + 1, rank + 2):

@@ -13,12 +13,14 @@ from ...backend.constants import kept
 from ...backend.errors import not_for
 from ...backend.host.resample import Passes
 from ...backend.table import kernel
+from ...core.call_forms import has_kind, kind_of
 from ...core.dtype import by_name, dtype, float32, float64, uint8
+from ...core.size import is_symbol
 from ...core.tensor_base import TensorBase
 from ...core.warned import warn
 from ...tape.ways import fused
 from .._autocast import FLOAT32_ON_DEVICES
-from .._dispatch import call, with_format
+from .._dispatch import INTS, call, with_format
 from .._named import node_called
 from .._numbers import refuse_tracked
 from .._operation import operation
@@ -259,7 +261,7 @@ def _name(
     input: TensorBase, size: int | tuple[int, ...] | None = None, scale_factor: float | None = None, mode: str = "nearest",
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> str:  # fmt: skip
-    word = _WORDS.get(mode)
+    word = _WORDS.get(mode) if isinstance(mode, str) else None
     return "" if word is None else f"Upsample{word.format(len(input._ms_shape) - 2)}{'Aa' if antialias else ''}Backward0"
 
 
@@ -284,8 +286,8 @@ def interpolate(
         )
     if mode == "area" and rank in (1, 2, 3):
         return with_format(adaptive_avg_pool(rank, input, out), input)
-    if mode not in ("nearest", "nearest-exact") and _LINEAR.get(mode) != rank or rank not in (1, 2, 3):
-        if mode in _LINEAR and rank in (1, 2, 3):
+    if not isinstance(mode, str) or mode not in ("nearest", "nearest-exact") and _LINEAR.get(mode) != rank or rank not in (1, 2, 3):
+        if isinstance(mode, str) and mode in _LINEAR and rank in (1, 2, 3):
             need = {1: "3D", 2: "4D", 3: "5D"}
             raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {need[_LINEAR[mode]]} input")
         raise NotImplementedError(
@@ -294,6 +296,8 @@ def interpolate(
         )
     if mode == "lanczos" and align_corners:
         raise ValueError("Lanczos mode does not support align_corners=True")
+    if align_corners is not None and not isinstance(align_corners, bool):
+        raise TypeError(f"upsample_{mode}{rank}d(): argument 'align_corners' must be bool, not {kind_of(align_corners)}")
     return with_format(resize(input, out, factors, mode, bool(align_corners), antialias), input)
 
 
@@ -323,11 +327,33 @@ def _sizes_and_factors(
     if size is not None:
         if recompute:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        _refuse_sizes(values, is_sequence, mode, rank)
         return tuple(map(int, values)), (None,) * rank
+    if mode != "area" and any(isinstance(value, TensorBase) for value in values) and not recompute:
+        raise TypeError(f"upsample_{mode}{rank}d() received an invalid combination of arguments - got a Tensor as a scale factor")
     out = tuple([math.floor(float(n * v)) for n, v in zip(shape[2:], values)])
     if any(abs(length) >= 1 << 63 for length in out):
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     return out, (None,) * rank if recompute or mode == "area" else tuple(map(float, values))
+
+
+def _refuse_sizes(values: tuple[Any, ...], is_sequence: bool, mode: str, rank: int) -> None:
+    """Raise torch's TypeError for sizes that are no whole numbers: torch's Python code looks at lists, its parser at single numbers."""
+    if INTS.issuperset(map(type, values)) or any(map(is_symbol, values)):
+        return
+    if is_sequence and not all(map(_is_size, values)):
+        wanted = "int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int]"
+        raise TypeError(f"expected size to be one of {wanted}, but got size with types {[type(value) for value in values]}")
+    if values and not has_kind(values[0], _SIZE):
+        raise TypeError(f"upsample_{mode}{rank}d() received an invalid combination of arguments - got a size of {kind_of(values[0])}")
+
+
+_SIZE = frozenset(("IntLike",))
+
+
+def _is_size(value: Any) -> bool:
+    is_whole_tensor = isinstance(value, TensorBase) and not value._ms_dtype.is_floating_point
+    return isinstance(value, (int, np.integer)) or is_whole_tensor
 
 
 def upsample(

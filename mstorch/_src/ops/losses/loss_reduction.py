@@ -15,7 +15,7 @@ def get_enum(reduction: str) -> int:
     if reduction == "elementwise_mean":
         warn_shown_once("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
         return 1
-    if reduction not in _ENUM:
+    if not isinstance(reduction, str) or reduction not in _ENUM:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _ENUM[reduction]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.table import kernel
+from ...core.call_forms import refusal_of_one, signature_of
+from ...core.size import is_symbol
 from ...core.tensor_base import TensorBase, strides_of
 from ...tape.windows import views
 from .._dispatch import whole, wrap_dim
@@ -35,22 +37,30 @@ def split(tensor: TensorBase, split_size_or_sections: Any, dim: int = 0) -> tupl
     return _split(tensor, split_size_or_sections, dim)
 
 
+(_SECTIONS,) = signature_of("split_sizes: Ints")
+
+
 def _split(tensor: TensorBase, split_size_or_sections: Any, dim: int) -> tuple[Any, ...]:
     own = tensor._ms_shape
     if not own:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, len(own))
+    if isinstance(split_size_or_sections, TensorBase) and split_size_or_sections.numel() == 1:
+        split_size_or_sections = int(split_size_or_sections)
+    if isinstance(split_size_or_sections, bool):
+        raise TypeError("split() received an invalid combination of arguments - got a bool for the size")
+    if not isinstance(split_size_or_sections, int) and not is_symbol(split_size_or_sections):
+        told = refusal_of_one("split_with_sizes", _SECTIONS, split_size_or_sections)
+        if told is not None:
+            raise TypeError(told)
     if isinstance(split_size_or_sections, (list, tuple)):
-        sections = [int(s) for s in split_size_or_sections]
+        sections = list(map(int, split_size_or_sections))
         if sum(sections) != own[dim] or min(sections, default=0) < 0:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {own[dim]} (input tensor's size at dimension "
                 f"{dim}), but got split_sizes={sections}"
             )
     else:
-        if isinstance(split_size_or_sections, (float, str)):
-            given = type(split_size_or_sections).__name__
-            raise TypeError(f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {given}")
         size = int(split_size_or_sections)
         if size < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")

@@ -10,25 +10,28 @@ import numpy as np
 
 from ...backend.arrays import Array
 from ...core import device as devices
+from ...core.call_forms import kind_of
 from ...core.device import device
-from ...core.dtype import dtype, float64, get_default_dtype
+from ...core.dtype import dtype, float32, float64, get_default_dtype
 from ...core.formats import layout, strided
 from ...core.tensor_base import TensorBase, tensor_of
 from ..elementwise.special import i0
 
 
 def _kind(name: str, M: int, dtype: dtype | None, layout: layout | None = None) -> dtype:
-    kind = dtype or get_default_dtype()
+    kind = get_default_dtype() if dtype is None else dtype
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout is not None and layout is not strided:
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-    if kind.name not in ("float32", "float64"):
+    if kind is not float32 and kind is not float64:
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
     return kind
 
 
 def _tensor(values: Any, kind: dtype, device: device | str | int | None, requires_grad: bool) -> TensorBase:
+    if requires_grad is not None and not isinstance(requires_grad, bool):
+        raise TypeError(f"empty(): argument 'requires_grad' must be bool, not {kind_of(requires_grad)}")
     place = devices.resolve(device)
     if isinstance(values, np.ndarray):
         values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
