@@ -58,7 +58,8 @@ def run(
     followed = modes.grad and any(map(is_tracked, inputs.values()))
     bias = np.zeros(w_ih._ms_shape[0], np.float32) if b_ih is None else array_of(b_ih) + array_of(b_hh)
     rows = array_of(x).reshape(steps, -1, x._ms_shape[1])
-    y, last, cell, workspace = layer(rows, *map(array_of, (*state, w_ih, w_hh)), bias, reverse, followed)
+    h, c = map(array_of, state)
+    y, last, cell, workspace = layer(rows, h, c, array_of(w_ih), array_of(w_hh), bias, reverse, followed)
     if not followed:
         return tensor_of(y.reshape(-1, y.shape[2])), (tensor_of(last), tensor_of(cell))
     # Copies: a program may write to its results, which backward reads.
