@@ -108,6 +108,8 @@ UNARY = (
     "exp log tanh sigmoid expm1 log1p log2 log10 exp2 sin cos tan asin acos atan sinh cosh asinh acosh atanh sinc floor ceil trunc round frac abs sgn sign square "
     "sqrt rsqrt reciprocal erf erfc erfinv neg relu isnan isinf isfinite signbit nan_to_num special.entr special.ndtr special.xlog1py special.xlogy logit"
 ).split()
+CUT = ("F.elu", "F.selu", "F.celu", "F.softshrink", "F.hardshrink", "F.hardtanh", "F.relu6", "F.hardswish")
+"""Layers whose gradient at NaN is one number at the end of a row and another within it, in torch itself: of the branch that NaN falls into, or NaN."""
 LAYERS = "elu selu celu gelu silu mish softplus logsigmoid hardsigmoid hardswish hardtanh softshrink hardshrink tanhshrink softsign relu6 leaky_relu".split()
 
 
@@ -133,8 +135,12 @@ def edges() -> list[str]:
             results.append([found.detach().cpu().double(), *([] if x.grad is None else [x.grad.cpu().double()])])
         for way, here, there in zip(("forward", "backward"), *results):
             least = 2e-38 if way == "forward" else 1e-15  # smaller differences are denormal, or differences of nearly equal numbers
+            if name == "F.gelu" and way == "backward":
+                least = 6e-8  # the rounding of 1: torch adds 1 to erf, which is nearly -1
             near = (here - there).abs() <= 1e-5 * here.abs() + least
             bad = ~(near | (here == there) | (here.isnan() & there.isnan()))
+            if name in CUT and way == "backward":
+                bad &= ~values.isnan()
             if bad.any():
                 wrong.append(f"{name}, {way}: {[(float(v), float(a), float(b)) for v, a, b in zip(values[bad], here[bad], there[bad])][:3]}")
     return wrong

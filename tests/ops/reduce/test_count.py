@@ -65,6 +65,25 @@ def test_searchsorted(both):
     both(body)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_searchsorted_in_sequences_with_nan(both, dtype):
+    """NaN at the end, alone, in one row of several; sought itself; in every length to 9, before and after equal elements."""
+    inf, nan = float("inf"), float("nan")
+
+    def body(torch):
+        kind = getattr(torch, dtype)
+        sought = torch.tensor([0.0, 0.1, 0.2, 0.3, nan, inf, -inf], dtype=kind)
+        lines = [[0.2, nan], [nan] * 3, [-inf, 0.2, inf, nan, nan]] + [[*range(n - count), *[nan] * count] for n in range(1, 10) for count in range(n)]
+        lines = [torch.tensor(line, dtype=kind) for line in lines]
+        rows = torch.tensor([[-1.0, 0.1, nan], [-1.0, 0.1, 0.2], [nan, nan, nan]], dtype=kind)
+        of_lines = [function(right) for line in lines for right in (False, True) for function in (
+            lambda right: torch.searchsorted(line, sought, right=right), lambda right: torch.bucketize(sought[:, None], line, right=right),
+        )]  # fmt: skip
+        return of_lines + [torch.searchsorted(rows, sought.expand(3, 7).contiguous(), right=right) for right in (False, True)]
+
+    both(body)
+
+
 NORMS = {
     "norm": lambda torch, x: (x.norm(), torch.norm(x, 1), x.norm(3, 0), x.norm(float("inf"), 1, True), torch.norm(x, dim=(0, 1))),
     "norm low": lambda torch, x: (x.norm(0.5), x.norm(-1, 0), x.norm(0, 1), torch.norm(x, -float("inf")), x.norm(dtype=torch.float64)),

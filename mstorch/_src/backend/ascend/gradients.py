@@ -100,6 +100,12 @@ def _nll_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, total: Raw, ig
 
 
 def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> Raw:
+    if reduction == "mean":
+        # CANN's kernel divides by the sum of the weights that count, then multiplies by the mask: NaN in every row of a batch of ignored
+        # labels. torch has zeros, so such a batch gets other labels, and 0 as the loss's gradient.
+        none = run("ReduceAll", run("Equal", target, constant(ignored, target)), (), at=(False,))
+        heaviest = constant(0, target) if weight is None else run("ArgMaxExt", weight, 0, False)
+        target, g = run("Select", none, heaviest, target), run("Select", none, constant(0, g), g)
     return run("CrossEntropyLossGrad", g, logs, target, weight, None, None, reduction, ignored, 0.0, 0.0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...quiet import quiet
+from ...quiet import quiet, silence
 from ..arrays import Array
 from ..blocks import by_rows
 from ..formulas import loss as formulas
@@ -112,7 +112,8 @@ def huber_slope(difference: Array, g: Array, share: float, delta: float) -> Arra
 
 def numpy_nll(x: Array, target: Array, weights: Array) -> Array:
     """Return ``-weights * x`` at the target classes: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
-    return -(np.take_along_axis(x, target[:, None, :], 1)[:, 0, :] * weights)
+    picked = np.take_along_axis(x, target[:, None, :], 1)[:, 0, :]
+    return np.negative(silence.run(np.multiply, picked, weights))
 
 
 numpy_binary_cross_entropy = by_formula(formulas.binary_cross_entropy)

@@ -61,10 +61,25 @@ def numpy_loose_order(x: Array, dim: int) -> Array:
     return _shaped(order, lead, dim)
 
 
+def _halved(sequence: Array, values: Array, right: bool) -> Array:
+    """Return the insertion points that torch's search by halves ends at: it goes on behind a middle element that is NaN."""
+    rows = sequence.reshape(-1, sequence.shape[-1])
+    sought = values.reshape(len(rows), -1)
+    low, high = np.zeros(sought.shape, np.int64), np.full(sought.shape, rows.shape[1])
+    for _ in range(rows.shape[1].bit_length()):
+        middle = (low + high) // 2
+        passed = np.take_along_axis(rows, np.minimum(middle, rows.shape[1] - 1), 1)
+        behind = (low < high) & ~(passed > sought if right else passed >= sought)
+        low, high = np.where(behind, middle + 1, low), np.where(behind, high, middle)
+    return np.asarray(low.reshape(values.shape))
+
+
 def numpy_searchsorted(sequence: Array, values: Array, right: bool) -> Array:
     """Return the insertion points of values in sorted sequences along the last dimension, int64."""
     if not values.size or not sequence.size:
         return np.zeros(values.shape, np.int64)
+    if sequence.dtype.kind == "f" and np.isnan(sequence[..., -1]).any():
+        return _halved(sequence, values, right)
     side = "right" if right else "left"
     if sequence.ndim == 1:
         return np.asarray(np.searchsorted(sequence, values, side), np.int64)  # type: ignore[call-overload]

@@ -80,10 +80,10 @@ def _by_logs(node: Any, g: Any, total: Any) -> Any:
     counted = movement.reshaped(v.ne(target, v.constant(ignored, target)), rows)
     known = movement.reshaped(v.where(movement.reshaped(counted, rows[:1]), target, 0), rows)
     ones = full(rows, 1, name) if weight is None else movement.reshaped(_take.kernel[name](weight, known), rows)
-    shares = v.where(counted, ones, 0)
     if reduction == "mean":
-        g = v.div(g, v.like(v.total(shares, (0, 1), False) if total is None else total, g))
-    each = v.neg(v.mul(v.reshape(g, rows if reduction == "none" else (1, 1)), v.like(shares, g)))
+        g = v.div(g, v.like(v.total(v.where(counted, ones, 0), (0, 1), False) if total is None else total, g))
+    each = v.neg(v.mul(v.reshape(g, rows if reduction == "none" else (1, 1)), v.like(ones, g)))
+    each = v.where(counted, each, v.constant(0, each))  # not times 0: where no label counts, the gradient was divided by 0
     return v.scattered(each, node.shapes[0], 1, known)
 
 
