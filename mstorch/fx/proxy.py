@@ -14,8 +14,7 @@ from .._src.core.formats import layout, memory_format
 from .._src.core.generator import Generator
 from .._src.hook import missing as _missing
 from ..overrides import is_tensor_method_or_property
-from .graph import Graph
-from .node import Node, map_arg
+from .node import Node, NodesOfGraph, map_arg
 
 _PLAIN = (str, int, float, bool, complex, type(None), type(Ellipsis), range, dtype, device, layout, memory_format, Generator, bytes)
 
@@ -35,7 +34,7 @@ class Scope:
 class TracerBase:
     """Base of tracers, which record nodes in ``graph``."""
 
-    graph: Graph
+    graph: NodesOfGraph
     record_stack_traces = False
     check_mutable_operations = False
     trace_asserts = False
@@ -113,7 +112,7 @@ class TracerBase:
 class GraphAppendingTracer(TracerBase):
     """Records nodes in an existing graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: NodesOfGraph) -> None:
         self.graph = graph
 
 
