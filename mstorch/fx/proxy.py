@@ -14,6 +14,7 @@ from .._src.core.formats import layout, memory_format
 from .._src.core.generator import Generator
 from .._src.hook import missing as _missing
 from ..overrides import is_tensor_method_or_property
+from ._code import BINARY, COMPARISONS, UNARY
 from .node import Node, NodesOfGraph, map_arg
 
 _PLAIN = (str, int, float, bool, complex, type(None), type(Ellipsis), range, dtype, device, layout, memory_format, Generator, bytes)
@@ -117,9 +118,9 @@ class GraphAppendingTracer(TracerBase):
 
 
 # Python's operators, those with a reflected method separately: the module operator does not tell them apart.
-_TWO_SIDED = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "matmul")
+_TWO_SIDED = [name for name in BINARY if name not in COMPARISONS]
 # Operators without a reflected method; hash and bool are not recorded.
-_ONE_SIDED = ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "getitem", "abs")
+_ONE_SIDED = (*COMPARISONS, *UNARY, "getitem", "abs")
 
 
 def _recorded(function: Callable[..., Any], reflected: bool) -> Callable[..., Any]:

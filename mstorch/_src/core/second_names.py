@@ -20,6 +20,11 @@ _OF_PYTHON = {
 }  # fmt: skip
 
 
+def aliases_of(operation: str) -> list[str]:
+    """Return torch's other names of an operation."""
+    return [alias for alias, name in ALIASES.items() if name == operation]
+
+
 @functools.cache
 def operation_of(name: str) -> str:
     """Return the operation's name for an alias or an operator: ``mul_`` for ``multiply_`` and ``__imul__``.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import cmath
 import math
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._src.aten.overloads import all_overloads
 from ..._src.core.device import device
 from ..._tensor import Tensor
 
@@ -52,11 +54,11 @@ def _power(a: Any, b: Any) -> Any:
 def _real(function: Operator, of_complex: Operator | None = None) -> Operator:
     """Return a function of numbers that gives NaN or infinity where Python's raises."""
 
-    def apply(value: Any) -> Any:
+    def apply(value: Any, *more: Any) -> Any:
         if type(value) is complex and of_complex is not None:
             return of_complex(value)
         try:
-            return function(value)
+            return function(value, *more)
         except OverflowError:
             return math.inf
         except ValueError:
@@ -240,73 +242,66 @@ _OF_BOTH: dict[str, Operator] = {
     "mul": _times,
     "slice": _slice,
 }
+_NUMBERS = frozenset(("int", "float", "bool", "complex", "number", "Scalar"))
+
+
+def _takes_numbers(name: str) -> bool:
+    """Return whether an operator has a form that takes numbers only."""
+    return any(
+        schema.arguments and all(one.type.rstrip("?") in _NUMBERS for one in schema.arguments) for schema, _ in all_overloads(name).values()
+    )
+
+
+# Operators on numbers: Python's own, where torch has a form of the same name for numbers.
+_OF_NUMBERS: dict[str, Operator] = {
+    **{name: getattr(operator, name) for name in dir(operator) if _takes_numbers(name)},
+    **{name: _real(getattr(math, name), getattr(cmath, name, None)) for name in dir(math) if _takes_numbers(name)},
+    "abs": abs, "bitwise_not": operator.invert, "trunc": _real(math.trunc), "log2": _real(math.log2),
+}  # fmt: skip
+
+
+def _own(name: str) -> Callable[[Operator], Operator]:
+    """Return a decorator that declares a function of numbers as the operator of a name."""
+
+    def decorate(function: Operator) -> Operator:
+        _OF_NUMBERS[name] = function
+        return function
+
+    return decorate
+
+
+_own("floordiv")(_zero_checked(operator.floordiv))
+_own("floor_divide")(_zero_checked(operator.floordiv))
+_own("remainder")(_zero_checked(operator.mod))
+_own("fmod")(_zero_checked(math.fmod))
+_own("divmod")(_zero_checked(divmod))
+_own("div")(_divide)
+_own("pow")(_power)
+_own("round")(_round)
+_own("factorial")(_factorial)
+_own("__lshift__")(_shifted(True))
+_own("__rshift__")(_shifted(False))
+
+
+@_own("sub")
+def _difference(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return a - b if alpha == 1 else a - alpha * b
+
+
+@_own("rsub")
+def _difference_to(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return b - alpha * a
+
+
+@_own("log")
+def _logarithm(a: Any, *base: Any) -> Any:
+    return math.log(a, *base) if base else _real(math.log, cmath.log)(a)
+
+
 # Operators that take no tensor; the same names with a tensor among the arguments are ATen's.
 PLAIN: dict[str, Operator] = {
+    **_OF_NUMBERS,
     **_OF_BOTH,
-    "sub": lambda a, b, alpha=1: a - b if alpha == 1 else a - alpha * b,
-    "div": _divide,
-    "floordiv": _zero_checked(lambda a, b: a // b),
-    "floor_divide": _zero_checked(lambda a, b: a // b),
-    "remainder": _zero_checked(lambda a, b: a % b),
-    "fmod": _zero_checked(math.fmod),
-    "divmod": _zero_checked(divmod),
-    "pow": _power,
-    "neg": lambda a: -a,
-    "rsub": lambda a, b, alpha=1: b - alpha * a,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "__and__": lambda a, b: a & b,
-    "__or__": lambda a, b: a | b,
-    "__xor__": lambda a, b: a ^ b,
-    "__lshift__": _shifted(True),
-    "__rshift__": _shifted(False),
-    "__not__": lambda a: not a,
-    "bitwise_not": lambda a: ~a,
-    "abs": abs,
-    "floor": _real(math.floor),
-    "ceil": _real(math.ceil),
-    "trunc": _real(math.trunc),
-    "round": _round,
-    "sqrt": _real(math.sqrt, cmath.sqrt),
-    "exp": _real(math.exp, cmath.exp),
-    "expm1": _real(math.expm1),
-    "log10": _real(math.log10, cmath.log10),
-    "log2": _real(math.log2),
-    "log1p": _real(math.log1p),
-    "sin": _real(math.sin, cmath.sin),
-    "cos": _real(math.cos, cmath.cos),
-    "tan": _real(math.tan, cmath.tan),
-    "asin": _real(math.asin, cmath.asin),
-    "acos": _real(math.acos, cmath.acos),
-    "atan": _real(math.atan, cmath.atan),
-    "sinh": _real(math.sinh, cmath.sinh),
-    "cosh": _real(math.cosh, cmath.cosh),
-    "tanh": _real(math.tanh, cmath.tanh),
-    "asinh": _real(math.asinh, cmath.asinh),
-    "acosh": _real(math.acosh, cmath.acosh),
-    "atanh": _real(math.atanh, cmath.atanh),
-    "gamma": _real(math.gamma),
-    "lgamma": _real(math.lgamma),
-    "erf": _real(math.erf),
-    "erfc": _real(math.erfc),
-    "degrees": math.degrees,
-    "radians": math.radians,
-    "isnan": lambda a: a != a,
-    "isinf": lambda a: cmath.isinf(a),
-    "isfinite": lambda a: cmath.isfinite(a),
-    "log": lambda a, *base: math.log(a, *base) if base else _real(math.log, cmath.log)(a),
-    "atan2": math.atan2,
-    "copysign": math.copysign,
-    "gcd": math.gcd,
-    "factorial": _factorial,
-    "frexp": math.frexp,
-    "ldexp": math.ldexp,
-    "modf": math.modf,
-    "fabs": math.fabs,
     "angle": lambda a: cmath.phase(a),
     "polar": cmath.rect,
     "remove": lambda a, b: a.remove(b),
@@ -314,15 +309,7 @@ PLAIN: dict[str, Operator] = {
     "sorted": lambda a, reverse=False: sorted(a, reverse=reverse),
     "index": lambda a, b, *where: a.index(b, *where),
     "count": lambda a, b, *where: a.count(b, *where),
-    "sum": sum,
-    "any": any,
-    "all": all,
-    "ord": ord,
-    "chr": chr,
-    "hex": hex,
-    "oct": oct,
-    "bin": bin,
-    "hash": hash,
+    **{function.__name__: function for function in (sum, any, all, ord, chr, hex, oct, bin, hash)},
     "upper": lambda a: a.upper(),
     "lower": lambda a: a.lower(),
     "capitalize": lambda a: a.capitalize(),

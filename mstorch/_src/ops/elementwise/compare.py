@@ -482,4 +482,4 @@ NAMED_METHODS = {"where": where_method}
 logical_and_, logical_or_, logical_xor_, logical_not_ = (
     in_place_form(function, f"{function.__name__}_", recorded=False) for function in (logical_and, logical_or, logical_xor, logical_not)
 )
-OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+OPERATORS = {function.__name__: function for function in (eq, ne, lt, le, gt, ge)}

@@ -27,42 +27,6 @@ PROPERTIES: dict[str, Type] = {
     "nbytes": INT, **dict.fromkeys(("T", "mT", "H", "mH", "data", "real", "imag"), TENSOR), "grad": Type("Optional", (TENSOR,)),
     **{f"is_{name}": BOOL for name in ("cuda", "cpu", "xpu", "mps", "meta", "nested", "mkldnn", "sparse", "sparse_csr", "quantized")},
 }  # fmt: skip
-_METHODS: dict[str, Type] = {
-    "item": NUMBER,
-    "dim": INT,
-    "numel": INT,
-    "get_device": INT,
-    "element_size": INT,
-    "is_floating_point": BOOL,
-    "is_contiguous": BOOL,
-    "is_complex": BOOL,
-    "storage_offset": INT,
-}
-_OF_LISTS = {
-    "append": NONE,
-    "extend": NONE,
-    "insert": NONE,
-    "clear": NONE,
-    "reverse": NONE,
-    "remove": NONE,
-    "sort": NONE,
-    "index": INT,
-    "count": INT,
-}
-_FUNCTIONS: dict[str, Type] = {
-    "len": INT,
-    "floor": INT,
-    "ceil": INT,
-    "gcd": INT,
-    "factorial": INT,
-    "isnan": BOOL,
-    "isinf": BOOL,
-    "isfinite": BOOL,
-}
-
-_OF_NUMBERS = {name for name in PLAIN if hasattr(math, name)} - {*_FUNCTIONS, "remainder", "frexp", "modf", "trunc"}
-"""Functions of ``math``, which return a float."""
-
 
 class NamedResult(Type):
     """A tuple whose elements have names, as some operators return."""
@@ -145,15 +109,25 @@ def of_operator(name: str, args: Sequence[Type | None], kwargs: dict[str, Type |
     """Return the type of an operator's result. Raise Misfit if the arguments' types are known, and no overload takes them."""
     tensors = any(kind is not None and (kind.kind == "Tensor" or kind.kind == "List" and kind.of[0].kind == "Tensor") for kind in args)
     if args and not tensors and all(kind is not None and kind.kind in ("int", "float", "bool") for kind in args):
-        if name in _FUNCTIONS:
-            return _FUNCTIONS[name]
-        if name in _OF_NUMBERS:
-            return FLOAT
+        result = _of_numbers(name)
+        if result is not None:
+            return result
     if name in ("tensor", "as_tensor", "scalar_tensor"):
         return TENSOR
     if name in ("size", "stride"):
         return INT if len(args) + len(kwargs) > 1 else INTS
     return _chosen(name, args, kwargs)
+
+
+@functools.cache
+def _of_numbers(name: str) -> Type | None:
+    """Return the type that a function of ``math``, or ``len``, gives for numbers; None for other functions."""
+    if name in ("len", "log2"):  # torch has no form of them for numbers
+        return INT if name == "len" else FLOAT
+    if name not in PLAIN or not hasattr(math, name) or name == "remainder":
+        return None
+    forms = (schema for schema in _overloads(name) if schema.arguments and {one.type for one in schema.arguments} <= {"int", "float"})
+    return next((of_schema(schema.returns) for schema in forms), None)
 
 
 def _overloads(name: str) -> list[Schema]:
@@ -182,14 +156,16 @@ def _chosen(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | Non
 def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> Type | None:
     """Return the type of the result of a method of a tensor, list, dict, text or future."""
     if holder.kind == "Tensor":
-        return _METHODS.get(name) or of_operator(name, [holder, *args], kwargs)
+        return of_operator(name, [holder, *args], kwargs)
     if holder.kind == "str":
         own = [schema for schema in _overloads(name) if schema.arguments and schema.arguments[0].type == "str"]
         return of_schema(own[0].returns) if own else None
     if holder.kind == "List":
         if name in ("append", "insert") and args and not fits(args[-1], holder.of[0]):
             raise Misfit(f"a list of {holder.of[0]!r} takes no {args[-1]!r}")
-        return holder.of[0] if name == "pop" else holder if name == "copy" else _OF_LISTS.get(name)
+        if name in ("pop", "copy"):
+            return holder.of[0] if name == "pop" else holder
+        return INT if name in ("index", "count") else NONE if hasattr(list, name) else None
     if holder.kind == "Dict":
         key, value = holder.of
         pair = Type("Tuple", (key, value))
