@@ -195,8 +195,7 @@ def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 rules(
     "isclose complex polar conj isreal real resolve_conj resolve_neg hardswish logsigmoid log_sigmoid_backward softsign tanhshrink "
-    "imag cpu cuda alias detach zeros_like ones_like full_like empty_like fill zero nn.functional.threshold "
-    "nn.functional.logsigmoid",
+    "imag cpu cuda alias detach zeros_like ones_like full_like empty_like fill zero",
     pointwise,
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from ..._tensor import Tensor
 from ...futures import Future
 from .errors import raised
 from .operators import OWN, operator
-from .scalars import PLAIN
+from .scalars import OF_ALL, PLAIN
 from .scalars import text as text_of
 from .types import described
 
@@ -81,6 +81,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 _PRIM = ("min", "max", "abs", "id")
 # Words of the text that are operators: Python's functions that are no types, and device.
 OPERATORS = {
-    **dict.fromkeys({*dir(builtins)}.intersection(PLAIN).difference(FUNCTIONS, ("slice",)), "aten"),
+    **dict.fromkeys({*dir(builtins)}.intersection(PLAIN).difference(FUNCTIONS, OF_ALL, ("slice",)), "aten"),
     "len": "aten", "device": "aten", **dict.fromkeys(_PRIM, "prim"),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 from ...._src.aten.overloads import all_overloads
 from ...._src.core.schemas import Schema
 from ..scalars import PLAIN
-from ..types import TENSOR, Type, is_kind
+from ..types import TENSOR, Type, is_kind, part_of_dict
 from .annotations import BOOL, FLOAT, INT, NONE, STR, fits
 
 NUMBER, INTS = Type("number"), Type("List", (INT,))
@@ -167,13 +167,7 @@ def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict
             return holder.of[0] if name == "pop" else holder
         return INT if name in ("index", "count") else NONE if hasattr(list, name) else None
     if holder.kind == "Dict":
-        key, value = holder.of
-        pair = Type("Tuple", (key, value))
-        return {
-            "keys": Type("List", (key,)), "values": Type("List", (value,)), "items": Type("List", (pair,)), "pop": value,
-            "setdefault": value,
-            "popitem": pair, "get": value if len(args) > 1 else Type("Optional", (value,)), "copy": holder, "clear": NONE, "update": NONE,
-        }.get(name)  # fmt: skip
+        return NONE if name in ("clear", "update") else part_of_dict(holder, name, len(args) > 1)
     return holder.of[0] if holder.kind == "Future" and name == "wait" else None
 
 
@@ -268,11 +262,34 @@ def _tuples(kinds: list[Type | None]) -> Type | None:
     return None if None in kinds else Type("List", (Type("Tuple", tuple(kinds)),))  # type: ignore[arg-type]
 
 
+_OfKinds = Callable[[list[Type | None]], Type | None]
+BUILTINS: dict[str, Type | None | _OfKinds] = {
+    **dict.fromkeys(("len", "ord", "hash", "int"), INT), **dict.fromkeys(("chr", "hex", "oct", "bin", "str"), STR),
+    **dict.fromkeys(("any", "all", "bool"), BOOL),
+    "print": NONE, "float": FLOAT, "complex": Type("complex"), "range": INTS, "divmod": None,
+    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds[:1])]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
+    "sorted": lambda kinds: kinds[0] if kinds and is_kind(kinds[0], "List") else None,
+}  # fmt: skip
+"""Python's functions that a script may call: the type of their result, or the function that computes it from those of the arguments."""
+
+
+def _builtin(name: str) -> Callable[[_OfKinds], _OfKinds]:
+    """Return a decorator that declares a function as what computes the type of the result of one of Python's."""
+
+    def decorate(function: _OfKinds) -> _OfKinds:
+        BUILTINS[name] = function
+        return function
+
+    return decorate
+
+
+@_builtin("list")
 def _of_list(kinds: list[Type | None]) -> Type | None:
     item = of_turn(kinds[0]) if kinds else None
     return None if item is None else Type("List", (item,))
 
 
+@_builtin("dict")
 def _of_dict(kinds: list[Type | None]) -> Type | None:
     if not kinds:
         return Type("Dict", (STR, TENSOR))
@@ -280,10 +297,12 @@ def _of_dict(kinds: list[Type | None]) -> Type | None:
     return Type("Dict", pairs.of) if is_kind(pairs, "Tuple") and len(pairs.of) == 2 else kinds[0]
 
 
+@_builtin("round")
 def _of_round(kinds: list[Type | None]) -> Type | None:
     return TENSOR if is_kind(kinds[0], "Tensor") else None
 
 
+@_builtin("sum")
 def _of_sum(kinds: list[Type | None]) -> Type | None:
     first = kinds[0]
     if None in kinds or first is None:
@@ -291,12 +310,16 @@ def _of_sum(kinds: list[Type | None]) -> Type | None:
     return first.of[0] if first.of else TENSOR
 
 
+@_builtin("pow")
 def _of_power(kinds: list[Type | None]) -> Type | None:
     if None in kinds:
         return None
     return TENSOR if any(is_kind(kind, "Tensor") for kind in kinds) else FLOAT
 
 
+@_builtin("abs")
+@_builtin("min")
+@_builtin("max")
 def _of_same(kinds: list[Type | None]) -> Type | None:
     """Return the type of a number like the arguments, or like the items of the only one."""
     first = kinds[0]
@@ -305,17 +328,6 @@ def _of_same(kinds: list[Type | None]) -> Type | None:
     if len(kinds) == 1 and first.kind == "List":
         return _of_sum(kinds)
     return first if all(is_kind(kind, first.kind) for kind in kinds) else FLOAT
-
-
-BUILTINS: dict[str, Type | None | Callable[[list[Type | None]], Type | None]] = {
-    "len": INT, "ord": INT, "hash": INT,
-    "chr": STR, "hex": STR, "oct": STR, "bin": STR, "str": STR, "print": NONE, "any": BOOL, "all": BOOL,
-    "int": INT, "float": FLOAT, "bool": BOOL, "complex": Type("complex"), "range": INTS, "divmod": None,
-    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds[:1])]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
-    "list": _of_list, "dict": _of_dict, "sorted": lambda kinds: kinds[0] if kinds and is_kind(kinds[0], "List") else None,
-    "round": _of_round, "sum": _of_sum, "pow": _of_power, "abs": _of_same, "min": _of_same, "max": _of_same,
-}  # fmt: skip
-"""Python's functions that a script may call: the type of their result, or the function that computes it from those of the arguments."""
 
 
 def of_builtin(name: str, kinds: list[Type | None]) -> Type | None:
