@@ -176,7 +176,7 @@ from .func import vmap
 from .futures import Future
 from .jit import ScriptFunction, ScriptModule
 
-from . import multiprocessing, testing  # last: their modules import this one under its name, and need it complete
+from . import multiprocessing
 
 from ._src.namespace import foreach as _foreach
 from ._src.namespace import symbolic as _symbolic
@@ -214,7 +214,7 @@ _found_later = _missing(
     tuple((
         "_C _VF __future__ _compile _custom_ops _dynamo _export _functorch _guards _jit_internal _logging _ops _prims_common _utils "
         "_utils_internal _vendor _vmap_internals ao companions distributed distributions export futures fx hub jit classes library "
-        "monitor onnx profiler quantization quasirandom types"
+        "monitor onnx profiler quantization quasirandom testing types"
     ).split()),
 )
 # Private names that programs call as operators; torch's other private names have a function here, or are absent.

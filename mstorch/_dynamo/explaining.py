@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import dis
 import inspect
+import keyword
 import operator
 import os
 import sys
@@ -25,6 +26,7 @@ from typing import Any
 
 from .._src.backend import tape
 from .._src.compile import OptimizedModule
+from .._src.core.second_names import OF_PYTHON
 from .._src.core.trees import tree_flatten, tree_unflatten
 from .._tensor import Tensor
 from ..fx import Graph, GraphModule
@@ -51,9 +53,10 @@ _OPERATORS = {
         "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift lt le gt ge eq ne neg invert getitem setitem"
     ).split()
 }  # fmt: skip
+# Of torch's names that differ from those of the module operator
 _NAMED = {
-    "true_divide": "truediv", "div": "truediv", "floor_divide": "floordiv", "remainder": "mod", "bitwise_and": "and_", "bitwise_or": "or_",
-    "bitwise_xor": "xor", "bitwise_not": "invert", "bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift", "negative": "neg",
+    **{name: f"{word}_" if keyword.iskeyword(word) else word for word, name in OF_PYTHON.items() if word not in ("div", "pos")},
+    "true_divide": "truediv", "negative": "neg",
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from .core.device import device as Device
 from .core.dtype import (
@@ -28,9 +28,6 @@ from .core.dtype import (
 from .core.dtype import dtype as Dtype
 from .core.tensor_base import TensorBase
 
-if TYPE_CHECKING:
-    from ..storage import _LegacyStorageMeta
-
 LEGACY = {
     "DoubleStorage": float64, "FloatStorage": float32, "HalfStorage": float16, "LongStorage": int64, "IntStorage": int32,
     "ShortStorage": int16, "CharStorage": int8, "ByteStorage": uint8, "BoolStorage": bool_, "BFloat16Storage": bfloat16,
@@ -53,7 +50,7 @@ _OF_TYPED = (
 
 
 def check_arguments(
-    cls: _LegacyStorageMeta, legacy: Dtype | None, args: tuple[Any, ...], wrap_storage: Any, dtype: Dtype | None,
+    cls: type, legacy: Dtype | None, args: tuple[Any, ...], wrap_storage: Any, dtype: Dtype | None,
     device: int | str | Device | None, untyped: type
 ) -> None:
     """Raise torch's error for arguments that exclude each other; ``legacy`` is the dtype of a class such as FloatStorage."""
@@ -87,7 +84,7 @@ def on_meta(device: int | str | Device) -> bool:
     return place.type == "meta"
 
 
-def length(cls: _LegacyStorageMeta, legacy: Dtype | None, value: Any) -> int | None:
+def length(cls: type, legacy: Dtype | None, value: Any) -> int | None:
     """Return the number of elements if a constructor's argument is an integer, None if it is a sequence; raise TypeError for other
     arguments."""
     if isinstance(value, str):

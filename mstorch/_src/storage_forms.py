@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import copy
 import operator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+from typing_extensions import Self
 
 from .backend.arrays import Number
 from .core.device import device
 
-if TYPE_CHECKING:
-    from ..storage import TypedStorage, UntypedStorage
+_Typed = TypeVar("_Typed")
 
 
 class UntypedForms:
@@ -18,7 +19,7 @@ class UntypedForms:
     __slots__ = ()
 
     @classmethod
-    def _new_shared(cls, size: int, *, device: int | str | device = "cpu") -> UntypedStorage:
+    def _new_shared(cls, size: int, *, device: int | str | device = "cpu") -> Self:
         """Return a new storage of ``size`` bytes in shared memory."""
         made: Any = cls(size, device=None if str(device) == "cpu" else device)  # type: ignore[call-arg]
         return made.share_memory_()
@@ -54,13 +55,15 @@ class TypedForms:
     def _dtype(self) -> Any:
         return self.dtype  # type: ignore[attr-defined]
 
-    def _new_shared(self: Any, size: int, *, device: int | str | device | None = None) -> TypedStorage:
+    def _new_shared(self: _Typed, size: int, *, device: int | str | device | None = None) -> _Typed:
         """Return a new storage with the same dtype in shared memory."""
-        untyped = self._untyped_storage._new_shared(size * self.element_size(), device=self.device if device is None else device)
-        return self._new_wrapped_storage(untyped)
+        own: Any = self
+        untyped = own._untyped_storage._new_shared(size * own.element_size(), device=own.device if device is None else device)
+        return own._new_wrapped_storage(untyped)
 
-    def _new_wrapped_storage(self: Any, untyped_storage: UntypedStorage) -> TypedStorage:
-        return type(self)(wrap_storage=untyped_storage, dtype=self.dtype, _internal=True)
+    def _new_wrapped_storage(self: _Typed, untyped_storage: object) -> _Typed:
+        own: Any = self
+        return type(own)(wrap_storage=untyped_storage, dtype=own.dtype, _internal=True)
 
     def _share_fd_cpu_(self: Any) -> Any:
         return self._untyped_storage._share_fd_cpu_()
@@ -86,8 +89,9 @@ class TypedForms:
     def _is_shared(self: Any) -> bool:
         return self.is_shared()
 
-    def _share_memory_(self: Any) -> TypedStorage:
-        return self.share_memory_()
+    def _share_memory_(self: _Typed) -> _Typed:
+        own: Any = self
+        return own.share_memory_()
 
     def _resize_(self: Any, size: int) -> None:
         self.resize_(size)
@@ -95,7 +99,7 @@ class TypedForms:
     def _pickle_storage_type(self: Any) -> str:
         return self.pickle_storage_type()
 
-    def _deepcopy(self: Any, memo: dict[Any, Any]) -> TypedStorage:
+    def _deepcopy(self: _Typed, memo: dict[Any, Any]) -> _Typed:
         return copy.deepcopy(self, memo)
 
     def _getitem(self: Any, index: int | slice[Any, Any, Any]) -> float:

@@ -2,16 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._src.core.tangents import below
 from .._src.core.tensor_base import TensorBase
 from .._src.ops.memory.creation import zeros_like
 from .._src.tape.duals import carry, give, refuse, tangent_of
 from .._tensor import Tensor
-
-if TYPE_CHECKING:
-    from .function import FunctionCtx
+from ._context import FunctionCtx
 
 
 def push(

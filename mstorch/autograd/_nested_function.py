@@ -1,13 +1,11 @@
 """autograd.Function on nested tensors: applied to the tensors that hold the elements of all components."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._src.core.nested_parts import kept, like_nested
 from .._tensor import Tensor
-
-if TYPE_CHECKING:
-    from .function import FunctionCtx
+from ._context import FunctionCtx
 
 
 class _Context:

@@ -1,36 +1,50 @@
 """torch.cuda: information on GPUs, or on the Ascend device if "cuda" is its alias; without either, is_available() is False."""
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .._src.backend import binding, runtime
 from .._src.core import cuda_names as _cuda_names
+from .._src.core.cuda_names import is_there as _is_there
 from .._src.core.device import device as _device
 from .._src.core.device import index_of as _index_of
-from .._src.core.generator import device_generator, seed_devices
+from .._src.core.generator import device_generator
 from .._src.core.no_memory import OutOfMemoryError as OutOfMemoryError
 from .._src.core.no_memory import tells_no_memory
 from .._src.devices import no_cuda as _no_cuda
 from .._src.devices.as_npu import AsNpu as _AsNpu
 from .._src.devices.faces import NoSwitch as _NoSwitch
 from .._src.devices.faces import StreamContext as _StreamContext
+from .._src.devices.no_cuda import require as _require
 from .._src.hook import missing as _missing
-from .._tensor import Tensor
 from . import amp as amp
+from . import graphs as graphs
+from . import nvtx as nvtx
+from . import profiler as profiler
 from . import sparse as sparse
+from . import streams as streams
 from . import tunable as tunable
+from .memory import caching_allocator_disabled as caching_allocator_disabled
+from .memory import empty_cache as empty_cache
+from .memory import max_memory_allocated as max_memory_allocated
+from .memory import memory_allocated as memory_allocated
+from .memory import use_mem_pool as use_mem_pool
+from .random import get_rng_state as get_rng_state
+from .random import get_rng_state_all as get_rng_state_all
+from .random import initial_seed as initial_seed
+from .random import manual_seed as manual_seed
+from .random import manual_seed_all as manual_seed_all
+from .random import seed as seed
+from .random import seed_all as seed_all
+from .random import set_rng_state as set_rng_state
+from .random import set_rng_state_all as set_rng_state_all
 
 
 def is_available() -> bool:
     """Return whether MindSpore computes on a GPU, or on the Ascend device of which "cuda" is an alias."""
     _cuda_names.tell()
     return device_count() > 0
-
-
-def _is_there() -> bool:
-    return _cuda_names.is_there()
 
 
 def device_count() -> int:
@@ -41,11 +55,6 @@ def device_count() -> int:
 def is_initialized() -> bool:
     """Return whether a GPU is in use."""
     return _is_there() and (binding.is_used() or runtime.device_type() == "cuda")
-
-
-def _require() -> None:
-    if not _is_there():
-        raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 def init() -> None:
@@ -75,72 +84,6 @@ def synchronize(device: int | str | _device | None = None) -> None:
     """Wait until the GPU has completed all work."""
     _require()
     runtime.synchronize()
-
-
-def empty_cache() -> None:
-    """Release unused cached GPU memory; no-op without a GPU."""
-    if _is_there():
-        runtime.empty_cache()
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the GPU's random generator; no-op without a GPU, as in torch."""
-    seed_devices(int(seed))
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all GPUs; no-op without a GPU, as in torch."""
-    seed_devices(int(seed))
-
-
-def seed() -> None:
-    """Seed the GPU's generator from the operating system; no-op without a GPU, as in torch."""
-    if _is_there():
-        device_generator().seed()
-
-
-def seed_all() -> None:
-    """Seed the generators of all GPUs equally from the operating system; no-op without a GPU, as in torch."""
-    seed()
-
-
-def initial_seed() -> int:
-    """Return the seed of the GPU's generator."""
-    _require()
-    return device_generator().initial_seed()
-
-
-def get_rng_state(device: int | str | _device = "cuda") -> Tensor:
-    """Return the state of the GPU's generator, a uint8 tensor of 16 bytes."""
-    _require()
-    return device_generator().get_state()
-
-
-def get_rng_state_all() -> list[Any]:
-    """Return the states of all GPUs' generators; an empty list without a GPU."""
-    return [get_rng_state()] if _is_there() else []
-
-
-def set_rng_state(new_state: Tensor, device: int | str | _device = "cuda") -> None:
-    """Restore the state of the GPU's generator; no-op without a GPU, as in torch."""
-    if _is_there():
-        device_generator().set_state(new_state)
-
-
-def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Restore the states that ``get_rng_state_all`` returned."""
-    for state in new_states:
-        set_rng_state(state)
-
-
-def memory_allocated(device: int | str | _device | None = None) -> int:
-    """Return the bytes allocated by tensors on the GPU; 0 without one."""
-    return runtime.memory_allocated() if _is_there() else 0
-
-
-def max_memory_allocated(device: int | str | _device | None = None) -> int:
-    """Return the peak of the bytes allocated by tensors on the GPU; 0 without one."""
-    return runtime.max_memory_allocated() if _is_there() else 0
 
 
 # Functions that only report that there is no GPU, or that MindSpore does not expose a feature
@@ -225,21 +168,6 @@ def stream(stream: Any) -> StreamContext:
     return StreamContext(stream)
 
 
-@contextlib.contextmanager
-def caching_allocator_disabled() -> Iterator[None]:
-    """Raise AttributeError on entry: MindSpore does not expose its allocator."""
-    raise AttributeError("module 'torch._C' has no attribute '_cuda_cudaCachingAllocator_is_enabled'")
-    yield
-
-
-@contextlib.contextmanager
-def use_mem_pool(pool: Any, device: int | str | _device | None = None) -> Iterator[None]:
-    """Raise on entry: MindSpore does not expose its memory pools."""
-    _require()
-    raise NotImplementedError("mstorch: MindSpore keeps its memory pools to itself")
-    yield
-
-
 def _is_compiled() -> bool:
     """Return whether MindSpore is built for GPUs and uses one."""
     return _is_there()
@@ -257,6 +185,3 @@ def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
     """Call a function once CUDA is initialized: now if it is, else never, because mstorch does not initialize CUDA later."""
     if is_initialized():
         callable()
-
-
-from . import graphs, memory, nvtx, profiler, random, streams  # noqa: E402, F401 - they take names from above

@@ -4,19 +4,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from . import cudart as _cudart
+from .._src.devices import no_cuda as _no_cuda
 
 __all__ = ["start", "stop", "profile"]
 
 
 def start() -> None:
     """Raise: there is no CUDA runtime to ask."""
-    _cudart()
+    _no_cuda.FUNCTIONS["cudart"]()
 
 
 def stop() -> None:
     """Raise: there is no CUDA runtime to ask."""
-    _cudart()
+    _no_cuda.FUNCTIONS["cudart"]()
 
 
 @contextlib.contextmanager

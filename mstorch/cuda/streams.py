@@ -1,4 +1,4 @@
 """torch.cuda.streams: streams and events."""
-from .. import cuda as _cuda
+from .._src.devices import no_cuda as _no_cuda
 
-Event, ExternalStream, Stream = (_cuda._no_cuda.CLASSES[name] for name in ("Event", "ExternalStream", "Stream"))
+Event, ExternalStream, Stream = (_no_cuda.CLASSES[name] for name in ("Event", "ExternalStream", "Stream"))

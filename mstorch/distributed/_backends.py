@@ -1,12 +1,11 @@
 """The backends of a process group by device: what ``ProcessGroup._get_backend`` gives."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mstorch import device as _device
 
-if TYPE_CHECKING:
-    from ._group import ProcessGroup
+from ._members import Members
 
 _CLASSES = {"gloo": "ProcessGroupGloo", "hccl": "ProcessGroupHCCL", "nccl": "ProcessGroupNCCL", "mpi": "ProcessGroupMPI"}
 
@@ -14,7 +13,7 @@ _CLASSES = {"gloo": "ProcessGroupGloo", "hccl": "ProcessGroupHCCL", "nccl": "Pro
 class GroupBackend:
     """The backend of a group for a device. What it does is what the group does for tensors of that device."""
 
-    def __init__(self, group: ProcessGroup, name: str) -> None:
+    def __init__(self, group: Members, name: str) -> None:
         self._group, self._name = group, name
 
     def name(self) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from .._src.core.tensor_base import put_raw, value_of
 from .._src.hook import not_yet
 from .._tensor import Tensor
 from . import _host_backend as host
+from ._members import Members
 from ._types import Backend, BackendConfig, DistBackendError, DistStoreError, ReduceOp
-
-if TYPE_CHECKING:
-    from ._group import ProcessGroup
 
 NAMES = {"nccl": "NCCL", "hccl": "HCCL", "xccl": "XCCL", "ucc": "UCC"}
 BY_HOST = bool(runtime.FAKE_DEVICE)
@@ -74,7 +72,7 @@ class _HostFlat:
         put_raw(self._tensor, from_numpy(self.flat.reshape(self._tensor._ms_shape).copy()))
 
 
-def carrier_of(group: ProcessGroup) -> Any:
+def carrier_of(group: Members) -> Any:
     """Return what transfers a group's device tensors: a Carrier, or gloo's functions on the stand-in device."""
     if group.group_name in _later:
         _connect_devices(group, *_later[group.group_name])
@@ -89,7 +87,7 @@ def flat_of_device(tensor: Tensor, kept: bool) -> DeviceFlat | _HostFlat:
     return _HostFlat(tensor) if BY_HOST else DeviceFlat(tensor, kept)
 
 
-def _connect_devices(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
+def _connect_devices(group: Members, ranks: Sequence[int], everyone: Members) -> None:
     """Connect all ranks' devices when the first device tensor is sent. Raise DistBackendError on a timeout, which means that some rank
     sends none.
     """
@@ -103,7 +101,7 @@ def _connect_devices(group: ProcessGroup, ranks: Sequence[int], everyone: Proces
     join_devices(group, ranks)
 
 
-def is_joined(group: ProcessGroup) -> bool:
+def is_joined(group: Members) -> bool:
     """Return whether a group's device communicator has been created."""
     return group.group_name in _carriers and not BY_HOST
 
@@ -113,7 +111,7 @@ def have_met() -> bool:
     return bool(_met)
 
 
-def join_later(group: ProcessGroup, ranks: Sequence[int], everyone: ProcessGroup) -> None:
+def join_later(group: Members, ranks: Sequence[int], everyone: Members) -> None:
     """Create the group's device communicator at its first device tensor, as torch does for a group without an explicit backend."""
     if carries_devices(group._config):
         _later[group.group_name] = ranks, everyone
@@ -124,7 +122,7 @@ def carries_devices(config: BackendConfig) -> bool:
     return "npu" in config.get_device_backend_map()
 
 
-def meet_devices(everyone: ProcessGroup) -> None:
+def meet_devices(everyone: Members) -> None:
     """Connect the devices of all ranks, if they are not connected yet; every rank has to call this."""
     if everyone.size() == 1 or _met:
         return
@@ -143,7 +141,7 @@ def meet_devices(everyone: ProcessGroup) -> None:
     _meetings.append(key)
 
 
-def _on_one_device(everyone: ProcessGroup, store: Any, key: str) -> str:
+def _on_one_device(everyone: Members, store: Any, key: str) -> str:
     """Return a sentence that names ranks which seem to have one device, a line before MindSpore's error; "" if each has its own."""
     owners: dict[str, list[int]] = {}
     for rank in range(everyone.size()):
@@ -155,7 +153,7 @@ def _on_one_device(everyone: ProcessGroup, store: Any, key: str) -> str:
     )  # fmt: skip
 
 
-def join_devices(group: ProcessGroup, ranks: Sequence[int]) -> None:
+def join_devices(group: Members, ranks: Sequence[int]) -> None:
     """Create the device communicator of a group, if its backend has one."""
     if not carries_devices(group._config):
         return
@@ -171,7 +169,7 @@ def join_devices(group: ProcessGroup, ranks: Sequence[int]) -> None:
     _carriers[group.group_name] = Carrier(communication, ranks, group._me, handle)
 
 
-def leave_devices(group: ProcessGroup) -> None:
+def leave_devices(group: Members) -> None:
     """Destroy the device communicator of a group; destroying the default group's destroys all."""
     _carriers.pop(group.group_name, None)
     _later.pop(group.group_name, None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from .. import ops, serialization
 from .._src.core.device import device
@@ -30,9 +30,7 @@ from .graph_signature import (
     TensorArgument,
 )
 
-if TYPE_CHECKING:
-    from . import ExportedProgram
-
+_Program = TypeVar("_Program")
 _FORM = "mstorch.export 2"
 _FORMS = ("mstorch.export 1", _FORM)  # files of the first format contain structures as values
 
@@ -124,7 +122,7 @@ def structure_of(text: str) -> TreeSpec:
     return treespec_loads(text)
 
 
-def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
+def load(f: Any, make: Callable[..., _Program]) -> _Program:
     """Load a program, constructed by ``make`` from its parts. Raise ValueError for other files, and for damaged ones."""
     data = serialization.load(f, weights_only=True)
     if not isinstance(data, dict) or data.get("form") not in _FORMS:
@@ -135,7 +133,7 @@ def load(f: Any, make: Callable[..., Any]) -> ExportedProgram:
         raise ValueError(f"the file holds a damaged program ({type(error).__name__}: {error})") from error
 
 
-def _program(data: dict[str, Any], make: Callable[..., Any]) -> ExportedProgram:
+def _program(data: dict[str, Any], make: Callable[..., _Program]) -> _Program:
     _check_tensors(data)
     graph, nodes = Graph(), dict[str, Node]()
     for item in data["nodes"]:

@@ -230,7 +230,7 @@ rules("pairwise_distance nn.functional.pairwise_distance", leading)
 _ROW_LOSSES = "cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_loss multi_margin_loss multilabel_margin_loss"
 
 
-@ruled(_ROW_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _ROW_LOSSES.split()))
+@ruled(_ROW_LOSSES)
 def row_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compute a loss per row, then its reduction."""
     given = bound(op, args, kwargs)

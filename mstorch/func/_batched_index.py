@@ -245,7 +245,7 @@ def index_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return getitem(op, (tensor, (*(slice(None),) * place, index)), {})
 
 
-@ruled("index_fill index_fill_ index_add index_add_ index_copy index_copy_")
+@ruled("index_fill index_add index_copy", in_place=True)
 def index_write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write at unbatched indices along a dimension."""
     given = bound(op, args, kwargs)

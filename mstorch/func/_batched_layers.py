@@ -4,18 +4,19 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._src.core.tensor_base import TensorBase
-from .._src.ops._operation import BY_TENSOR, BY_VALUES, record_of
+from .._src.ops._operation import BY_TENSOR, BY_VALUES, IN_PLACE, record_of
 from .._src.ops.layers import dropout
-from .._src.ops.random import random, sampling
+from .._src.ops.random import further, random, sampling
 from .._tensor import Tensor
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error
 from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled, shifted
 
 Given = dict[str, Any]
+_Drawn = TypeVar("_Drawn", bound=Callable[..., Any])
 
 
 # Norms
@@ -233,7 +234,7 @@ _LOSSES = (
 )
 
 
-@ruled(_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _LOSSES.split()))
+@ruled(_LOSSES)
 def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Compute an elementwise loss, then its reduction."""
     given = bound(op, args, kwargs)
@@ -331,6 +332,21 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return looped(op, args, kwargs) if result is None else result
 
 
+_AT_ONCE: dict[str, Callable[[Op, tuple[Any, ...], dict[str, Any]], Tensor | None]] = {}
+"""Functions that draw the numbers of all slices in one call; they return None for calls in which that is not torch's way."""
+_OF_CHANNELS = tuple(f"dropout{rank}d" for rank in (1, 2, 3))
+
+
+def _at_once(*names: str) -> Callable[[_Drawn], _Drawn]:
+    """Return a decorator that declares how the random functions of these names draw in one call."""
+
+    def decorate(function: _Drawn) -> _Drawn:
+        _AT_ONCE.update(dict.fromkeys(names, function))
+        return function
+
+    return decorate
+
+
 def _drawn_at_once(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Return what one call draws for all slices; None for a call whose numbers would not be torch's then."""
     if op.name in _AT_ONCE:
@@ -352,17 +368,20 @@ def _tensors_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[TensorBas
     return [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
 
 
+@_at_once("rand", "randn")
 def _of_size(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     size = args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs.pop("size", ())
     return batched(op((op.map.size, *size), **kwargs), 0, op.map)
 
 
+@_at_once("randint")
 def _randint(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     bounds = [value for value in args if not isinstance(value, (tuple, list))]
     size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
     return batched(op(*bounds, (op.map.size, *size), **kwargs), 0, op.map)
 
 
+@_at_once("normal", "binomial")
 def _by_parameters(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Draw from distributions of which tensors are the parameters; ``normal`` of two numbers takes a size."""
     map, tensors = op.map, _tensors_of(args, kwargs)
@@ -377,6 +396,7 @@ def _by_parameters(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
     return batched(op(*values, **named), 0, map)
 
 
+@_at_once("multinomial")
 def _multinomial(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     tensors = _tensors_of(args, kwargs)
     if len(tensors) != 1 or not args or len(tensors[0]._ms_shape) not in (1, 2):
@@ -388,6 +408,7 @@ def _multinomial(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tenso
     return batched(samples.reshape(*value._ms_shape[:2], -1), 0, op.map)
 
 
+@_at_once("gumbel_softmax")
 def _gumbel_softmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     tensors = _tensors_of(args, kwargs)
     if len(tensors) != 1 or not args or not tensors[0]._ms_shape:
@@ -400,6 +421,7 @@ def _gumbel_softmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
     return batched(op(tensor.value, **{**named, "dim": place}), tensor.bdim, op.map)
 
 
+@_at_once(*_OF_CHANNELS)
 def _channels(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Apply dropout to whole channels of (C, *) or (N, C, *)."""
     if not _is_plain(args, kwargs):
@@ -412,24 +434,18 @@ def _channels(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor |
     return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._ms_shape), 0, op.map)
 
 
-_AT_ONCE: dict[str, Callable[[Op, tuple[Any, ...], dict[str, Any]], Tensor | None]] = {
-    "rand": _of_size, "randn": _of_size, "randint": _randint, "normal": _by_parameters, "binomial": _by_parameters,
-    "multinomial": _multinomial, "gumbel_softmax": _gumbel_softmax,
-    "dropout1d": _channels, "dropout2d": _channels, "dropout3d": _channels,
-}  # fmt: skip
+def _drawing(*how: str) -> set[str]:
+    return {
+        name for family in (random, sampling, further, dropout) for name, function in vars(family).items()
+        if isinstance(function, types.FunctionType) and record_of(function).draws in how
+    }  # fmt: skip
 
 
-_DRAWN_BY_TENSOR = (
-    "bernoulli multinomial normal poisson binomial dropout alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d "
-    "dropout3d gumbel_softmax rand_like randn_like randint_like _standard_gamma _sample_dirichlet"
-)
-_DRAWN_IN_PLACE = (
-    "bernoulli_ normal_ uniform_ exponential_ cauchy_ geometric_ log_normal_ random_ dropout_ alpha_dropout_ feature_dropout_ "
-    "feature_alpha_dropout_"
-)
+_BY_VALUES = _drawing(BY_VALUES)
+_DROPOUT = ("feature_dropout", "feature_alpha_dropout", "gumbel_softmax", *_OF_CHANNELS)
 
 
-@ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
+@ruled(" ".join((*_drawing(BY_TENSOR, BY_VALUES), *_DROPOUT)))
 def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Draw random numbers with batched arguments."""
     _refuse_out(kwargs)
@@ -442,14 +458,6 @@ def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return looped(op, args, kwargs, args[0] if kwargs.get("inplace") else None)
 
 
-def _drawing(*how: str) -> set[str]:
-    return {
-        name for family in (random, sampling, dropout) for name, function in vars(family).items()
-        if isinstance(function, types.FunctionType) and record_of(function).draws in how
-    }  # fmt: skip
-
-
-_BY_VALUES = _drawing(BY_VALUES)
 # One number per element of a tensor; other functions have rules above, or draw per row or channel.
 _BY_TENSOR = _drawing(BY_TENSOR, BY_VALUES) - {"normal", "binomial", "multinomial", "feature_dropout", "feature_alpha_dropout"}
 # Functions through which no gradient flows: random numbers whose distribution depends on the arguments, or of their shape.
@@ -466,7 +474,9 @@ def draws_without_gradient() -> frozenset[str]:
 _NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 
 
-@ruled(_DRAWN_IN_PLACE + " " + " ".join(f"nn.init.{name}" for name in ("uniform_", "normal_", "trunc_normal_")))
+@ruled(" ".join(_drawing(IN_PLACE)))
+@ruled(" ".join(f"{name}_" for name in (*_drawing(BY_TENSOR), *_DROPOUT) if name.endswith("dropout")))
+@ruled("nn.init.uniform_ nn.init.normal_ nn.init.trunc_normal_")
 def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Fill a batched tensor with random numbers."""
     target = args[0]

@@ -41,10 +41,11 @@ def product(op: Op, a: Any, b: Any) -> Tensor:
     return batched(value, 0, op.map)
 
 
-_RANKS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3), "inner": (1, 1), "vdot": (1, 1), "linalg.vecdot": (1, 1)}
+_RANKS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3), "inner": (1, 1)}
 
 
-@ruled("matmul __matmul__ __rmatmul__ linalg.matmul mm mv dot bmm inner")
+@ruled("matmul __matmul__ __rmatmul__ linalg.matmul")
+@ruled(" ".join(_RANKS))
 def matmul(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Return products of matrices or vectors."""
     given = bound(op, args, kwargs)
@@ -73,7 +74,10 @@ def _sum_of(input: Any, found: Any, beta: Any, alpha: Any) -> Any:
     return found if beta == 0 else found + (input if beta == 1 else input * beta)
 
 
-@ruled("addmm addmv baddbmm addbmm addr addmm_ addmv_ baddbmm_ addr_")
+_RANKS_OF_SUMS = {"addmm": (2, 2), "addmv": (2, 1), "baddbmm": (3, 3), "addbmm": (3, 3), "addr": (1, 1)}
+
+
+@ruled(" ".join(_RANKS_OF_SUMS), in_place=True)
 def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return a matrix product added to a tensor."""
     given = bound(op, args, kwargs)
@@ -81,7 +85,7 @@ def added_product(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if given.get("out") is not None or len(args) != 3 or base != op.name and not is_of(args[0], op.map):
         return by_slices(op, args, kwargs)
     input, a, b = args
-    ranks = {"addmm": (2, 2), "addmv": (2, 1), "baddbmm": (3, 3), "addbmm": (3, 3), "addr": (1, 1)}[base]
+    ranks = _RANKS_OF_SUMS[base]
     if ranks != (len(a._ms_shape), len(b._ms_shape)) or not a._ms_dtype is b._ms_dtype is input._ms_dtype or a._ms_dtype.is_integral:
         return by_slices(op, args, kwargs)
     with within(op.map):
@@ -149,7 +153,7 @@ def einsum(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 # Convolutions: the mapped dimension goes to the batch, or to the groups
 
 
-@ruled("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d")
+@ruled(" ".join(f"conv{form}{rank}d" for form in ("", "_transpose") for rank in (1, 2, 3)))
 def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a convolution with batched or unbatched input and weight."""
     given = bound(op, args, kwargs)

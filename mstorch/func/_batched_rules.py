@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._src.aten.kinds import CONVERSIONS, is_elementwise, takes_dims, tells_of_shape
+from .._src.aten.kinds import CONVERSIONS, cuts_dimension, is_elementwise, reduces, takes_dims, tells_of_shape
 from .._src.core.built_in import written
 from .._src.core.overriding import public_name
 from .._src.core.promotion import promote_types
@@ -19,17 +19,19 @@ from ._batched_loop import by_slices, expanded, is_in_place, unmapped_error
 Arguments = dict[str, Any]
 
 
-def rules(names: str, rule: Rule) -> None:
-    """Register a rule for the functions of these names."""
+def rules(names: str, rule: Rule, in_place: bool = False) -> None:
+    """Register a rule for the functions of these names; with ``in_place``, for their in-place forms too."""
     for name in names.split():
         RULES[name] = rule
+        if in_place:
+            RULES[f"{name}_"] = rule
 
 
-def ruled(names: str) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers a function as the batching rule of these names."""
+def ruled(names: str, in_place: bool = False) -> Callable[[Rule], Rule]:
+    """Return a decorator that registers a function as the batching rule of these names, as ``rules`` does."""
 
     def enter(rule: Rule) -> Rule:
-        rules(names, rule)
+        rules(names, rule, in_place)
         return rule
 
     return enter
@@ -193,8 +195,7 @@ def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 rules(
     "isclose complex polar conj isreal real resolve_conj resolve_neg hardswish logsigmoid log_sigmoid_backward softsign tanhshrink "
-    "imag cpu cuda alias detach zeros_like ones_like full_like empty_like fill zero nn.functional.threshold "
-    "nn.functional.logsigmoid",
+    "imag cpu cuda alias detach zeros_like ones_like full_like empty_like fill zero",
     pointwise,
 )  # fmt: skip
 
@@ -234,8 +235,9 @@ def unfolded(result: Tensor, place: int = 1) -> Tensor:
     return result
 
 
-def along(*names: str) -> Rule:
-    """Return a batching rule for functions of one tensor along dimensions, which are passed under the given names."""
+def along(*names: str, of_numbers: bool = False) -> Rule:
+    """Return a batching rule for functions of one tensor along dimensions, which are passed under the given names. With ``of_numbers`` they
+    treat a number as a vector of one element, and return a number."""
 
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bound(op, args, kwargs)
@@ -252,7 +254,7 @@ def along(*names: str) -> Rule:
         if rank == 0:
             if op.name in _TURNS:
                 return batched(tensor.value, tensor.bdim, op.map)
-            if op.name not in _OF_A_NUMBER:
+            if not of_numbers:
                 return by_slices(op, args, kwargs)
             return as_batched(unfolded(op(value.unsqueeze(1), **given)), 0, op.map)
         return as_batched(op(value, **given), 0, op.map)
@@ -261,28 +263,19 @@ def along(*names: str) -> Rule:
 
 
 _TURNS = frozenset(("transpose", "swapdims", "swapaxes"))
-# Functions that treat a number as a vector of one element, and return a number.
-_OF_A_NUMBER = frozenset(
-    "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode logsumexp normalize "
-    "aminmax".split()
-)
 
 
 def _has_tensors(given: Arguments) -> bool:
     return any(isinstance(value, TensorBase) for value in given.values())
 
 
+# Neither torch's schemas nor its tags tell these from functions such as renorm, which need the other dimensions too.
 rules(
-    "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode msort flip "
-    "logsumexp nn.functional.normalize glu special.logsumexp special.softmax special.log_softmax diff fft.fft fft.ifft fft.rfft "
-    "fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 aminmax",
-    along("dim"),
-)  # fmt: skip
-rules(
-    "Tensor.unflatten unflatten unbind narrow select split chunk split_with_sizes unsafe_split unsafe_chunk unsafe_split_with_sizes",
-    along("dim"),
+    "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode logsumexp "
+    "nn.functional.normalize special.logsumexp special.softmax special.log_softmax",
+    along("dim", of_numbers=True),
 )
-rules("narrow_copy select_copy split_copy unbind_copy split_with_sizes_copy", along("dim"))
+rules("glu diff fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2", along("dim"))
 rules("Tensor.unfold", along("dimension"))
 rules("flatten", along("start_dim", "end_dim"))
 rules("diagonal diagonal_copy linalg.diagonal", along("dim1", "dim2"))
@@ -354,18 +347,15 @@ def _shared(rows: Any, medians: Any) -> Any:
     return of_missing.where(medians.isnan(), below.where(medians < 0, above))
 
 
-rules(
-    "sum mean amax amin var std var_mean std_mean any all nansum nanmean count_nonzero prod argmax argmin max min median nanmedian "
-    "aminmax norm linalg.vector_norm",
-    reduction,
-)
+rules("count_nonzero linalg.vector_norm", reduction)
+rules("nuclear_norm native_norm", by_slices)  # what follows the tensor is no dimension
 
 
 @ruled("aminmax")
 def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return minima and maxima, over all elements if ``dim`` is None."""
     if kwargs.get("dim") is not None:
-        return along("dim")(op, args, kwargs)
+        return along("dim", of_numbers=True)(op, args, kwargs)
     if kwargs or len(args) > 1:
         return by_slices(op, args, kwargs)
     return as_batched(op(front(args[0]).reshape(op.map.size, -1), dim=1), 0, op.map)
@@ -404,7 +394,8 @@ def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return target if is_in_place(op.name) else as_batched(result, 0, op.map)
 
 
-rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_reduce_ linalg.cross", along_many)
+rules("gather linalg.cross", along_many)
+rules("scatter scatter_add scatter_reduce", along_many, in_place=True)
 
 
 # Functions that take any leading dimensions
@@ -522,15 +513,22 @@ def find(key: str, public: Callable[..., Any]) -> Rule:
         return RULES[name]
     if owner == "special":
         return by_slices if name in _NOT_SPECIAL else pointwise
-    return _of_elements(name) if owner in _OF_OPERATORS else by_slices
+    return _by_schema(name) if owner in _OF_OPERATORS else by_slices
 
 
 _OF_OPERATORS = ("", "Tensor", "functional", "nn.functional")
 """The namespaces in which a name is that of an operator."""
 
 
-def _of_elements(name: str) -> Rule:
-    """Return the rule of an operator without one of its own: that of elementwise functions, if it is one."""
+_ALONG_DIM = along("dim")
+
+
+def _by_schema(name: str) -> Rule:
+    """Return the rule of an operator without one of its own: what torch's schemas and tags tell of it."""
+    if cuts_dimension(name):
+        return _ALONG_DIM
+    if reduces(name):
+        return reduction
     if not is_in_place(name):
         return pointwise if name in CONVERSIONS or is_elementwise(name) else by_slices
     base = name[:-1]

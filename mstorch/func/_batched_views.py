@@ -328,7 +328,7 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
     return batched(op(_list_of(op, tensors), shifted(op, dim, rank)), 0, op.map)
 
 
-@ruled("hstack vstack dstack column_stack row_stack block_diag")
+@ruled("block_diag " + " ".join(f"{way}stack" for way in ("h", "v", "row_", "d", "column_")))
 def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run ``hstack`` or ``vstack``, whose dimension depends on the number of dimensions of the tensors; other calls are computed slice by
     slice."""

@@ -26,16 +26,17 @@ from . import _pytree
 from ._pytree import tree_flatten_spec
 from .node import Node, _get_qualified_name
 
-_BINARY = {
+BINARY = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "truediv": "/", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
     "and_": "&", "or_": "|", "xor": "^", "matmul": "@", "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=",
 }  # fmt: skip
-_UNARY = {"pos": "+", "neg": "-", "invert": "~"}
-INFIX: dict[Any, str] = {getattr(operator, name): f"{{}} {sign} {{}}" for name, sign in _BINARY.items()}
-INFIX |= {getattr(operator, name): f"{sign}{{}}" for name, sign in _UNARY.items()}
+COMPARISONS = [name for name, sign in BINARY.items() if sign in ("<", ">") or sign[-1] == "="]
+UNARY = {"pos": "+", "neg": "-", "invert": "~"}
+INFIX: dict[Any, str] = {getattr(operator, name): f"{{}} {sign} {{}}" for name, sign in BINARY.items()}
+INFIX |= {getattr(operator, name): f"{sign}{{}}" for name, sign in UNARY.items()}
 INFIX[operator.getitem] = "{}[{}]"
 _IN_PLACE: dict[Any, str] = {
-    getattr(operator, f"i{name.rstrip('_')}"): f"{sign}=" for name, sign in _BINARY.items() if hasattr(operator, f"i{name.rstrip('_')}")
+    getattr(operator, f"i{name.rstrip('_')}"): f"{sign}=" for name, sign in BINARY.items() if hasattr(operator, f"i{name.rstrip('_')}")
 }
 
 

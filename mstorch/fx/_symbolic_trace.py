@@ -59,6 +59,8 @@ def _assert_is_none(value: Any, msg: str) -> None:
 class Tracer(TracerBase):
     """Records graphs. Subclasses define which modules are leaves, and how calls and arguments are handled."""
 
+    graph: Graph
+
     def __init__(
         self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Callable[..., Any], ...] = (),
         param_shapes_constant: bool = False,

@@ -1,19 +1,21 @@
-"""torch.fx.node: one node of a graph."""
+"""torch.fx.node: one node of a graph, and the nodes of a graph in order."""
 from __future__ import annotations
 
 import builtins
+import copy
+import functools
 import importlib
+import re
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from .._src.hook import theirs
+from .._src.leaving import Block
+from ..nn.modules.module import Module
 from ..ops import OpOverload
 from .immutable_collections import immutable_dict, immutable_list
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 Target = Any
 Argument = Any
@@ -97,7 +99,7 @@ class Node:
     """
 
     def __init__(
-        self, graph: Graph, name: str, op: str, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any],
+        self, graph: NodesOfGraph, name: str, op: str, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any],
         return_type: Any | None = None,
     ) -> None:  # fmt: skip
         if op not in OPERATIONS:
@@ -292,3 +294,156 @@ class Node:
 _RANDOM = frozenset("rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split())
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
+
+
+class _NodeList:
+    """The nodes of a graph, iterated forwards or backwards. The current node may be erased during iteration."""
+
+    def __init__(self, graph: NodesOfGraph, direction: str = "_next") -> None:
+        self.graph = graph
+        self.direction = direction
+
+    def __len__(self) -> int:
+        return self.graph._length
+
+    def __iter__(self) -> Iterator[Node]:
+        node = getattr(self.graph._root, self.direction)
+        while node is not self.graph._root:
+            following = getattr(node, self.direction)
+            if not node._erased:
+                yield node
+                # Nodes that were appended to the node in the meantime are included.
+                following = getattr(node, self.direction) if not node._erased else following
+            node = following
+
+    def __reversed__(self) -> _NodeList:
+        return _NodeList(self.graph, "_prev" if self.direction == "_next" else "_next")
+
+
+def _snake_case(text: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", text).lower()
+
+
+class NodesOfGraph:
+    """The part of a Graph that makes its nodes and holds them in order."""
+
+    def __init__(self, name_for: Callable[[str, Any], str], owning_module: Module | None) -> None:
+        self._name_for = name_for
+        self._root = Node(self, "", "root", "", (), {})
+        self._place: Callable[[Node], None] = self._root.prepend
+        self._length = 0
+        self.owning_module = owning_module
+
+    @property
+    def nodes(self) -> _NodeList:
+        """The nodes, in order."""
+        return _NodeList(self)
+
+    def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
+        """Return the nodes with this op and, for calls, this target."""
+        return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
+
+    def output_node(self) -> Node:
+        """Return the output node."""
+        return next(node for node in reversed(self.nodes) if node.op == "output")
+
+    # New nodes
+
+    def create_node(
+        self, op: str, target: Target, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
+        name: str | None = None, type_expr: Any | None = None,
+    ) -> Node:  # fmt: skip
+        """Create a node at the insertion point."""
+        wanted = name if name is not None else self._target_to_str(target)
+        if name is None:
+            wanted = _snake_case(wanted)
+        node = Node(self, self._name_for(wanted, None), op, target, args or (), kwargs or {}, type_expr)
+        self._place(node)
+        self._length += 1
+        return node
+
+    @staticmethod
+    def _target_to_str(target: Target) -> str:
+        if not callable(target):
+            text = str(target)
+            return text.strip("_") if text.startswith("__") and text.endswith("__") else text.lstrip("*")
+        return getattr(target, "__name__", type(target).__name__)
+
+    def placeholder(self, name: str, type_expr: Any | None = None, default_value: Any = ...) -> Node:
+        """Create an input node."""
+        return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
+
+    def get_attr(self, qualified_name: str, type_expr: Any | None = None) -> Node:
+        """Create a node that reads a module's attribute by dotted name."""
+        return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+
+    def call_module(
+        self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
+    ) -> Node:
+        """Create a node that calls a child module by dotted name."""
+        return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
+
+    def call_method(
+        self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any | None = None
+    ) -> Node:
+        """Create a node that calls a method of its first argument."""
+        return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
+
+    def call_function(
+        self, the_function: Callable[..., Any], args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
+        type_expr: Any | None = None, name: str | None = None,
+    ) -> Node:  # fmt: skip
+        """Create a node that calls a function."""
+        return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
+
+    def output(self, result: Any, type_expr: Any | None = None) -> Node:
+        """Create the output node."""
+        return self.create_node("output", "output", (result,), type_expr=type_expr)
+
+    def inserting_before(self, n: Node | None = None) -> _Back:
+        """Set the insertion point before a node, permanently or as a context manager; by default at the graph's beginning."""
+        return self._inserting(self._root.append if n is None else n.prepend, n)
+
+    def inserting_after(self, n: Node | None = None) -> _Back:
+        """Set the insertion point after a node, permanently or as a context manager; by default at the end."""
+        return self._inserting(self._root.prepend if n is None else n.append, n)
+
+    def _inserting(self, place: Callable[[Node], None], node: Node | None) -> _Back:
+        if node is not None and node.graph is not self:
+            raise AssertionError("Node to insert at is not in graph.")
+        before, self._place = self._place, place
+        return _Back(self, before)
+
+    def erase_node(self, to_erase: Node) -> None:
+        """Remove a node. Raise RuntimeError if other nodes use it."""
+        if to_erase.users:
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!"
+            )
+        if to_erase.graph is not self:
+            raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
+        if to_erase._erased:
+            return
+        # The node keeps its links, so that an iteration over the nodes can continue.
+        to_erase._prev._next, to_erase._next._prev = to_erase._next, to_erase._prev
+        to_erase._erased = True
+        to_erase._set_arguments((), {})
+        self._length -= 1
+
+    def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
+        """Copy another graph's node to the insertion point, with arguments mapped by ``arg_transform``."""
+        made = self.create_node(
+            node.op, node.target, map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform), node.name, node.type
+        )
+        made.meta = copy.copy(node.meta)
+        return made
+
+
+class _Back(Block):
+    """Restores the insertion point when the block ends."""
+
+    def __init__(self, graph: NodesOfGraph, before: Callable[[Node], None]) -> None:
+        self._again = functools.partial(setattr, graph, "_place", before)
+
+    def __enter__(self) -> None:
+        self.at_end(self._again)  # the insertion point has changed since the call that returned this

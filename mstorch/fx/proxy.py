@@ -14,8 +14,8 @@ from .._src.core.formats import layout, memory_format
 from .._src.core.generator import Generator
 from .._src.hook import missing as _missing
 from ..overrides import is_tensor_method_or_property
-from .graph import Graph
-from .node import Node, map_arg
+from ._code import BINARY, COMPARISONS, UNARY
+from .node import Node, NodesOfGraph, map_arg
 
 _PLAIN = (str, int, float, bool, complex, type(None), type(Ellipsis), range, dtype, device, layout, memory_format, Generator, bytes)
 
@@ -35,7 +35,7 @@ class Scope:
 class TracerBase:
     """Base of tracers, which record nodes in ``graph``."""
 
-    graph: Graph
+    graph: NodesOfGraph
     record_stack_traces = False
     check_mutable_operations = False
     trace_asserts = False
@@ -113,14 +113,14 @@ class TracerBase:
 class GraphAppendingTracer(TracerBase):
     """Records nodes in an existing graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: NodesOfGraph) -> None:
         self.graph = graph
 
 
 # Python's operators, those with a reflected method separately: the module operator does not tell them apart.
-_TWO_SIDED = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "matmul")
+_TWO_SIDED = [name for name in BINARY if name not in COMPARISONS]
 # Operators without a reflected method; hash and bool are not recorded.
-_ONE_SIDED = ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "getitem", "abs")
+_ONE_SIDED = (*COMPARISONS, *UNARY, "getitem", "abs")
 
 
 def _recorded(function: Callable[..., Any], reflected: bool) -> Callable[..., Any]:

@@ -26,9 +26,7 @@ from ..autograd.grad_mode import no_grad
 from ..nn.parameter import set_data
 
 # torch's own list of layers and functions whose gain is 1; it rejects all others.
-_PLAIN = (
-    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
-)  # fmt: skip
+_PLAIN = ("linear", "sigmoid", *(f"conv{form}{rank}d" for form in ("", "_transpose") for rank in (1, 2, 3)))
 
 
 def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:

@@ -6,16 +6,13 @@ import io
 import os
 import pickle
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import serialization
 from .._src.serialization.zipfile_format import write_all
 from ..nn.modules.module import Module
 from ._torchscript.write.archive import write as write_program
 from ._torchscript.write.scripts import write_script
-
-if TYPE_CHECKING:
-    from ._script import _Callable
 
 OBJECT = "mstorch_jit/object.pt"
 EXTRA = "extra/"
@@ -38,7 +35,7 @@ def is_scripted(m: Any) -> bool:
     return bool(m.__dict__.get("_scripted", getattr(type(m), "_scripted", False)))
 
 
-def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
+def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
     """Write the object, with extra files by name, to a path or a file, as TorchScript, which torch loads too.
 
     What is traced in several methods is written as a Python object.
@@ -63,7 +60,7 @@ def write(m: _Callable, f: Any, extra_files: dict[str, Any] | None) -> None:
         write_all(f, content.getbuffer())
 
 
-def _write_object(m: _Callable, file: Any, extra_files: dict[str, Any] | None) -> None:
+def _write_object(m: object, file: Any, extra_files: dict[str, Any] | None) -> None:
     content = io.BytesIO()
     try:
         serialization.save(m, content)

@@ -46,6 +46,20 @@ class State:
         return "/".join(self._scopes)
 
 
+_FORMS: dict[str, Callable[..., Any]] = {}
+"""Functions whose operator has another name, or its arguments in another order."""
+
+
+def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that declares how a function's call is written."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        _FORMS[name] = function
+        return function
+
+    return decorate
+
+
 def _convolved(rank: int, transposed: bool) -> Callable[..., Any]:
     def form(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
@@ -78,6 +92,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
     return turned
 
 
+@_form("batch_norm")
 def _normalized(
     input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1,
@@ -86,6 +101,7 @@ def _normalized(
     return "batch_norm", (input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
+@_form("embedding")
 def _embedded(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -93,16 +109,19 @@ def _embedded(
     return "embedding", (weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
+@_form("dropout")
 def _dropped(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Any, ...]:
     return "dropout_" if inplace else "dropout", (input, p, training)
 
 
+@_form("layer_norm")
 def _layer_normed(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> tuple[Any, ...]:
     return "layer_norm", (input, list(normalized_shape), weight, bias, eps, True)
 
 
+@_form("group_norm")
 def _group_normed(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> tuple[Any, ...]:
@@ -116,13 +135,10 @@ def _soft(name: str) -> Callable[..., Any]:
     return form
 
 
-_FORMS: dict[str, Callable[..., Any]] = {
-    **{f"conv{rank}d": _convolved(rank, False) for rank in (1, 2, 3)},
-    **{f"conv_transpose{rank}d": _transposed(rank) for rank in (1, 2, 3)},
-    "batch_norm": _normalized, "embedding": _embedded, "dropout": _dropped, "layer_norm": _layer_normed, "group_norm": _group_normed,
-    "softmax": _soft("softmax"), "log_softmax": _soft("log_softmax"),
-}  # fmt: skip
-"""Functions whose operator has another name, or its arguments in another order."""
+for _rank in (1, 2, 3):
+    _FORMS[f"conv{_rank}d"], _FORMS[f"conv_transpose{_rank}d"] = _convolved(_rank, False), _transposed(_rank)
+for _name in ("softmax", "log_softmax"):
+    _FORMS[_name] = _soft(_name)
 
 
 def _fits(value: Any, kind: str) -> bool:

@@ -39,6 +39,19 @@ def bound(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return {("self" if key == first else key): value for key, value in found.arguments.items()}
 
 
+_UNDER_OTHER_NAMES: dict[str, Any] = {}
+
+
+def _computes(name: str) -> Any:
+    """Return a decorator that declares a function with an operator's arguments, for an operator whose name is no public function's."""
+
+    def decorate(function: Any) -> Any:
+        _UNDER_OTHER_NAMES[name] = function
+        return function
+
+    return decorate
+
+
 def _resized(mode: str, corners: bool) -> Any:
     def resize(input: Any, output_size: Any, *rest: Any, **options: Any) -> Any:
         align = (rest[0] if rest else options.get("align_corners")) if corners else None
@@ -50,28 +63,33 @@ def _resized(mode: str, corners: bool) -> Any:
     return resize
 
 
+@_computes("grid_sampler")
+@_computes("grid_sampler_2d")
 def _sampled(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
     return above.torch.nn.functional.grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
 
 
+@_computes("_convolution")
 def _convolved(*args: Any) -> Any:
     return above.torch.ops.aten.convolution.default(*args[:9])
 
 
-_UNDER_OTHER_NAMES = {
-    "unsafe_chunk": lambda input, chunks, dim=0: input.chunk(chunks, dim),
-    "unsafe_split": lambda input, size, dim=0: input.split(size, dim),
-    "_convolution": _convolved,
-    "grid_sampler": _sampled,
-    "grid_sampler_2d": _sampled,
-    **{f"upsample_nearest{rank}d": _resized("nearest", False) for rank in (1, 2, 3)},
-    **{f"_upsample_nearest_exact{rank}d": _resized("nearest-exact", False) for rank in (1, 2, 3)},
-    "upsample_linear1d": _resized("linear", True),
-    "upsample_bilinear2d": _resized("bilinear", True),
-    "upsample_bicubic2d": _resized("bicubic", True),
-    "upsample_trilinear3d": _resized("trilinear", True),
-}
+for _rank in (1, 2, 3):
+    _UNDER_OTHER_NAMES[f"upsample_nearest{_rank}d"] = _resized("nearest", False)
+    _UNDER_OTHER_NAMES[f"_upsample_nearest_exact{_rank}d"] = _resized("nearest-exact", False)
+for _mode, _rank in (("linear", 1), ("bilinear", 2), ("bicubic", 2), ("trilinear", 3)):
+    _UNDER_OTHER_NAMES[f"upsample_{_mode}{_rank}d"] = _resized(_mode, True)
+
+
+@_computes("unsafe_chunk")
+def _chunked(input: Any, chunks: int, dim: int = 0) -> Any:
+    return input.chunk(chunks, dim)
+
+
+@_computes("unsafe_split")
+def _split(input: Any, size: int, dim: int = 0) -> Any:
+    return input.split(size, dim)
 
 
 def public_of(name: str) -> Any:

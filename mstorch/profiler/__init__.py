@@ -6,8 +6,8 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
 
 from .._src.hook import missing as _missing
 from .._src.leaving import Block, each
@@ -15,9 +15,6 @@ from ..autograd._profile_events import EventList
 from ..autograd._recorder import Recorder, watching_again
 from ..autograd.profiler import kineto_available, record_function, refuse
 from . import itt
-
-if TYPE_CHECKING:
-    from .._companions.torch_npu.profiler import _ExperimentalConfig
 
 
 class ProfilerAction(enum.Enum):
@@ -103,7 +100,7 @@ class profile(Block):
         self, *, activities: Iterable[Any] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
         with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
-        experimental_config: _ExperimentalConfig | None = None,
+        experimental_config: object = None,
         execution_trace_observer: Any = None, acc_events: bool = False, use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
     ) -> None:  # fmt: skip

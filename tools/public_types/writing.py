@@ -134,7 +134,7 @@ def _rest(seen: set[str]) -> str:
     folder = ROOT / "mstorch"
     late = (
         "_C _VF __future__ _dynamo _functorch _jit_internal _utils _utils_internal ao distributed distributions export futures fx hub jit "
-        "classes library monitor onnx profiler quasirandom types"
+        "classes library monitor onnx profiler quasirandom testing types"
     ).split()
     there = [name for name in late if name not in seen and ((folder / name).is_dir() or (folder / f"{name}.py").exists())]
     return f"from . import {', '.join(f'{name} as {name}' for name in there)}"

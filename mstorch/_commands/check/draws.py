@@ -20,19 +20,30 @@ def _kept_weights(p: float, place: str) -> Any:
     return torch.nn.functional.scaled_dot_product_attention(alike, alike, wanted, dropout_p=p)
 
 
-DRAWS: dict[str, tuple[Callable[[str], Any], float, float]] = {  # with mean and standard deviation
-    "rand": (lambda place: torch.rand(_COUNT, device=place), 0.5, 12**-0.5),
-    "randn": (lambda place: torch.randn(_COUNT, device=place), 0.0, 1.0),
-    "normal_": (lambda place: torch.empty(_COUNT, device=place).normal_(2.0, 3.0), 2.0, 3.0),
-    "uniform_": (lambda place: torch.empty(_COUNT, device=place).uniform_(-1, 3), 1.0, 4 * 12**-0.5),
-    "randint": (lambda place: torch.randint(0, 10, (_COUNT,), device=place).float(), 4.5, (99 / 12) ** 0.5),
-    "bernoulli": (lambda place: torch.full((_COUNT,), 0.3, device=place).bernoulli(), 0.3, 0.21**0.5),
-    "dropout": (lambda place: torch.nn.functional.dropout(torch.ones(_COUNT, device=place), 0.25), 1.0, 3**-0.5),
-    "dropout of attention": (lambda place: _kept_weights(0.25, place), 1.0, 3**-0.5),
-    "exponential_": (lambda place: torch.empty(_COUNT, device=place).exponential_(2.0), 0.5, 0.5),
-    "randperm": (lambda place: torch.randperm(_COUNT, device=place).float() / _COUNT, 0.5, 12**-0.5),
-    "multinomial": (lambda place: torch.multinomial(torch.tensor([0.2, 0.8], device=place), _COUNT, True).float(), 0.8, 0.4),
-}  # fmt: skip
+DRAWS: dict[str, tuple[Callable[[str], Any], float, float]] = {}
+"""Functions that draw numbers on a device, with the mean and the standard deviation of these."""
+
+
+def _draws(name: str, mean: float, deviation: float) -> Callable[[Callable[[str], Any]], None]:
+    """Return a decorator that enters a function that draws numbers."""
+
+    def enter(draw: Callable[[str], Any]) -> None:
+        DRAWS[name] = draw, mean, deviation
+
+    return enter
+
+
+_draws("rand", 0.5, 12**-0.5)(lambda place: torch.rand(_COUNT, device=place))
+_draws("randn", 0.0, 1.0)(lambda place: torch.randn(_COUNT, device=place))
+_draws("normal_", 2.0, 3.0)(lambda place: torch.empty(_COUNT, device=place).normal_(2.0, 3.0))
+_draws("uniform_", 1.0, 4 * 12**-0.5)(lambda place: torch.empty(_COUNT, device=place).uniform_(-1, 3))
+_draws("randint", 4.5, (99 / 12) ** 0.5)(lambda place: torch.randint(0, 10, (_COUNT,), device=place).float())
+_draws("bernoulli", 0.3, 0.21**0.5)(lambda place: torch.full((_COUNT,), 0.3, device=place).bernoulli())
+_draws("dropout", 1.0, 3**-0.5)(lambda place: torch.nn.functional.dropout(torch.ones(_COUNT, device=place), 0.25))
+_draws("dropout of attention", 1.0, 3**-0.5)(lambda place: _kept_weights(0.25, place))
+_draws("exponential_", 0.5, 0.5)(lambda place: torch.empty(_COUNT, device=place).exponential_(2.0))
+_draws("randperm", 0.5, 12**-0.5)(lambda place: torch.randperm(_COUNT, device=place).float() / _COUNT)
+_draws("multinomial", 0.8, 0.4)(lambda place: torch.multinomial(torch.tensor([0.2, 0.8], device=place), _COUNT, True).float())
 
 
 def _drawn(draw: Callable[[str], Any], mean: float, deviation: float) -> str:

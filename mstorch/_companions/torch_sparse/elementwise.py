@@ -17,7 +17,7 @@ class Elementwise(Stored):
 
     def matmul(self, other: Any, reduce: str = "sum") -> Any:
         """Return the product with a dense or sparse matrix."""
-        return matmul(self, other, reduce)  # type: ignore[arg-type]
+        return matmul(self, other, reduce)
 
     spmm = matmul
     spspmm = matmul

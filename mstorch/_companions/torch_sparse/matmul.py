@@ -1,21 +1,20 @@
 """torch_sparse.matmul: products of sparse matrices with dense and sparse ones."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import mstorch as torch
 
 from ..torch_scatter import scatter, scatter_max, scatter_min
+from .base import Stored
 from .functions import product
 from .storage import SparseStorage
 
-if TYPE_CHECKING:
-    from .tensor import SparseTensor
-
 Tensor = torch.Tensor
+_Sparse = TypeVar("_Sparse", bound=Stored)
 
 
-def _terms(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor, int, None, int]:
+def _terms(src: Stored, other: Tensor) -> tuple[Tensor, Tensor, int, None, int]:
     """Return the products that a row's sum consists of, and how they are reduced: arguments of torch_scatter's functions."""
     row, col, value = src.coo()
     rows, columns = src.sparse_sizes()
@@ -28,7 +27,7 @@ def _terms(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor, int, None,
     return terms, row, dim, None, rows
 
 
-def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum") -> SparseTensor | Tensor:
+def matmul(src: _Sparse, other: _Sparse | Tensor, reduce: str = "sum") -> _Sparse | Tensor:
     """Return the product; with a dense matrix, terms of a row are reduced by "sum" ("add"), "mean", "min" or "max"."""
     if isinstance(other, Tensor):
         return scatter(*_terms(src, other), reduce)
@@ -43,41 +42,41 @@ def matmul(src: SparseTensor, other: SparseTensor | Tensor, reduce: str = "sum")
     return src.from_storage(storage)
 
 
-def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum") -> Tensor:
+def spmm(src: Stored, other: Tensor, reduce: str = "sum") -> Tensor:
     """Return the product with a dense matrix."""
     found = matmul(src, other, reduce)
     assert isinstance(found, Tensor)
     return found
 
 
-def spspmm(src: SparseTensor, other: SparseTensor, reduce: str = "sum") -> SparseTensor:
+def spspmm(src: _Sparse, other: _Sparse, reduce: str = "sum") -> _Sparse:
     """Return the product of two sparse matrices."""
     found = matmul(src, other, reduce)
     assert not isinstance(found, Tensor)
     return found
 
 
-def spmm_sum(src: SparseTensor, other: Tensor) -> Tensor:
+def spmm_sum(src: Stored, other: Tensor) -> Tensor:
     """Return the product with a dense matrix."""
     return spmm(src, other)
 
 
-def spmm_mean(src: SparseTensor, other: Tensor) -> Tensor:
+def spmm_mean(src: Stored, other: Tensor) -> Tensor:
     """Return the means of the terms of the product with a dense matrix."""
     return spmm(src, other, "mean")
 
 
-def spmm_min(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def spmm_min(src: Stored, other: Tensor) -> tuple[Tensor, Tensor]:
     """Return the smallest terms of the product with a dense matrix, and the places of their elements."""
     return scatter_min(*_terms(src, other))
 
 
-def spmm_max(src: SparseTensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def spmm_max(src: Stored, other: Tensor) -> tuple[Tensor, Tensor]:
     """Return the largest terms of the product with a dense matrix, and the places of their elements."""
     return scatter_max(*_terms(src, other))
 
 
-def spspmm_sum(src: SparseTensor, other: SparseTensor) -> SparseTensor:
+def spspmm_sum(src: _Sparse, other: _Sparse) -> _Sparse:
     """Return the product of two sparse matrices."""
     return spspmm(src, other)
 

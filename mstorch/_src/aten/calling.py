@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._tensor import Tensor
 from ..core.decorating import plain_method
@@ -27,11 +27,8 @@ from ..tape import engine
 from ..tape.bare import bare_of, bare_twin, dressed
 from ..tape.node import Accumulate, Node, edge_of, named, node_of
 from ..tape.saved_values import Saved, saved_input
+from .operators import Operator
 from .reads import reads
-
-if TYPE_CHECKING:
-    from ...ops import OpOverload
-    from ...utils._python_dispatch import TorchDispatchMode
 
 Call = Callable[..., Any]
 
@@ -56,11 +53,11 @@ class _Pending:
 
     __slots__ = ("operator", "args", "records", "found")
 
-    def __init__(self, operator: OpOverload, args: Sequence[Any], records: bool) -> None:
+    def __init__(self, operator: Operator, args: Sequence[Any], records: bool) -> None:
         self.operator, self.args, self.records = operator, args, records
         self.found: Any = None  # the tracked result, and detached twins for the handler
 
-    def takes(self, operator: OpOverload, args: Sequence[Any]) -> bool:
+    def takes(self, operator: Operator, args: Sequence[Any]) -> bool:
         return self.records and self.found is None and operator is self.operator and len(args) == len(self.args) and all(
             one is other for one, other in zip(args, self.args)
         )  # fmt: skip
@@ -95,7 +92,7 @@ def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 class without_innermost(Block):
     """Context manager that disables the innermost mode of the thread."""
 
-    def __enter__(self) -> TorchDispatchMode:
+    def __enter__(self) -> Any:
         *others, mode = state.dispatchers
         self.at_end(values_again(state, "dispatchers"))
         state.dispatchers = others
@@ -111,7 +108,7 @@ RULES: dict[tuple[str, type], Callable[..., Any]] = {}
 """The functions given to ``torch.library.register_torch_dispatch``, by operator name and by class of mode or tensor."""
 
 
-def _handle(handler: Any, operator: OpOverload, kinds: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _handle(handler: Any, operator: Operator, kinds: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a mode, or of a class of tensors: by a rule for the operator or by its ``__torch_dispatch__``."""
     is_mode = not isinstance(handler, type)
     rule = RULES.get((operator.name(), type(handler) if is_mode else handler)) if RULES else None
@@ -120,7 +117,7 @@ def _handle(handler: Any, operator: OpOverload, kinds: tuple[type, ...], args: t
     return (plain_method(handler, "__torch_dispatch__") if is_mode else handler.__torch_dispatch__)(operator, kinds, args, kwargs)
 
 
-def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _handler_result(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of the innermost mode, or of the first tensor that handles the call."""
     found = takers(kwargs.values(), takers(args, []))
     kinds = tuple(map(type, found))
@@ -141,7 +138,7 @@ def _handler_result(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[st
     )
 
 
-def _written_argument(operator: OpOverload, args: tuple[Any, ...], result: Any) -> Any:
+def _written_argument(operator: Operator, args: tuple[Any, ...], result: Any) -> Any:
     """Return the first argument, which was written to, for an in-place operator whatever its handler returned; the result of any other
     operator unchanged."""
     return args[0] if operator._is_in_place and isinstance(result, TensorBase) and isinstance(args[0], TensorBase) else result
@@ -282,7 +279,7 @@ def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
     return enter
 
 
-def formula_of(operator: OpOverload) -> Formula | None:
+def formula_of(operator: Operator) -> Formula | None:
     """Return the node's name and the gradient of an overload in terms of ATen operators; None if it has none."""
     functional = operator.__name__.replace("_.", ".")
     name = functional if operator._is_in_place and functional in _AS_FUNCTIONAL else operator.__name__
@@ -302,7 +299,7 @@ def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
     return plan
 
 
-def _node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
+def _node(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
     """Return the node of a call, without its results."""
     label, formula = formula_of(operator) or (label_of(operator._opname), functools.partial(_by_itself, operator))
     tensors: list[Any] = []
@@ -330,7 +327,7 @@ def label_of(name: str) -> str:
     return re.sub(r"(?<=\d)d", "D", words) + "Backward0"
 
 
-def _by_itself(operator: OpOverload, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
+def _by_itself(operator: Operator, node: Derived, *gradients: Tensor | None) -> list[Tensor | None]:
     """Return the gradients of an operator without a formula in ``derivatives``, computed by one call of ``operator.gradient``, which
     handlers see as a single operator."""
     args = [_filled(value, node) for value in node.plan]
@@ -365,7 +362,7 @@ def _saved_results(node: Derived, results: list[Any]) -> list[Saved | None]:
 # Calls
 
 
-def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
+def call(operator: Operator, *args: Any, **kwargs: Any) -> Any:
     """Call an overload through its handlers, and add it to the autograd graph."""
     tensors = tensors_in((*args, *kwargs.values()))
     recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
@@ -391,7 +388,7 @@ def call(operator: OpOverload, *args: Any, **kwargs: Any) -> Any:
     return found[0]
 
 
-def _call_of_tensors(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
+def _call_of_tensors(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], known: bool) -> Any:
     """Call an overload on tensors whose class handles the call. If its gradient has no formula, backward runs the overload again.
 
     Raise NotImplementedError if that would not reproduce the floating-point results: the overload writes in place, or draws random numbers.
@@ -412,7 +409,7 @@ def _call_of_tensors(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[s
     return result
 
 
-def _call_of_node(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_of_node(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an overload whose gradient is computed by ATen calls."""
     node = _node(operator, args, kwargs)
     result = _shown(operator, args, kwargs, False)[0]
@@ -443,7 +440,7 @@ def _same_items(result: list[Any] | tuple[Tensor, ...], twins: list[Any] | tuple
     return all(one is other for one, other in zip(result, twins))
 
 
-def _take_over(operator: OpOverload, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
+def _take_over(operator: Operator, recorded: tuple[Tensor, Tensor], result: tuple[Tensor, Tensor]) -> None:
     """Copy the values that ``__torch_dispatch__`` returned into the results that have a gradient. Raise NotImplementedError if shape, dtype
     or memory do not fit."""
     pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
@@ -477,7 +474,7 @@ def _replace_node(node: Derived, result: Tensor | tuple[Tensor, ...], edges: lis
     return result if node.operator._is_view or node.operator._is_in_place else _attach(node, result)
 
 
-def _shown(operator: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
+def _shown(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
     """Return (result of the handler, tracked result). The tracked result has an autograd node; it is None unless the handler ran the
     operation itself."""
     pending = _Pending(operator, args, records)

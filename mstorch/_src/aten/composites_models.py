@@ -16,9 +16,7 @@ from .composites import COMPOSITES, aten, composite
 # Sums over products
 
 
-_CALLS = {
-    "permute": "permute", "view": "view", "unsqueeze": "unsqueeze", "bmm": "bmm", "mul": "mul.Tensor", "sum": "sum.dim_IntList",
-}  # fmt: skip
+_OVERLOADS = {"mul": "mul.Tensor", "sum": "sum.dim_IntList"}  # of calls whose operator has several
 
 
 @composite("einsum")
@@ -36,7 +34,7 @@ def _taken(step: Step, values: list[Tensor]) -> Tensor:
     if step.call == "diagonal":
         return aten("diagonal", values[0], 0, *step.argument)
     arguments = () if step.argument is None else (list(step.argument) if isinstance(step.argument, tuple) else step.argument,)
-    return aten(_CALLS[step.call], *values, *arguments, *((True,) if step.keepdim else ()))
+    return aten(_OVERLOADS.get(step.call, step.call), *values, *arguments, *((True,) if step.keepdim else ()))
 
 
 # Filling

@@ -62,6 +62,28 @@ def takes_dims(name: str) -> bool:
     return any(argument.name == "dim" and "int[" in argument.type for schema in schemas for argument in schema.arguments)
 
 
+def _of_one_tensor(name: str, argument: str, kind: str) -> bool:
+    """Return whether an operator has a form that takes one tensor and an argument of this name and type."""
+    return any(
+        any(one.name == argument and one.type == kind for one in schema.arguments)
+        and sum(one.type.startswith("Tensor") for one in schema.arguments) == 1
+        for schema, _ in all_overloads(name).values()
+    )
+
+
+@functools.cache
+def cuts_dimension(name: str) -> bool:
+    """Return whether an operator returns views of a tensor along one dimension, ``dim``, or copies of them."""
+    plain = name.removeprefix("unsafe_").removesuffix("_copy")
+    return gives_view(plain) and _of_one_tensor(plain, "dim", "int")
+
+
+@functools.cache
+def reduces(name: str) -> bool:
+    """Return whether an operator reduces a tensor, of which it can keep the dimensions."""
+    return _of_one_tensor(name, "keepdim", "bool")
+
+
 @functools.cache
 def tells_of_shape(name: str) -> bool:
     """Return whether an operator returns plain values (a bool, lengths, a dtype) that do not depend on the elements of a tensor."""

@@ -1,8 +1,9 @@
 """Kernel rows of GPUs; MindSpore's plugin runs the older primitives, so most are composed as on the CPU."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from ..quiet import quiet
 from .ascend._primitives import one
@@ -15,6 +16,24 @@ from .table import ALL, HOST, INTS, ROWS, Function, absent_on, define_on, from_a
 
 same = partial(same_on, "GPU")
 absent = partial(absent_on, "GPU")
+
+_Kernel = TypeVar("_Kernel", bound=Function)
+
+
+def enter(op: str, function: Function | str) -> None:
+    """Register the kernel of an operation: a function of MindSpore tensors, or the name of a single primitive."""
+    define_on("GPU", op, one(function) if isinstance(function, str) else function)
+
+
+def enters(op: str) -> Callable[[_Kernel], _Kernel]:
+    """Return a decorator that registers a function as the kernel of an operation."""
+
+    def decorate(function: _Kernel) -> _Kernel:
+        enter(op, function)
+        return function
+
+    return decorate
+
 
 same(
     "only shapes, or older primitives that the GPU has",
@@ -66,56 +85,66 @@ def _softplus_one(x: Raw) -> Raw:
     return run("Add", run("Maximum", x, constant(0, x)), run("Log1p", run("Exp", run("Neg", run("Abs", x)))))
 
 
+@enters("softplus")
 def _softplus(x: Raw, beta: float, threshold: float) -> Raw:
     scaled = run("Mul", x, constant(beta, x))
     low = run("RealDiv", _softplus_one(scaled), constant(beta, x))
     return run("Select", run("Greater", scaled, constant(threshold, x)), x, low)
 
 
+@enters("elu")
 def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
     low = run("Expm1", run("Mul", run("Minimum", x, constant(0, x)), constant(input_scale, x)))
     high = run("Mul", run("Maximum", x, constant(0, x)), constant(scale, x))
     return run("Add", high, run("Mul", low, constant(alpha * scale, x)))
 
 
+@enters("logit")
 def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None:
         x = run("Minimum", run("Maximum", x, constant(low, x)), constant(high, x))  # type: ignore[arg-type]
     return run("Log", run("RealDiv", x, run("Sub", constant(1, x), x)))
 
 
+@enters("clamp")
 def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
     if low is not None:
         x = run("Maximum", x, low)
     return x if high is None else run("Minimum", x, high)
 
 
+@enters("logaddexp")
 def _logaddexp(x: Raw, y: Raw) -> Raw:
     gap = run("Log1p", run("Exp", run("Neg", run("Abs", run("Sub", x, y)))))
     equal = run("Equal", x, y)  # also for two equal infinities, whose difference is NaN
     return run("Add", run("Maximum", x, y), run("Select", equal, constant(0.6931471805599453, x), gap))
 
 
+@enters("logaddexp2")
 def _logaddexp2(x: Raw, y: Raw) -> Raw:
     two = 0.6931471805599453
     return run("Mul", _logaddexp(run("Mul", x, constant(two, x)), run("Mul", y, constant(two, y))), constant(1 / two, x))
 
 
+@enters("xlog1py")
 def _xlog1py(x: Raw, y: Raw) -> Raw:
     nothing = run("LogicalAnd", run("Equal", x, constant(0, x)), run("Equal", y, y))
     return run("Select", nothing, constant(0, x), run("Mul", x, run("Log1p", y)))
 
 
+@enters("cross_entropy")
 def _cross_entropy(x: Raw, target: Raw) -> Raw:
     return run("SparseSoftmaxCrossEntropyWithLogits", x, target)
 
 
+@enters("lstm_cell")
 def _lstm_cell(gates: Raw, cell: Raw) -> tuple[Raw, Raw]:
     i, f, g, o = run("Split", gates, at=(1, 4))
     cell = run("Add", run("Mul", run("Sigmoid", f), cell), run("Mul", run("Sigmoid", i), run("Tanh", g)))
     return run("Mul", run("Sigmoid", o), run("Tanh", cell)), cell
 
 
+@enters("gru_cell")
 def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
     xr, xz, xn = run("Split", from_input, at=(1, 3))
     hr, hz, hn = run("Split", from_hidden, at=(1, 3))
@@ -124,10 +153,12 @@ def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
     return run("Add", new, run("Mul", update, run("Sub", hidden, new)))
 
 
+@enters("gelu_tanh")
 def _gelu_tanh(x: Raw) -> Raw:
     return run("GeLU", x)
 
 
+@enters("adamw_step")
 def _adamw_step(
     param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
     maximize: bool,
@@ -151,31 +182,39 @@ def _powers(done: float | Raw, beta1: float, beta2: float, eps: float, like: Raw
     return [first, second, run("Mul", constant(eps, done), run("Sqrt", run("Sub", constant(1, done), second)))]
 
 
+@enters("momentum_step")
 def _momentum_step(param: Raw, grad: Raw, velocity: Raw, lr: float, momentum: float) -> tuple[Raw, Raw]:
     run("ApplyMomentum", param, velocity, constant(lr, param), grad, constant(momentum, param))
     return param, velocity
 
 
-_OWN: dict[str, Any] = {
-    "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "maximum": "Maximum",
-    "minimum": "Minimum", "erfinv": "Erfinv", "digamma": "Digamma", "gammainc": "Igamma", "gammaincc": "Igammac", "div": "RealDiv",
-    "log2": lambda x: run("Mul", run("Log", x), constant(1.4426950408889634, x)),
-    "log10": lambda x: run("Mul", run("Log", x), constant(0.4342944819032518, x)),
-    "clamp": _clamp, "logit": _logit, "logaddexp": _logaddexp, "logaddexp2": _logaddexp2, "xlog1py": _xlog1py,
-    "elu": _elu, "gelu_tanh": _gelu_tanh, "silu": lambda x: run("Mul", x, run("Sigmoid", x)),
-    "mish": lambda x: run("Mul", x, run("Tanh", _softplus_one(x))), "softplus": _softplus,
-    "logsigmoid": lambda x: run("Neg", _softplus_one(run("Neg", x))), "tanhshrink": lambda x: run("Sub", x, run("Tanh", x)),
-    "softmax": lambda x, dim: run("Softmax", x, at=(dim,)), "log_softmax": lambda x, dim: run("LogSoftmax", x, at=(dim,)),
-    "cross_entropy": _cross_entropy,
-    "binary_cross_entropy": lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)),
-    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "argsort": ops_argsort, "topk_indices": ops_topk_indices,
-    "kth_index": ops_kth_index,
-    "logical_xor": lambda x, y: run("NotEqual", run("NotEqual", x, constant(0, x)), run("NotEqual", y, constant(0, y))),
-    "clone": lambda x: run("Identity", x),
-    "adamw_step": _adamw_step, "momentum_step": _momentum_step,
-}  # fmt: skip
-for _op, _function in _OWN.items():
-    define_on("GPU", _op, one(_function) if isinstance(_function, str) else _function)
+enter("exp", "Exp")
+enter("log", "Log")
+enter("tanh", "Tanh")
+enter("sigmoid", "Sigmoid")
+enter("expm1", "Expm1")
+enter("log1p", "Log1p")
+enter("maximum", "Maximum")
+enter("minimum", "Minimum")
+enter("erfinv", "Erfinv")
+enter("digamma", "Digamma")
+enter("gammainc", "Igamma")
+enter("gammaincc", "Igammac")
+enter("div", "RealDiv")
+enter("log2", lambda x: run("Mul", run("Log", x), constant(1.4426950408889634, x)))
+enter("log10", lambda x: run("Mul", run("Log", x), constant(0.4342944819032518, x)))
+enter("silu", lambda x: run("Mul", x, run("Sigmoid", x)))
+enter("mish", lambda x: run("Mul", x, run("Tanh", _softplus_one(x))))
+enter("logsigmoid", lambda x: run("Neg", _softplus_one(run("Neg", x))))
+enter("tanhshrink", lambda x: run("Sub", x, run("Tanh", x)))
+enter("softmax", lambda x, dim: run("Softmax", x, at=(dim,)))
+enter("log_softmax", lambda x, dim: run("LogSoftmax", x, at=(dim,)))
+enter("binary_cross_entropy", lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)))
+enter("argsort", ops_argsort)
+enter("topk_indices", ops_topk_indices)
+enter("kth_index", ops_kth_index)
+enter("logical_xor", lambda x, y: run("NotEqual", run("NotEqual", x, constant(0, x)), run("NotEqual", y, constant(0, y))))
+enter("clone", lambda x: run("Identity", x))
 
 absent(
     "MindSpore's primitive of this operation was wrong where it could be held against torch",

@@ -23,6 +23,7 @@ from ..backend.trace import GraphBreak, StepBreak
 from ..core.overriding import is_entry
 from ..core.tensor_base import TensorBase, is_tracked
 from ..tape.node import is_leaf
+from .held import Held
 from .kinds import CACHED, hides_state, is_plain, kept_by, parts, pictured, slots
 from .origins import HEAP, OWN, PYTHON, USER, origin_of_class, origin_of_code, origin_of_module
 from .quick import Quick
@@ -68,7 +69,7 @@ _OF_GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLO
 _OF_TEXTS = frozenset("getattr hasattr setattr delattr attrgetter methodcaller __dict__ __getattribute__ __getattr__".split())
 
 
-class Guards:
+class Guards(Held):
     """Snapshot of the values that a function can reach; ``holds()`` checks that they are unchanged.
 
     A function's globals are added when it is about to run (``enter``); without ``strict`` those of all reachable functions, at once. Raise
@@ -81,23 +82,11 @@ class Guards:
         self.strict, self.steps = strict, steps
         self.steppers: list[tuple[Any, str]] = []  # optimizers and the like
         self.attributes: set[str] = set()  # names of attributes in the code that ran
-        self.dicts: list[tuple[dict[str, Any], list[tuple[str, Any, bool]], str]] = []
-        self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries, with copies of them
-        self.items: list[tuple[Any, Any, Any, bool, str]] = []
-        self.cells: list[tuple[Any, Any, bool, str]] = []
-        self.tensors: list[tuple[Any, Any, bool, bool, str, tuple[Any, ...]]] = []
         self.modules: list[Any] = []
         self.natives: list[Any] = []
-        self.keys: list[tuple[dict[str, Any], frozenset[str], str]] = []
-        self.kinds: list[tuple[Any, type, str]] = []  # objects and their classes
         self.quick: Quick | None = None
         self.snapshots = 0
-        # (function that returns a value, the value, function that restores it or None, name)
-        self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
-        # (module, name of a dict of hooks, the dict, the hooks)
-        self.hooks: list[tuple[dict[str, Any], str, dict[Any, Any], tuple[Any, ...]]] = []
-        self.classes: list[tuple[type, dict[str, Any]]] = []
-        self.public = [(vars(space), dict(vars(space))) for space in (functional, _tensor_class())]
+        super().__init__((functional, _tensor_class()))
         self.names: set[str] = set()  # names of attributes and globals in the code that ran
         self._functions: dict[int, list[tuple[types.FunctionType, str]]] = {}  # by the id of their code
         self._entered: dict[int, types.CodeType] = {}

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from operator import attrgetter, is_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.tensor_base import is_tracked
 from ..tape.node import is_leaf
+from .held import Held
 from .kinds import ItemsOf
 from .unchanged import MISSING, contents, same_hooks, same_picture, space_of
-
-if TYPE_CHECKING:
-    from .guards import Guards
 
 _state = attrgetter("_ms_storage", "_ms_node", "_ms_auto")
 _leaf = attrgetter("leaf")
@@ -29,7 +27,7 @@ _CONTAINERS = (dict, list, OrderedDict)
 class Quick:
     """Snapshot of what guards hold, at a time when they hold."""
 
-    def __init__(self, guards: Guards) -> None:
+    def __init__(self, guards: Held) -> None:
         self._note_entries(guards)
         self._note_containers(guards)
         self._note_tensors(guards)
@@ -39,7 +37,7 @@ class Quick:
         self.cells = [(cell, contents(cell)) for cell, *_ in guards.cells]
         self.hooks = guards.hooks
 
-    def _note_entries(self, guards: Guards) -> None:
+    def _note_entries(self, guards: Held) -> None:
         entries = [(members, key) for members, checks, _ in guards.dicts for key, _, _ in checks]
         entries += [(space, key) for space, copy in guards.public if isinstance(space, dict) for key in copy]
         self.members, self.keys = _columns(entries, 2)
@@ -51,7 +49,7 @@ class Quick:
         self.classes = [base for base, _ in guards.classes]
         self.class_names = list(map(_names, self.classes))
 
-    def _note_containers(self, guards: Guards) -> None:
+    def _note_containers(self, guards: Held) -> None:
         plain = [container for container, _, _ in guards.sizes if container.__class__ in _CONTAINERS]
         sets: list[Any] = [fetch.items for fetch, *_ in guards.probes if isinstance(fetch, ItemsOf) and not fetch.items]
         self.sized: list[Any] = [*plain, *(members for members, _, _ in guards.keys), *map(space_of, self.classes), *sets]
@@ -60,7 +58,7 @@ class Quick:
         self.order = list(chain.from_iterable(self.ordered))
         self.sizes = [entry for entry in guards.sizes if entry[0].__class__ not in _CONTAINERS]
 
-    def _note_tensors(self, guards: Guards) -> None:
+    def _note_tensors(self, guards: Held) -> None:
         self.tensors = [tensor for tensor, *_ in guards.tensors if _is_simple(tensor)]
         self.states = list(map(_state, self.tensors))
         self.autos = [tensor._ms_auto for tensor in self.tensors if tensor._ms_auto is not None]

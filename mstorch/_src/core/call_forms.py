@@ -79,9 +79,9 @@ _BY_HAND_OF_BOTH = {
     "nonzero": ("*, as_tuple: Bool = False, out: Tensor | None = None",),
 }  # fmt: skip
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
-# Functions that also accept the signatures of an older version, which torch's messages do not list.
-_OLDER = frozenset("add addbmm addcdiv addcmul addmm addmv addr baddbmm_ copy_ sspaddmm sub".split())
-_IN_OLDER_ORDERS = _OLDER | {"rsub", "subtract"}  # and those whose messages do
+in_older_orders = {"baddbmm_", "copy_"}
+"""Names of functions that accept an older version's orders of arguments: ``ops/_forms.py`` adds those that declare them."""
+_TOLD = frozenset(("rsub", "subtract", "baddbmm"))  # torch's messages list these orders
 
 
 class Parameter(NamedTuple):
@@ -208,7 +208,7 @@ def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) 
         wrongs.append(wrong)
     is_folded = not (room == "Tensor" and last in _BY_HAND) and _has_several(name)
     alone = len(forms) == 1 and not is_folded
-    if alone and _OLDER.isdisjoint((last, last.removesuffix("_"))):
+    if alone and (in_older_orders - _TOLD).isdisjoint((last, last.removesuffix("_"))):
         return wrongs[0]
     count = len(args) + len(named)
     likely = [place for place, form in enumerate(forms) if form.least <= count <= len(form.parameters)]
@@ -233,7 +233,7 @@ def refusal_at_once(room: str, last: str, args: tuple[Any, ...], named: dict[str
     """Return torch's message for a call that matches no signature, if it can be told before the call: not of keywords that only a
     function's own parameters have, or of the order of an older version."""
     forms = forms_of(room, last)
-    if not forms or not {last, last.removesuffix("_"), f"{last}_"}.isdisjoint(_IN_OLDER_ORDERS):
+    if not forms or not {last, last.removesuffix("_"), f"{last}_"}.isdisjoint(in_older_orders):
         return None
     words = set().union(*(form.names for form in forms)).union(*NUMPY_NAMES.values())
     return None if named.keys() - words else refusal(room, last, args, named)

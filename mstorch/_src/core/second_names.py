@@ -12,12 +12,17 @@ ALIASES = {
     "vector_norm": "linalg_vector_norm",
 }  # fmt: skip
 # The operator that each Python operator calls, by the word in the name of its method.
-_OF_PYTHON = {
+OF_PYTHON = {
     "add": "add", "sub": "sub", "mul": "mul", "matmul": "matmul", "truediv": "div", "div": "div", "floordiv": "floor_divide",
     "mod": "remainder", "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift", "neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not",
     **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }  # fmt: skip
+
+
+def aliases_of(operation: str) -> list[str]:
+    """Return torch's other names of an operation."""
+    return [alias for alias, name in ALIASES.items() if name == operation]
 
 
 @functools.cache
@@ -30,7 +35,7 @@ def operation_of(name: str) -> str:
         base = name.removesuffix("_")
         return ALIASES.get(base, base) + name[len(base) :]
     word = name.strip("_")
-    if word in _OF_PYTHON or word == "rsub":
-        return _OF_PYTHON.get(word, word)
-    found = _OF_PYTHON.get(word[1:])
+    if word in OF_PYTHON or word == "rsub":
+        return OF_PYTHON.get(word, word)
+    found = OF_PYTHON.get(word[1:])
     return name if found is None or word[0] not in "ri" else found + "_" * (word[0] == "i")

@@ -1,12 +1,19 @@
 """torch.cuda if MindSpore has no GPU: its functions report that no GPU exists, or are torch.npu's while "cuda" is an alias of npu."""
 from __future__ import annotations
 
+from ..core.cuda_names import is_there
 from .as_npu import AsNpu, as_npu
 from .faces import NO_STATS, dummy, faces
 
 _HOME = "mstorch.cuda"
 _NO = AssertionError("Torch not compiled with CUDA enabled")
 _NVML = ModuleNotFoundError("nvidia-ml-py does not seem to be installed or it can't be imported.")
+
+
+def require() -> None:
+    """Raise torch's error if "cuda" names no device."""
+    if not is_there():
+        raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 def _dummy_base(name: str) -> RuntimeError:

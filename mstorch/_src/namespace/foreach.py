@@ -9,18 +9,19 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import mstorch as torch
-
 from ..._tensor import Tensor
 from ..backend.arrays import Number
 from ..backend.errors import wrong_type
 from ..core.built_in import written
 from ..core.dtype import dtype
-from ..core.formats import memory_format
+from ..core.formats import memory_format, preserve_format
 from ..core.public_names import IN_PYTHON
 from ..core.tensor_base import TensorBase
+from ..ops import _public
 from ..ops._dispatch import readable
+from ..ops.reduce.vector_norm import vector_norm
 
+_FUNCTIONS = _public.functions()
 _COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's aliases
 
 
@@ -30,7 +31,7 @@ def _lists(first: Sequence[Any], *others: Any) -> None:
         raise RuntimeError("Tensor list must have at least one tensor.")
     for other in others:
         if _is_list(other) and len(other) != len(first):
-            if other and not isinstance(other[0], torch.Tensor):
+            if other and not isinstance(other[0], Tensor):
                 raise RuntimeError("Tensor list must have same number of elements as scalar list.")
             raise RuntimeError(
                 f"Tensor lists must have the same number of tensors, got {len(first)} and {len(other)}"
@@ -48,11 +49,10 @@ def _one_per_tensor(value: Any, count: int) -> Sequence[Any]:
 
 def _one(name: str, writes: bool) -> Callable[..., Any]:
     """Return the operation of one tensor; with ``writes``, its in-place form."""
-    operation = getattr(torch, name)
     if not writes:
-        return operation
+        return _FUNCTIONS[name]
     word = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(name, name)  # there is no maximum_
-    return getattr(torch.Tensor, f"{word}_")
+    return getattr(Tensor, f"{word}_")
 
 
 def _unary(name: str, writes: bool) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def _binary(name: str, writes: bool) -> Callable[..., Any]:
     takes_tensors = name in ("maximum", "minimum", *_COMPARING)
 
     def apply(tensor: Any, other: Any, alpha: Number) -> Any:
-        if takes_tensors and not isinstance(other, torch.Tensor):
+        if takes_tensors and not isinstance(other, Tensor):
             limits = {"max": other} if name in ("clamp_max", "minimum") else {"min": other}
             return clamp(tensor, **limits)
         return operation(tensor, other) if alpha == 1 else operation(tensor, other, alpha=alpha)
@@ -84,7 +84,7 @@ def _binary(name: str, writes: bool) -> Callable[..., Any]:
         if not _is_list(self):  # _foreach_pow(2, exponents)
             return tuple(operation(self, exponent) for exponent in other)
         _lists(self, other)
-        if isinstance(other, torch.Tensor):
+        if isinstance(other, Tensor):
             other = _number(name, other)
         return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _one_per_tensor(other, len(self))))
 
@@ -112,7 +112,7 @@ def _pointwise(name: str, writes: bool) -> Callable[..., Any]:
         scalars: Any = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         factors = value if scalars is None else scalars
-        if isinstance(factors, torch.Tensor):
+        if isinstance(factors, Tensor):
             if factors.dim() != 1 or len(factors) != len(self):
                 raise RuntimeError(
                     f"Expected length of scalars to match input of length {len(self)} but got {factors.numel()} instead."
@@ -143,7 +143,7 @@ def _lerp(name: str, writes: bool) -> Callable[..., Any]:
 def _foreach_norm(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> Any:
     """Return the vector norm of each tensor."""
     _lists(self)
-    return tuple(torch.linalg.vector_norm(tensor, ord, dtype=dtype) for tensor in self)
+    return tuple(vector_norm(tensor, ord, dtype=dtype) for tensor in self)
 
 
 def _foreach_powsum(self: Sequence[Any], ord: complex = 2, dtype: dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -155,16 +155,16 @@ def _foreach_powsum(self: Sequence[Any], ord: complex = 2, dtype: dtype | None =
 def _foreach_max(self: Sequence[Any]) -> Any:
     """Return the maximum of each tensor."""
     _lists(self)
-    return tuple(torch.max(tensor) for tensor in self)
+    return tuple(tensor.max() for tensor in self)
 
 
 def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return the matrix products of the tensors of two lists."""
     _lists(self, mat2)
-    return tuple(torch.mm(a, b) for a, b in zip(self, mat2))
+    return tuple(a.mm(b) for a, b in zip(self, mat2))
 
 
-def _foreach_clone(self: Sequence[Any], *, memory_format: memory_format = torch.preserve_format) -> tuple[Tensor, Tensor, Tensor]:
+def _foreach_clone(self: Sequence[Any], *, memory_format: memory_format = preserve_format) -> tuple[Tensor, Tensor, Tensor]:
     """Return a clone of each tensor."""
     _lists(self)
     return tuple(tensor.clone(memory_format=memory_format) for tensor in self)
@@ -208,7 +208,7 @@ _BY_OPERANDS = {1: _unary, 2: _binary, 3: _pointwise}
 
 def _operands(name: str) -> int:
     """Return the number of required positional parameters of the function ``name`` of single tensors."""
-    parameters = inspect.signature(inspect.unwrap(written(getattr(torch, name)))).parameters.values()
+    parameters = inspect.signature(inspect.unwrap(written(_FUNCTIONS[name]))).parameters.values()
     return sum(one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ..backend.errors import wrong_type
-from ..core.call_forms import NUMPY_NAMES
+from ..core.call_forms import NUMPY_NAMES, in_older_orders
 from ..core.dtype import PYTHON_TYPES, dtype
 from ..core.overriding import without_keywords
 from ..core.tensor_base import TensorBase
@@ -78,6 +78,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
         return args, kwargs
 
     if old:
+        in_older_orders.add(function.__name__)
         taking.in_place = lambda name, args, kwargs: (  # type: ignore[attr-defined]
             _in_order(name, args, kwargs, old) if len(args) > limit else (args, kwargs)
         )

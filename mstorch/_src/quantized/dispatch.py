@@ -13,6 +13,7 @@ from ..core import determinism
 from ..core.dtype import dtype, float32, qint8
 from ..core.formats import memory_format
 from ..core.overriding import MAPPERS, Property, public_name
+from ..core.second_names import aliases_of
 from ..core.tensor_base import TensorBase, auto_of
 from ..ops.elementwise import activation, compare, elementwise, math
 from ..ops.memory import copying, creation
@@ -52,9 +53,22 @@ _MOVING = frozenset("""
 # Views that keep per-channel scales; for other views torch raises an error about strides.
 _KEEPS_ORDER_OF_MEMORY = frozenset("contiguous cpu cuda npu flatten ravel reshape view clone".split())
 _NO_STRIDES = "Setting strides is possible only on uniformly quantized tensor"
-_COMPARED = {"eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge}
 _FUNCTIONS = {"sigmoid": math.sigmoid, "tanh": math.tanh, "hardsigmoid": activation.hardsigmoid}
 _FIXED = {"sigmoid": (1 / 256, 0, -128), "tanh": (2 / 256, 128, 0), "hardsigmoid": (1 / 256, 0, -128)}
+
+
+FORMS: dict[str, Callable[..., Any]] = {}
+"""Functions and methods of quantized tensors, by name."""
+
+
+def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that declares a function as the form of the function or method ``name``, and of torch's aliases of it."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        FORMS.update(dict.fromkeys((name, *aliases_of(name)), function))
+        return function
+
+    return decorate
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -77,8 +91,8 @@ def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[A
     if name in _POOLED:
         return _computed(function, first, args, kwargs)
     bare = name.strip("_")
-    if bare in _COMPARED and len(args) == 2:
-        return _COMPARED[bare](*[dequantize(item) if is_quantized(item) else item for item in args])
+    if bare in compare.OPERATORS and len(args) == 2:
+        return compare.OPERATORS[bare](*[dequantize(item) if is_quantized(item) else item for item in args])
     return refuse(name)
 
 
@@ -194,6 +208,7 @@ def requantized(values: Any, like: Any) -> Tensor:
     return quantized(integers_for(values, like._quantizer, like._ms_dtype), like._quantizer)
 
 
+@_form("relu")
 def _relu(input: Any, inplace: bool = False) -> Tensor:
     if inplace:
         return _relu_(input)
@@ -203,6 +218,7 @@ def _relu(input: Any, inplace: bool = False) -> Tensor:
     return quantized(compare.clamp_min(integers_of(input), own.point), own)
 
 
+@_form("relu_")
 def _relu_(input: Tensor) -> Tensor:
     return _assign(input, integers_of(_relu(input)))
 
@@ -212,6 +228,7 @@ def _assign(target: Tensor, integers: Tensor) -> Tensor:
     return target
 
 
+@_form("copy_")
 def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Tensor:
     if not is_quantized(self):
         return _with_plain_first("copy_", self, (self, other))
@@ -225,6 +242,7 @@ def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Tensor:
     return _assign(self, integers_for(other.expand(self._ms_shape), self._quantizer, self._ms_dtype))
 
 
+@_form("fill_")
 def _fill_(self: Any, value: Number) -> Tensor:
     from_value = copying.to(elementwise.add(elementwise.mul(dequantize(self), 0.0), value), float32)
     return _assign(self, integers_for(from_value, self._quantizer, self._ms_dtype))
@@ -241,6 +259,7 @@ def _fixed(name: str) -> Callable[..., Any]:
     return function
 
 
+@_form("cat")
 def _cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     if not all(map(is_quantized, tensors)) or len({item._ms_dtype for item in tensors}) > 1:
         raise RuntimeError("All dtypes must be the same.")
@@ -252,11 +271,13 @@ def _cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     return requantized(join.cat([dequantize(item) for item in tensors], dim), first)
 
 
+@_form("stack")
 def _stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     rank = len(tensors[0]._ms_shape) + 1
     return _cat([_moved("unsqueeze", views.unsqueeze, item, (item, dim % rank), {}) for item in tensors], dim % rank)
 
 
+@_form("dequantize")
 def _dequantize(tensor: Tensor | None = None, **given: Any) -> Any:
     tensor = next(iter(given.values())) if tensor is None else tensor
     if isinstance(tensor, (list, tuple)):
@@ -264,7 +285,7 @@ def _dequantize(tensor: Tensor | None = None, **given: Any) -> Any:
     return dequantize(tensor)
 
 
-def _of_tensor(name: str, part: str, shown: Callable[[Any], Any]) -> Callable[..., Any]:
+def _of_tensor(part: str, shown: Callable[[Any], Any]) -> Callable[..., Any]:
     def function(self: Any) -> Any:
         if self._quantizer.axis is not None:
             raise RuntimeError(
@@ -288,6 +309,7 @@ def _of_channels(part: str) -> Callable[..., Any]:
     return function
 
 
+@_form("equal")
 def _equal(self: Any, other: Any) -> bool:
     if not (is_quantized(self) and is_quantized(other)):
         return False
@@ -296,6 +318,7 @@ def _equal(self: Any, other: Any) -> bool:
     return bool(compare.equal(integers_of(self), integers_of(other)))
 
 
+@_form("to")
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not is_quantized(self):
         return refuse("to")
@@ -318,23 +341,29 @@ def _conversion(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("Creation of quantized tensor requires quantized dtype like torch.quint8")
 
 
+@_form("isclose")
+@_form("allclose")
 def _isclose(*args: Any, **kwargs: Any) -> Any:
     raise RuntimeError("isclose is not supported for quantized inputs.")
 
 
+@_form("empty_like")
 def _empty_like(input: Any, *, dtype: dtype | None = None, **options: Any) -> Tensor:
     return quantized(creation.empty_like(integers_of(input), **options), input._quantizer)
 
 
+@_form("ones_like")
 def _ones_like(input: Tensor, **options: Any) -> Tensor:
     return _fill_(_empty_like(input, **options), 1)
 
 
+@_form("new_empty")
 def _new_empty(self: Any, *size: int, **options: Any) -> Tensor:
     made = integers_of(self).new_empty(*size, **options)
     return quantized(made, self._quantizer if self._quantizer.axis is None else Quantizer(per_tensor_affine, 1.0, 0))
 
 
+@_form("resize_")
 def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None) -> Tensor:
     """Resize a per-tensor quantized tensor in place; return the tensor."""
     if self._quantizer.axis is not None:
@@ -348,22 +377,23 @@ def _resize_(self: Any, *sizes: Any, memory_format: memory_format | None = None)
     return self
 
 
+@_form("type")
 def _type(self: Tensor, dtype: dtype | None = None, **options: Any) -> Any:
     return f"torch.quantized.{base.WORDS[self._ms_dtype.name]}Tensor" if dtype is None else _to(self, dtype)
 
 
-FORMS: dict[str, Callable[..., Any]] = {
-    "dequantize": _dequantize, "int_repr": lambda self: copying.clone(integers_of(self)), "qscheme": lambda self: self._quantizer.scheme,
-    "q_scale": _of_tensor("q_scale", "scale", float), "q_zero_point": _of_tensor("q_zero_point", "point", int),
-    "q_per_channel_scales": _of_channels("scale"), "q_per_channel_zero_points": _of_channels("point"),
-    "q_per_channel_axis": _of_channels("axis"), "equal": _equal, "copy_": _copy_, "fill_": _fill_, "relu": _relu, "relu_": _relu_,
-    "cat": _cat, "concat": _cat, "concatenate": _cat, "stack": _stack, "to": _to, "isclose": _isclose, "allclose": _isclose,
-    "empty_like": _empty_like, "ones_like": _ones_like, "new_empty": _new_empty, "resize_": _resize_,
-    "empty_quantized": empty_quantized, "type": _type,
-    "clone": lambda input, **options: input.clone(**options), "detach": lambda input: input.detach(),
-    **dict.fromkeys("float double half bfloat16 int long short bool char byte cfloat cdouble".split(), _conversion),
-}  # fmt: skip
-
-
-FORMS.update({name: _fixed(name) for name in _FIXED})
+for _word in copying.CONVERSIONS:
+    _form(_word)(_conversion)
+for _name in _FIXED:
+    _form(_name)(_fixed(_name))
+_form("int_repr")(lambda self: copying.clone(integers_of(self)))
+_form("qscheme")(lambda self: self._quantizer.scheme)
+_form("q_scale")(_of_tensor("scale", float))
+_form("q_zero_point")(_of_tensor("point", int))
+_form("q_per_channel_scales")(_of_channels("scale"))
+_form("q_per_channel_zero_points")(_of_channels("point"))
+_form("q_per_channel_axis")(_of_channels("axis"))
+_form("empty_quantized")(empty_quantized)
+_form("clone")(lambda input, **options: input.clone(**options))
+_form("detach")(lambda input: input.detach())
 MAPPERS.append(take)

@@ -16,6 +16,7 @@ from ..core.naming import is_torch
 from ..core.overriding import disabled
 from ..core.storage import Counter
 from ..core.tensor_base import TensorBase, array_of, tensor_of, window
+from ..core.warned import warn_once
 from ..namespace.process import (
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -24,7 +25,6 @@ from ..namespace.process import (
     per_tensor_symmetric,
     qscheme,
 )
-from ..ops._deprecated import warn_of
 from ..ops.elementwise import compare, elementwise, math
 from ..ops.memory import copying
 from ..ops.shape import views
@@ -186,7 +186,11 @@ def integers_of(tensor: Tensor) -> Any:
 
 def quantized(integers: Any, quantizer: Quantizer, kind: dtype | None = None) -> Tensor:
     """Return a quantized tensor over the memory of integers."""
-    warn_of("quantized")
+    warn_once(
+        "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized tensor creation functions that produce tensors with "
+        "dtype torch.quint8, torch.qint8, and torch.qint32 are deprecated and will be removed in a future PyTorch release. Please see "
+        "https://github.com/pytorch/pytorch/issues/184982 for more information."
+    )
     made: Any = object.__new__(QuantizedTensor)
     for name in TensorBase.__slots__[:-2]:
         setattr(made, name, getattr(integers, name))

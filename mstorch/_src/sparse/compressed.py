@@ -17,6 +17,7 @@ from ..core.sparse_parts import is_sparse
 from ..ops._dispatch import type_word
 from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf
+from .forms import COMMON, form
 
 # Names of the compressed and the plain indices.
 
@@ -195,7 +196,7 @@ def _part(name: str, kinds: tuple[Layout, ...], position: int, words: str) -> Ca
 
 
 _BY_COLUMNS = (sparse_csc, sparse_bsc)
-crow_indices = _part("crow_indices", BY_ROWS, 0, "row")
-col_indices = _part("col_indices", BY_ROWS, 1, "row")
-ccol_indices = _part("ccol_indices", _BY_COLUMNS, 0, "column")
-row_indices = _part("row_indices", _BY_COLUMNS, 1, "column")
+crow_indices = form("crow_indices", COMMON)(_part("crow_indices", BY_ROWS, 0, "row"))
+col_indices = form("col_indices", COMMON)(_part("col_indices", BY_ROWS, 1, "row"))
+ccol_indices = form("ccol_indices", COMMON)(_part("ccol_indices", _BY_COLUMNS, 0, "column"))
+row_indices = form("row_indices", COMMON)(_part("row_indices", _BY_COLUMNS, 1, "column"))

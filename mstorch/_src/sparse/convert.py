@@ -20,10 +20,12 @@ from ..ops.memory.creation import zeros
 from ..tape.windows import no_view
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
+from .forms import COMMON, form
 from .gradients import values_at, where_of
 from .nodes import record
 
 
+@form("to_dense", COMMON)
 def to_dense(self: Any, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """Return the tensor as a strided one; a strided tensor unchanged."""
     if not is_sparse(self):
@@ -55,6 +57,7 @@ def _from_dense(self: Tensor, count: int) -> Tensor:
     return sparse(sparse_coo, (index_tensor(where),), taken(rows, flat(where, size)), size, True)
 
 
+@form("to_sparse", COMMON)
 def to_sparse(
     self: Any, *args: Any, sparse_dim: int | None = None, layout: layout | None = None, blocksize: int | tuple[int, ...] | None = None,
     dense_dim: int | None = None
@@ -81,6 +84,7 @@ def _unsupported(name: str, source: Tensor, kind: layout, how: str) -> RuntimeEr
     return RuntimeError(f"{name}: conversion from {layout_word(source)} to {WORDS[kind]} {how} is not supported")
 
 
+@form("to_sparse_coo", COMMON)
 def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
     """Return the tensor in COO layout."""
     if not is_sparse(self):
@@ -250,11 +254,13 @@ def nothing_of(layout: layout, size: tuple[int, ...], dtype: dtype, requires_gra
     return sparse(layout, index, zeros((*batch, 0), dtype=dtype, device=device), size, True).requires_grad_(requires_grad)
 
 
+@form("to_sparse_csr", COMMON)
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """Return the tensor in CSR layout."""
     return _compress(self, sparse_csr, None, dense_dim)
 
 
+@form("to_sparse_csc", COMMON)
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """Return the tensor in CSC layout."""
     return _compress(self, sparse_csc, None, dense_dim)
@@ -265,16 +271,19 @@ def _block(size: int | tuple[int, ...] | None) -> Any:
     return (size, size) if isinstance(size, int) else size
 
 
+@form("to_sparse_bsr", COMMON)
 def to_sparse_bsr(self: Tensor, blocksize: tuple[int, int], dense_dim: int | None = None) -> Tensor:
     """Return the tensor in BSR layout, with blocks of (rows, columns)."""
     return _compress(self, sparse_bsr, _block(blocksize), dense_dim)
 
 
+@form("to_sparse_bsc", COMMON)
 def to_sparse_bsc(self: Tensor, blocksize: int | tuple[int, int], dense_dim: int | None = None) -> Tensor:
     """Return the tensor in BSC layout, with blocks of (rows, columns)."""
     return _compress(self, sparse_bsc, _block(blocksize), dense_dim)
 
 
+@form("sparse_mask", COMMON)
 def sparse_mask(self: Any, mask: Any) -> Tensor:
     """Return the elements at the indices of the sparse tensor ``mask``, in its layout."""
     if not is_sparse(mask):

@@ -20,6 +20,7 @@ from ..ops.memory.creation import zeros
 from ..ops.memory.from_data import tensor
 from ..ops.shape import views
 from .base import host, index_tensor, layout_word, sparse
+from .forms import COMMON, form
 from .nodes import record
 
 _checking: list[bool | None] = [None]  # None if no global setting was made
@@ -173,6 +174,7 @@ def taken(values: Tensor, rows: Array) -> Tensor:
     return index_select(values, 0, index_tensor(rows, values))
 
 
+@form("coalesce", COMMON)
 def coalesce(self: Any) -> Any:
     """Return the tensor with unique indices in row-major order, and duplicates summed."""
     _expect_coo(self, "coalesce")
@@ -190,6 +192,7 @@ def _coalesced(self: Any) -> Tensor:
     return sparse(sparse_coo, (index_tensor(where[:, first]),), summed, self._size, True)
 
 
+@form("is_coalesced", COMMON)
 def is_coalesced(self: Any) -> bool:
     """Return whether the tensor is known to be coalesced."""
     _expect_coo(self, "is_coalesced")
@@ -208,6 +211,7 @@ def _expect_coo(self: Any, name: str) -> None:
         raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {layout_word(self)}")
 
 
+@form("indices", COMMON)
 def indices(self: Any) -> Any:
     """Return the indices of a coalesced COO tensor: (sparse dimensions, nnz)."""
     _expect_coo(self, "indices")
@@ -216,6 +220,7 @@ def indices(self: Any) -> Any:
     return self._index[0]
 
 
+@form("values", COMMON)
 def values(self: Any) -> Any:
     """Return the values of a coalesced COO tensor, or of a compressed one."""
     if not is_sparse(self):
@@ -226,12 +231,14 @@ def values(self: Any) -> Any:
     return found if found._ms_node is not None or found._is_view() else views.alias(found)
 
 
+@form("_indices", COMMON)
 def raw_indices(self: Any) -> Tensor:
     """Return the indices of a COO tensor, coalesced or not."""
     _expect_coo(self, "_indices")
     return self._index[0]
 
 
+@form("_values", COMMON)
 def raw_values(self: Any) -> Tensor:
     """Return the values, detached; a COO tensor need not be coalesced."""
     return values(self) if not is_sparse(self) else self._kept

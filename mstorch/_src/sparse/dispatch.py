@@ -25,9 +25,9 @@ from ..ops._operation import record_of
 from ..ops._public import functions
 from ..ops.memory.copying import CONVERSIONS, as_dtype
 from ..tape.node import edge_of
-from . import compressed, convert, coo, elementwise, pieces, products, reduce, shape
+from . import compressed, coo, elementwise, pieces, products, reduce, shape  # noqa: F401 - forms are declared as their files are loaded
 from .base import WORDS, SparseTensor, layout_word, like
-from .coo import coalesce
+from .forms import COMMON, FORMS, FUNCTION_FORMS, METHOD_FORMS, form
 
 Function = Callable[..., Any]
 
@@ -40,6 +40,9 @@ def _unary_forms() -> dict[str, Function]:
 
 
 _UNARY = _unary_forms()
+
+
+@form("empty_like", FUNCTION_FORMS)
 def _empty_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, requires_grad: bool = False, **options: Any
 ) -> Tensor:
@@ -55,49 +58,22 @@ def _empty_like(
     return pieces.empty_like_compressed(input, dtype or input._ms_dtype, layout, requires_grad)
 
 
-# Sparse implementations of functions, and of methods of the same name.
-FORMS: dict[str, Function] = {
-    **_UNARY,
-    "add": elementwise.add, "sub": elementwise.sub, "subtract": elementwise.sub, "mul": elementwise.mul,
-    "multiply": elementwise.mul, "div": elementwise.div, "divide": elementwise.div, "true_divide": elementwise.div,
-    "floor_divide": elementwise.floor_divide, "pow": elementwise.pow, "clone": elementwise.clone,
-    "conj": elementwise.conj, "is_conj": lambda input: False, "is_neg": lambda input: False,
-    **dict.fromkeys(("resolve_conj", "resolve_neg"), lambda input: input),
-    "mm": products.mm, "mv": products.mv, "bmm": products.bmm, "spmm": products.mm, "dsmm": products.mm,
-    "matmul": products.matmul, "addmm": products.addmm, "addmv": products.addmv,
-    "sum": reduce.sum, "any": reduce.any_, "norm": reduce.norm,
-    "permute": shape.permute, "transpose": shape.transpose, "swapaxes": shape.transpose, "swapdims": shape.transpose,
-    "t": shape.t, "adjoint": shape.adjoint, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
-    "unbind": shape.unbind, "narrow_copy": pieces.narrow_copy, "triangular_solve": pieces.triangular_solve,
-}  # fmt: skip
-# Sparse forms of functions that are not methods, and of methods that are not functions.
-FUNCTION_FORMS: dict[str, Function] = {
-    "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
-    "empty_like": _empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
-    "numel": lambda input: input.numel(), "result_type": elementwise.result_dtype_of, "is_nonzero": lambda input: _is_nonzero(input),
-}  # fmt: skip
+FORMS.update({**_UNARY, **FORMS}, is_conj=lambda input: False, is_neg=lambda input: False)
+FORMS.update(dict.fromkeys(("resolve_conj", "resolve_neg"), lambda input: input))
+FUNCTION_FORMS.update(
+    detach=lambda input: input.detach(), numel=lambda input: input.numel(), is_nonzero=lambda input: _is_nonzero(input)
+)
 _IN_PLACE = [name for name in FORMS if name in _UNARY or operation_of(name) in ("add", "sub", "mul", "div", "pow")]
-METHOD_FORMS: dict[str, Function] = {
+METHOD_FORMS.update({
     **{f"{name}_": elementwise.in_place(FORMS[name]) for name in _IN_PLACE},
     **{f"__i{name}__": elementwise.in_place(FORMS[full]) for name, full in (
         ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"),
     )},
-    "copy_": elementwise.copy_, "zero_": shape.zero_, "t_": pieces.t_, "transpose_": pieces.transpose_,
-}  # fmt: skip
+})  # fmt: skip
 # Sparse forms of functions of torch.nn.functional.
 FUNCTIONAL_FORMS: dict[str, Function] = {
     "linear": products.linear, "relu": lambda input, inplace=False: input.relu_() if inplace else input.relu(),
 }
-
-# Methods that strided tensors have too; they raise torch's errors for them.
-COMMON: dict[str, Function] = {
-    "to_dense": convert.to_dense, "to_sparse": convert.to_sparse, "to_sparse_coo": convert.to_sparse_coo,
-    "to_sparse_csr": convert.to_sparse_csr, "to_sparse_csc": convert.to_sparse_csc, "to_sparse_bsr": convert.to_sparse_bsr,
-    "to_sparse_bsc": convert.to_sparse_bsc, "sparse_mask": convert.sparse_mask, "coalesce": coalesce,
-    "is_coalesced": coo.is_coalesced, "indices": coo.indices, "values": coo.values, "_indices": coo.raw_indices,
-    "_values": coo.raw_values, "crow_indices": compressed.crow_indices, "col_indices": compressed.col_indices,
-    "ccol_indices": compressed.ccol_indices, "row_indices": compressed.row_indices,
-}  # fmt: skip
 
 
 def _of_sparse(name: str, function: Function) -> Function:
@@ -115,12 +91,13 @@ def _of_sparse(name: str, function: Function) -> Function:
     return method
 
 
-ONLY_SPARSE: dict[str, Function] = {
-    "smm": products.smm, "sspaddmm": accepting(products.sspaddmm, Forms(old=old_sum("mat1", "mat2"))),
-    "sparse_resize_": shape.sparse_resize_, "_coalesced_": coo.set_coalesced,
-    "sparse_resize_and_clear_": shape.sparse_resize_and_clear_, "resize_as_sparse_": shape.resize_as_sparse_,
-}  # fmt: skip
-COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARSE.items()})
+def _only_sparse(*functions: Function) -> None:
+    COMMON.update({function.__name__: _of_sparse(function.__name__, function) for function in functions})
+
+
+_only_sparse(products.smm, accepting(products.sspaddmm, Forms(old=old_sum("mat1", "mat2"))))
+_only_sparse(shape.sparse_resize_, shape.sparse_resize_and_clear_, shape.resize_as_sparse_)
+COMMON["_coalesced_"] = _of_sparse("_coalesced_", coo.set_coalesced)
 
 
 def _copied(name: str, method: str) -> Function:

@@ -26,6 +26,7 @@ from ..ops.shape.join import cat
 from .base import BY_ROWS, WORDS, host, index_tensor, layout_word, like, replace, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
+from .forms import FUNCTION_FORMS, METHOD_FORMS, form
 from .gradients import values_at, where_of
 from .nodes import record
 
@@ -67,6 +68,7 @@ def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+@form("conj")
 def conj(input: Any) -> Any:
     """Return the conjugate, computed at once; a real tensor itself."""
     return unary("conj_physical", complex_views.conj_physical)(input) if input._ms_dtype.is_complex else input
@@ -115,6 +117,7 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
     )
 
 
+@form("add")
 def add(input: Tensor, other: Tensor, *, alpha: complex = 1, out: Tensor | None = None) -> Any:
     """Return ``input + alpha * other``; as in torch ``alpha * input + other`` if ``input`` is sparse in a layout other than COO and
     ``other`` dense.
@@ -175,6 +178,7 @@ def _added(input: Any, other: Any, alpha: Number) -> Tensor:
     return (_union if input._layout is sparse_coo else _add_compressed)(input, scaled, kind)
 
 
+@form("result_type", FUNCTION_FORMS)
 def result_dtype_of(*tensors: Tensor) -> dtype:
     """Return the promoted dtype of sparse (and dense) tensors."""
     return result_dtype([_probe(tensor) for tensor in tensors])
@@ -252,6 +256,7 @@ def _add_compressed(input: Any, other: Any, kind: dtype) -> Tensor:
     return total.to_sparse(layout=input._layout)
 
 
+@form("sub")
 def sub(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Return ``input - alpha * other``; at least one of the two is sparse."""
     elementwise.check_subtraction(*(_probe(part) if is_sparse(part) else part for part in (input, other)))
@@ -261,6 +266,7 @@ def sub(input: Any, other: Any, *, alpha: Number = 1, out: Tensor | None = None)
     return _sum("Sub", input, other, -alpha, out)
 
 
+@form("mul")
 def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Return the product, at the indices of the sparse factor (or the intersection, if both are sparse)."""
     factors = (input, other)
@@ -344,6 +350,7 @@ def _mul_spread(input: Any, dense: Tensor) -> Tensor:
     return like(input, input._values_part * values_at(dense.expand(shape), input))
 
 
+@form("div")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """Return the quotient by a number."""
     if not is_sparse(input):
@@ -369,6 +376,7 @@ def _divided(input: Any, other: Any) -> Tensor:
     return record("Div", (input, other), lambda: like(input, elementwise.div(input._values_part, other)), rule, _operands(input, other))
 
 
+@form("floor_divide")
 def floor_divide(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Return the quotient by a number, rounded down."""
     if is_sparse(input) and (is_sparse(other) or (isinstance(other, TensorBase) and other.dim())):
@@ -379,6 +387,7 @@ def floor_divide(input: Tensor, other: Any, *, out: Tensor | None = None) -> Ten
     return div(input, other, rounding_mode="floor", out=out)
 
 
+@form("pow")
 def pow(input: Any, exponent: Number, *, out: Tensor | None = None) -> Tensor:
     """Return a power of each specified element."""
     if not is_sparse(input) or not is_number(exponent) or input._layout is not sparse_coo:
@@ -423,11 +432,13 @@ def conversion(name: str) -> Callable[..., Any]:
     return method
 
 
+@form("clone")
 def clone(input: Any, *, memory_format: memory_format | None = None) -> Any:
     """Return a copy."""
     return _same_places("Clone", input, input._kept.clone(), tuple(part.clone() for part in input._index))
 
 
+@form("copy_", METHOD_FORMS)
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy another sparse tensor's elements in place."""
     if layout_word(self) in _COMPRESSED or layout_word(src) in _COMPRESSED:

@@ -19,12 +19,14 @@ from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, layout_word, r
 from .compressed import sparse_compressed_tensor
 from .convert import to_dense
 from .coo import taken
+from .forms import METHOD_FORMS, form
 from .nodes import record
 from .shape import t, transpose
 
 _BY_ROWS = (sparse_csr, sparse_bsr)
 
 
+@form("narrow_copy")
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Tensor:
     """Return a copy of ``length`` entries of a dimension of a COO tensor, from ``start`` on."""
     if input._layout is not sparse_coo:
@@ -58,6 +60,7 @@ def _narrowed(input: Any, dim: int, start: int, length: int) -> Tensor:
     return sparse(sparse_coo, (index_tensor(found),), taken(input._values_part, rows), size, input._coalesced)
 
 
+@form("transpose_", METHOD_FORMS)
 def transpose_(self: Any, dim0: int, dim1: int) -> Tensor:
     """Exchange two sparse dimensions of a COO tensor, in place."""
     if self._layout is not sparse_coo:
@@ -69,6 +72,7 @@ def transpose_(self: Any, dim0: int, dim1: int) -> Tensor:
     return replace(self, transpose(self, dim0, dim1))
 
 
+@form("t_", METHOD_FORMS)
 def t_(self: Any) -> Tensor:
     """Transpose a COO matrix in place; return the tensor."""
     if self._layout is not sparse_coo:
@@ -76,6 +80,7 @@ def t_(self: Any) -> Tensor:
     return replace(self, t(self)) if self.dim() == 2 else self
 
 
+@form("triangular_solve")
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:

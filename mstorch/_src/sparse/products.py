@@ -24,6 +24,7 @@ from .base import COMPRESSED, index_tensor, layout_word, like, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
 from .elementwise import add, stored
+from .forms import form
 from .gradients import where_of
 from .shape import transpose
 
@@ -73,6 +74,9 @@ def _times_sparse(first: Any, second: Any) -> Tensor:
     return coalesce(sparse(sparse_coo, (index_tensor(where),), product, (first._size[0], second._size[1])))
 
 
+@form("mm")
+@form("spmm")
+@form("dsmm")
 def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     """Return the product of two matrices, one or both of them sparse; sparse if both are."""
     if state.on and out is None and not (is_sparse(input) and is_sparse(mat2)):
@@ -100,6 +104,7 @@ def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     return finish(product if mat2._layout is sparse_coo else product.contiguous(), out)
 
 
+@form("mv")
 def mv(input: Any, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of a sparse matrix and a dense vector."""
     if state.on and out is None:
@@ -116,6 +121,7 @@ def mv(input: Any, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     return finish(_times_dense(input, vec.unsqueeze(1)).squeeze(1), out)
 
 
+@form("bmm")
 def bmm(input: Any, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the products of a COO batch of matrices (b, n, m) with dense ones (b, m, p)."""
     if state.on and out is None:
@@ -134,6 +140,7 @@ def bmm(input: Any, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return finish(summed.reshape(count, rows, mat2.shape[2]), out)
 
 
+@form("matmul")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of a sparse matrix with a matrix or vector, or of a dense matrix with a sparse one."""
     if input.dim() == 2 and other.dim() == 1:
@@ -145,6 +152,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
+@form("addmm")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
     """Return ``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
     if state.on and out is None and not is_sparse(mat2):
@@ -171,6 +179,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Number = 1, alpha: complex 
     return finish(product * alpha if beta == 0 else input * beta + product * alpha, out)
 
 
+@form("addmv")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1, out: Tensor | None = None) -> Tensor:
     """Return ``beta * input + alpha * (mat @ vec)`` with a sparse ``mat``."""
     product = mv(mat, vec) * alpha
@@ -206,15 +215,15 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
         return above.torch.ops.aten._sparse_mm_reduce_impl.default(mat1, mat2, reduce)[0]
     if not is_sparse(mat1) or mat1._layout is sparse_coo or is_sparse(mat2):
         raise NotImplementedError("Could not run 'aten::_sparse_mm_reduce_impl': it takes a CSR matrix and a dense one")
-    names = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}
-    if reduce not in names:
+    reduce = f"a{reduce}" if reduce in ("max", "min") else reduce
+    if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
     if reduce == "sum":
         return mm(mat1, mat2)
     where, values = where_of(mat1)
     rows = values.unsqueeze(1) * index_select(mat2, 0, index_tensor(where[1]))
     base = rows.new_zeros((mat1._size[0], rows.shape[1]))
-    return base.index_reduce(0, index_tensor(where[0]), rows, names[reduce], include_self=False)
+    return base.index_reduce(0, index_tensor(where[0]), rows, reduce, include_self=False)
 
 
 def smm(input: Any, mat2: Tensor) -> Any:

@@ -18,6 +18,7 @@ from ..tape.moving import beside
 from .base import WORDS, host, index_tensor, like, sparse
 from .convert import to_sparse_coo
 from .coo import added, coalesce, taken
+from .forms import form
 from .nodes import record
 
 
@@ -25,6 +26,7 @@ def _numbers(dim: int | None) -> Any:
     return None if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim
 
 
+@form("sum")
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Any:
     """Return the sum of all elements (dense), or over some dimensions."""
     if isinstance(dim, TensorBase):
@@ -147,6 +149,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
     return _normalized(input, dim, dtype, "log_softmax")
 
 
+@form("norm")
 def norm(
     input: Tensor, p: int | str = "fro", dim: int | None = None, keepdim: bool = False, dtype: dtype | None = None,
     out: Tensor | None = None
@@ -160,6 +163,7 @@ def norm(
     return coalesce(to_sparse_coo(input))._values_part.norm(2 if p in ("fro", None) else p)
 
 
+@form("any")
 def any_(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return whether any element is True."""
     if dim is not None or input._layout is not sparse_coo:

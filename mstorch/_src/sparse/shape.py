@@ -22,11 +22,13 @@ from .compressed import block_of
 from .convert import blocks_of, to_dense, to_sparse, to_sparse_coo
 from .coo import coalesce, nothing, taken
 from .elementwise import result_dtype_of
+from .forms import FUNCTION_FORMS, METHOD_FORMS, form
 from .nodes import record
 
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
 
+@form("permute")
 def permute(input: Any, *dims: int | Sequence[int]) -> Tensor:
     """Permute the dimensions, sparse ones among themselves and dense ones among themselves."""
     order = shape_args(dims)
@@ -61,6 +63,7 @@ def _permuted(input: Any, order: tuple[int, ...], count: int) -> Tensor:
     return sparse(sparse_coo, (where,), values, [input._size[dim] for dim in order], kept)
 
 
+@form("transpose")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Transpose two dimensions; a compressed matrix changes to the other compressed layout."""
     rank = input.dim()
@@ -103,6 +106,7 @@ def _turned(input: Any, order: list[int], batch: int) -> Tensor:
     return sparse(_TURNED[input._layout], input._index, values, size, True)
 
 
+@form("t")
 def t(input: Any) -> Tensor:
     """Return the transposed matrix."""
     rank = input.dim()
@@ -118,6 +122,7 @@ def t(input: Any) -> Tensor:
     return transpose(input, 0, 1) if rank == 2 else input
 
 
+@form("adjoint")
 def adjoint(input: Any, name: str = "adjoint()") -> Any:
     """Return the conjugate transpose of the last two dimensions. Raise torch's error, which mentions ``name``, for a vector."""
     if input.dim() < 2:
@@ -153,6 +158,7 @@ def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], bac
     return record(label, inputs, compute, rule)
 
 
+@form("unsqueeze")
 def unsqueeze(input: Any, dim: int) -> Any:
     """Insert a dimension of length 1 at ``dim``."""
     dim = wrap_dim(dim, input.dim() + 1)
@@ -210,6 +216,7 @@ def _repeated(self: Any, own: tuple[int, ...], size: tuple[int, ...], lead: int)
     return sparse(sparse_coo, (index_tensor(found),), taken(values, rows), size, in_order)
 
 
+@form("select")
 def select(input: Any, dim: int, index: int) -> Any:
     """Select ``index`` along ``dim``; the result is dense if no sparse dimension is left."""
     if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:
@@ -244,6 +251,7 @@ def _selected(input: Any, dim: int, at: int) -> Any:
     return sparse(sparse_coo, (index_tensor(rest),), values, size, source._coalesced)
 
 
+@form("index_select")
 def index_select(input: Any, dim: int, index: Tensor, *, out: Tensor | None = None) -> TensorBase:
     """Select several indices along a dimension."""
     dim = wrap_dim(dim, input.dim())
@@ -311,11 +319,13 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     raise TypeError("Cannot assign to a sparse tensor")
 
 
+@form("unbind")
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """Return the slices along a dimension."""
     return tuple(select(input, dim, position) for position in range(input.size(dim)))
 
 
+@form("cat", FUNCTION_FORMS)
 def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Any:
     """Concatenate COO tensors along a dimension."""
     tensors = tuple(tensors)
@@ -379,6 +389,7 @@ def _joined(tensors: tuple[Any, ...], dim: int) -> Tensor:
     return sparse(sparse_coo, (index_tensor(np.concatenate(shifted, 1)),), join.cat(values), size)
 
 
+@form("stack", FUNCTION_FORMS)
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Stack COO tensors of one size along a new dimension."""
     tensors = tuple(tensors)
@@ -422,6 +433,7 @@ def empty_like(
     return zeros_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad)
 
 
+@form("zeros_like", FUNCTION_FORMS)
 def zeros_like(
     input: Any, *, dtype: dtype | None = None, layout: layout | None = None, device: device | str | int | None = None,
     requires_grad: bool = False, memory_format: memory_format | None = None, pin_memory: bool = False,
@@ -523,6 +535,8 @@ def _resize_compressed(input: Any, template: Any) -> Tensor:
     return replace(input, sparse(input._layout, index, values, template._size, True))
 
 
+@form("zeros", FUNCTION_FORMS)
+@form("empty", FUNCTION_FORMS)
 def zeros_into(*size: tuple[int, ...], out: Any, **options: Any) -> Tensor:
     """Implement ``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
     expect_options(out, options.get("dtype"), options.get("layout"), options.get("device"))
@@ -539,6 +553,7 @@ def zeros_into(*size: tuple[int, ...], out: Any, **options: Any) -> Tensor:
     return found.requires_grad_(True) if wanted else found
 
 
+@form("zero_", METHOD_FORMS)
 def zero_(self: Tensor) -> Tensor:
     """Remove all specified elements."""
     return replace(self, zeros_like(self))

@@ -58,7 +58,7 @@ def without_values(gradients: Iterable[Any]) -> bool:
 
 
 # Kernels whose output shape torch computes without checking the operands' devices; neither schemas nor tags show which.
-_LENIENT = frozenset("mm bmm small_matmul linear conv conv2d conv_transpose conv_transpose2d scatter".split())
+_LENIENT = {"mm", "bmm", "small_matmul", "linear", "scatter", *(f"conv{form}{rank}" for form in ("", "_transpose") for rank in ("", "2d"))}
 
 
 def check_places(op: str, inputs: Sequence[Any]) -> None:

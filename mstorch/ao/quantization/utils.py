@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import mstorch as torch
 from mstorch._src.core.warned import warn
@@ -14,8 +14,16 @@ from ...nn.modules.module import Module
 from ...nn.utils.parametrize import is_parametrized
 from .quant_type import QuantType
 
-if TYPE_CHECKING:
-    from .qconfig import QConfig
+
+class _Observers(Protocol):
+    """A QConfig."""
+
+    @property
+    def activation(self) -> Any: ...
+
+    @property
+    def weight(self) -> Any: ...
+
 
 __all__ = [
     "DEPRECATION_WARNING", "activation_dtype", "activation_is_dynamically_quantized", "activation_is_int32_quantized",
@@ -97,7 +105,7 @@ def get_qparam_dict(observer_or_fake_quant: Any) -> dict[str, Any]:
     return params
 
 
-def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: QConfig | None) -> Any:
+def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapping: dict[Any, Any], qconfig: _Observers | None) -> Any:
     """Return the replacement of a custom module's class, from a mapping by quantization type and class."""
     mapping = custom_module_class_mapping.get(get_quant_type(qconfig), {})
     if type(custom_module) not in mapping:
@@ -105,18 +113,18 @@ def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapp
     return mapping[type(custom_module)]
 
 
-def _required(qconfig: QConfig | None, what: str) -> Any:
+def _required(qconfig: _Observers | None, what: str) -> Any:
     if qconfig is None:
         raise AssertionError(f"qconfig must be provided to {what}")
     return qconfig
 
 
-def activation_dtype(qconfig: QConfig | None) -> Any:
+def activation_dtype(qconfig: _Observers | None) -> Any:
     """Return the dtype of activations in a qconfig."""
     return _required(qconfig, "determine activation dtype").activation().dtype
 
 
-def weight_dtype(qconfig: QConfig | None) -> Any:
+def weight_dtype(qconfig: _Observers | None) -> Any:
     """Return the dtype of weights in a qconfig."""
     return _required(qconfig, "determine weight dtype").weight().dtype
 
@@ -127,37 +135,37 @@ def get_qconfig_dtypes(qconfig: Any) -> tuple[Any, Any, bool]:
     return activation.dtype, weight.dtype, getattr(activation, "is_dynamic", False)
 
 
-def activation_is_dynamically_quantized(qconfig: QConfig | None) -> bool:
+def activation_is_dynamically_quantized(qconfig: _Observers | None) -> bool:
     """Return whether activations are quantized dynamically."""
     return get_qconfig_dtypes(qconfig)[2]
 
 
-def activation_is_statically_quantized(qconfig: QConfig | None) -> bool:
+def activation_is_statically_quantized(qconfig: _Observers | None) -> bool:
     """Return whether activations are quantized statically, by earlier observations."""
     return activation_dtype(qconfig) in (*_STATIC, torch.float16) and not activation_is_dynamically_quantized(qconfig)
 
 
-def activation_is_int8_quantized(qconfig: QConfig | None) -> bool:
+def activation_is_int8_quantized(qconfig: _Observers | None) -> bool:
     """Return whether activations are int8 or uint8."""
     return activation_dtype(qconfig) in _BYTES
 
 
-def activation_is_int32_quantized(qconfig: QConfig | None) -> bool:
+def activation_is_int32_quantized(qconfig: _Observers | None) -> bool:
     """Return whether activations are int32."""
     return activation_dtype(qconfig) in _LONG
 
 
-def weight_is_quantized(qconfig: QConfig | None) -> bool:
+def weight_is_quantized(qconfig: _Observers | None) -> bool:
     """Return whether weights are quantized or float16."""
     return weight_dtype(qconfig) in (*_STATIC, torch.float16, torch.quint4x2)
 
 
-def weight_is_statically_quantized(qconfig: QConfig | None) -> bool:
+def weight_is_statically_quantized(qconfig: _Observers | None) -> bool:
     """Return whether weights are int8 or uint8."""
     return weight_dtype(qconfig) in _BYTES
 
 
-def op_is_int8_dynamically_quantized(qconfig: QConfig | None) -> bool:
+def op_is_int8_dynamically_quantized(qconfig: _Observers | None) -> bool:
     """Return whether activations are quantized to uint8 dynamically, and weights to int8."""
     activation, weight, dynamic = get_qconfig_dtypes(qconfig)
     return activation in (torch.quint8, torch.uint8) and weight in (torch.qint8, torch.int8) and dynamic

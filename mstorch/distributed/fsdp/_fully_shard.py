@@ -1,7 +1,6 @@
 """fully_shard: shard a module's parameters over ranks."""
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -15,31 +14,10 @@ from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor._dtensor import DTensor
 from ._places import move_states, moved_inputs
+from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from ._shards import Owner, Shards, forgetting
 
 __path__: list[str] = []  # modules below this one are in _src/unbuilt/modules.txt
-
-
-@dataclasses.dataclass(frozen=True)
-class MixedPrecisionPolicy:
-    """The dtypes of unsharded parameters, of gradient reduction and of outputs, and whether ``forward`` casts its floating-point inputs."""
-
-    param_dtype: Any = None
-    reduce_dtype: Any = None
-    output_dtype: Any = None
-    cast_forward_inputs: bool = True
-
-
-@dataclasses.dataclass
-class OffloadPolicy:
-    """No offloading: shards stay on the device."""
-
-
-@dataclasses.dataclass
-class CPUOffloadPolicy(OffloadPolicy):
-    """Shards, their gradients and states are kept on the CPU; parameters are gathered on the device."""
-
-    pin_memory: bool = True
 
 
 class UnshardHandle:

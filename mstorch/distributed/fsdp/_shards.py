@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mstorch as torch
 
@@ -18,10 +18,8 @@ from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import bounds, cut
 from ..tensor.placement_types import Replicate, Shard
 from ._flat import FlatOwner
+from ._policies import MixedPrecisionPolicy
 from ._unit import Unit
-
-if TYPE_CHECKING:
-    from ._fully_shard import MixedPrecisionPolicy
 
 # The Shards and the parameter's index by the storage of a full parameter, which backward may need again.
 _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDictionary()

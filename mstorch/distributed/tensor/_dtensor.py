@@ -27,9 +27,7 @@ from .placement_types import Partial, Placement, Replicate, Shard
 
 # Further elementwise operations, with numbers and with tensors of the same shape and placements: those whose
 # schemas have no tag for this.
-_EACH = CONVERSIONS | frozenset(
-    "zeros_like ones_like empty_like full_like square contiguous dropout detach softplus isfinite nan_to_num".split()
-)
+_EACH = CONVERSIONS | {"contiguous", "dropout", "detach", *(f"{word}_like" for word in ("zeros", "ones", "empty", "full"))}
 _WRITES = ("copy_", "zero_", "fill_")
 _RANDOM = {"normal_", "uniform_", "trunc_normal_", "bernoulli_", "exponential_", "random_"}
 

@@ -11,9 +11,9 @@ from typing import Any
 from ..._src.core.device import device
 from .._graph import Block, Graph, Node, Value
 from .._graph import Type as GraphType
-from .graph_types import BOOL, FLOAT, INT, NONE, STR, Match, graph_type, listed, matched, type_of
+from .graph_types import BOOL, FLOAT, INT, NONE, STR, Match, graph_type, matched, type_of
 from .source import Definition, Function
-from .types import ANY, TENSOR, Damaged, Type, dotted, read_type
+from .types import ANY, TENSOR, Damaged, Type, dotted, listed, read_type
 from .words import OPERATORS
 
 _WORDS = {"inf": math.inf, "nan": math.nan}

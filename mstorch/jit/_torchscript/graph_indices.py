@@ -8,8 +8,8 @@ from typing import Any
 
 from .._graph import Value
 from .graph_expressions import Expressions
-from .graph_types import BOOL, INT, STR, listed
-from .types import ANY, TENSOR, Damaged, Type
+from .graph_types import BOOL, INT, STR
+from .types import ANY, TENSOR, Damaged, Type, listed
 
 
 class Indices(Expressions):

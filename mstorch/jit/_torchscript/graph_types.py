@@ -11,7 +11,7 @@ from ..._src.core.device import device
 from ..._src.core.schemas import Schema
 from ..._tensor import Tensor
 from .._graph import Type as GraphType
-from .types import ANY, TENSOR, Type, class_name
+from .types import ANY, TENSOR, Type, class_name, listed, part_of_dict
 
 INT, FLOAT, BOOL, STR, NONE, NUMBER = (Type(name) for name in ("int", "float", "bool", "str", "NoneType", "number"))
 _KINDS = {
@@ -27,11 +27,6 @@ _ALIAS = re.compile(r"\([a-z*!|> -]*\)")
 _LISTED = re.compile(r"(.*)\[\d*\]")
 _VARIABLE = re.compile(r"t(\d*|Val)")  # a type that is the same in all places of a schema
 _IMPLICIT = {"int": "IntImplicit", "SymInt": "IntImplicit", "float": "FloatImplicit", "Scalar": "ScalarImplicit"}
-
-
-def listed(of: Type) -> Type:
-    """Return the type of a list."""
-    return Type("List", (of,))
 
 
 def graph_type(kind: Type, class_kind: Callable[[str], str]) -> GraphType:
@@ -100,13 +95,9 @@ class Match:
         """Return the types of the results. ``first`` is the type of the first argument, which a dict's methods give parts of."""
         name = self.schema.name
         if first is not None and first.kind == "Dict" and len(first.of) == 2:
-            key, item = first.of
-            told = {
-                "__getitem__": item, "pop": item, "setdefault": item, "get": Type("Optional", (item,)), "keys": listed(key),
-                "values": listed(item), "items": listed(Type("Tuple", (key, item))), "popitem": Type("Tuple", (key, item)), "copy": first,
-            }.get(name)  # fmt: skip
-            if told is not None:
-                return [item if name == "get" and len(self.schema.arguments) == 3 else told]
+            part = first.of[1] if name == "__getitem__" else part_of_dict(first, name, len(self.schema.arguments) == 3)
+            if part is not None:
+                return [part]
         if self.schema.returns == "()":
             return []
         text = _ALIAS.sub("", self.schema.returns)

@@ -253,50 +253,61 @@ def _of_overloads(space: str, name: str) -> Operator:
     return apply
 
 
+OWN: dict[str, Operator] = {"is_grad_enabled": lambda: modes.grad}
+"""Operators that torch's functions of the same names are not."""
+
+
+def _own(name: str) -> Callable[[Operator], Operator]:
+    """Return a decorator that declares a function as the operator of a name."""
+
+    def decorate(function: Operator) -> Operator:
+        OWN[name] = function
+        return function
+
+    return decorate
+
+
+@_own("tensor")
 def _tensor(data: Any, *, dtype: int | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     kind = None if dtype is None else dtype_of(dtype)
     return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
 
 
+@_own("as_tensor")
 def _as_tensor(data: Any, *, dtype: int | None = None, device: Any = None) -> Tensor:
     return as_tensor(data, dtype=None if dtype is None else dtype_of(dtype), device=device)
 
 
+@_own("Int")
 def _int(value: Any) -> int:
     return int(value.item()) if isinstance(value, Tensor) else int(value)
 
 
+@_own("Float")
 def _float(value: Any) -> float:
     return float(value.item()) if isinstance(value, Tensor) else float(value)
 
 
+@_own("Bool")
 def _bool(value: Any) -> bool:
     return bool(value.item()) if isinstance(value, Tensor) else bool(value)
 
 
+@_own("Complex")
 def _complex(*values: Any) -> complex:
     return complex(*(value.item() if isinstance(value, Tensor) else value for value in values))
 
 
+@_own("tolist")
 def _to_list(value: Tensor, *_: Any) -> Any:
     return value.tolist()
 
 
+@_own("set_grad_enabled")
 def _set_grad(enabled: bool) -> None:
     modes.grad = enabled
 
 
-OWN: dict[str, Operator] = {
-    "tensor": _tensor,
-    "as_tensor": _as_tensor,
-    "Int": _int,
-    "Float": _float,
-    "Bool": _bool,
-    "Complex": _complex,
-    "is_grad_enabled": lambda: modes.grad,
-    "set_grad_enabled": _set_grad,
-    "tolist": _to_list,
-}
 PRIM: dict[str, Operator] = {
     "dtype": lambda value: number_of(value.dtype),
     "device": lambda value: value.device,

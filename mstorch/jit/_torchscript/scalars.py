@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import cmath
 import math
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._src.aten.overloads import all_overloads
 from ..._src.core.device import device
 from ..._tensor import Tensor
 
 NONE = object()
 Operator = Callable[..., Any]
+_OF_BOTH: dict[str, Operator] = {}
+"""Operators on values without tensors and on containers, whose elements may be tensors."""
+OF_ALL: dict[str, Operator] = {}
+"""Operators on values of any kind."""
+
+
+def _operator(name: str, operators: dict[str, Operator]) -> Callable[[Operator], Operator]:
+    """Return a decorator that declares a function as the operator of a name."""
+
+    def decorate(function: Operator) -> Operator:
+        operators[name] = function
+        return function
+
+    return decorate
 
 
 def _number(value: Any) -> bool:
@@ -52,11 +68,11 @@ def _power(a: Any, b: Any) -> Any:
 def _real(function: Operator, of_complex: Operator | None = None) -> Operator:
     """Return a function of numbers that gives NaN or infinity where Python's raises."""
 
-    def apply(value: Any) -> Any:
+    def apply(value: Any, *more: Any) -> Any:
         if type(value) is complex and of_complex is not None:
             return of_complex(value)
         try:
-            return function(value)
+            return function(value, *more)
         except OverflowError:
             return math.inf
         except ValueError:
@@ -65,6 +81,7 @@ def _real(function: Operator, of_complex: Operator | None = None) -> Operator:
     return apply
 
 
+@_operator("slice", _OF_BOTH)
 def _slice(value: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return value[slice(start, end, step)]
 
@@ -96,14 +113,17 @@ def _delete(value: Any, key: Any) -> None:
     del value[key]
 
 
+@_operator("dict", _OF_BOTH)
 def _dict_of(pairs: Sequence[Any] = ()) -> dict[Any, Any]:
     return dict(pairs)
 
 
+@_operator("copy", _OF_BOTH)
 def _copied(value: Any) -> Any:
     return value.copy() if type(value) in (list, dict) else value
 
 
+@_operator("list", _OF_BOTH)
 def _listed(value: Any) -> list[Any]:
     return list(value)
 
@@ -123,6 +143,7 @@ def _chosen(choose: Operator) -> Operator:
     return apply
 
 
+@_operator("str", OF_ALL)
 def _text(value: Any) -> str:
     """Return a value's text as TorchScript's ``str`` and ``format`` write it."""
     if type(value) is list:
@@ -136,6 +157,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+@_operator("format", OF_ALL)
 def _format(template: str, *values: Any) -> str:
     parts = template.split("{}")
     if len(parts) - 1 > len(values):
@@ -146,6 +168,7 @@ def _format(template: str, *values: Any) -> str:
     return "".join(pieces)
 
 
+@_operator("percentFormat", OF_ALL)
 def _percent(template: str, *values: Any) -> str:
     values = values[0] if len(values) == 1 and type(values[0]) is tuple else values
     return template % tuple(values)
@@ -155,14 +178,17 @@ def _split(value: str, separator: str | None = None, most: int = -1) -> list[str
     return value.split(separator, most)
 
 
+@_operator("join", OF_ALL)
 def _join(separator: str, parts: list[str]) -> str:
     return separator.join(parts)
 
 
+@_operator("warn", OF_ALL)
 def _warn(message: str, stacklevel: int = 2) -> None:
     warnings.warn(message, UserWarning, stacklevel=max(stacklevel, 1) + 3)
 
 
+@_operator("__is__", OF_ALL)
 def _is(a: Any, b: Any) -> bool:
     return a is b
 
@@ -175,6 +201,7 @@ def _derived(index: int, start: int, step: int) -> int:
     return start + index * step
 
 
+@_operator("popitem", _OF_BOTH)
 def _popped_item(value: dict[Any, Any]) -> Any:
     if not value:
         raise RuntimeError("popitem(): dictionary is empty")
@@ -203,6 +230,7 @@ def _shifted(left: bool) -> Operator:
     return apply
 
 
+@_operator("mul", _OF_BOTH)
 def _times(a: Any, b: Any) -> Any:
     sized = a if type(a) in (list, str) else b if type(b) in (list, str) else None
     if sized is not None and len(sized) * max(a if sized is b else b, 0) > 1 << 28:
@@ -210,6 +238,7 @@ def _times(a: Any, b: Any) -> Any:
     return a * b
 
 
+@_operator("add_", _OF_BOTH)
 def _grown(value: Any, more: Any) -> Any:
     if type(value) is not list:
         return value + more
@@ -217,158 +246,102 @@ def _grown(value: Any, more: Any) -> Any:
     return value
 
 
-# Operators on values without tensors and on containers, whose elements may be tensors.
-_OF_BOTH: dict[str, Operator] = {
-    "append": lambda a, b: a.append(b) or a,
-    "extend": lambda a, b: a.extend(b),
-    "insert": lambda a, i, b: a.insert(i, b),
-    "clear": lambda a: a.clear(),
-    "reverse": lambda a: a.reverse(),
-    "list": _listed,
-    "copy": _copied,
-    "dict": _dict_of,
-    "keys": lambda a: list(a),
-    "values": lambda a: list(a.values()),
-    "items": lambda a: list(a.items()),
-    "get": lambda a, key, default=None: a.get(key, default),
-    "update": lambda a, b: a.update(b),
-    "setdefault": lambda a, key, item: a.setdefault(key, item),
-    "popitem": _popped_item,
-    "select": lambda a, i: a[i],
-    "add": lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b,
-    "add_": _grown,
-    "mul": _times,
-    "slice": _slice,
+_operator("append", _OF_BOTH)(lambda a, b: a.append(b) or a)
+_operator("extend", _OF_BOTH)(lambda a, b: a.extend(b))
+_operator("insert", _OF_BOTH)(lambda a, i, b: a.insert(i, b))
+_operator("clear", _OF_BOTH)(lambda a: a.clear())
+_operator("reverse", _OF_BOTH)(lambda a: a.reverse())
+_operator("keys", _OF_BOTH)(lambda a: list(a))
+_operator("values", _OF_BOTH)(lambda a: list(a.values()))
+_operator("items", _OF_BOTH)(lambda a: list(a.items()))
+_operator("get", _OF_BOTH)(lambda a, key, default=None: a.get(key, default))
+_operator("update", _OF_BOTH)(lambda a, b: a.update(b))
+_operator("setdefault", _OF_BOTH)(lambda a, key, item: a.setdefault(key, item))
+_operator("select", _OF_BOTH)(lambda a, i: a[i])
+_operator("add", _OF_BOTH)(lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b)
+_NUMBERS = frozenset(("int", "float", "bool", "complex", "number", "Scalar"))
+
+
+def _takes_numbers(name: str) -> bool:
+    """Return whether an operator has a form that takes numbers only."""
+    return any(
+        schema.arguments and all(one.type.rstrip("?") in _NUMBERS for one in schema.arguments) for schema, _ in all_overloads(name).values()
+    )
+
+
+def _takes_text(name: str) -> bool:
+    """Return whether an operator has a form whose first argument is a text."""
+    return any(schema.arguments and schema.arguments[0].type == "str" for schema, _ in all_overloads(name).values())
+
+
+# Operators on numbers: Python's own, where torch has a form of the same name for numbers.
+_OF_NUMBERS: dict[str, Operator] = {
+    **{name: getattr(operator, name) for name in dir(operator) if _takes_numbers(name)},
+    **{name: _real(getattr(math, name), getattr(cmath, name, None)) for name in dir(math) if _takes_numbers(name)},
+    "abs": abs, "bitwise_not": operator.invert, "trunc": _real(math.trunc), "log2": _real(math.log2),
+}  # fmt: skip
+
+
+_operator("floordiv", _OF_NUMBERS)(_zero_checked(operator.floordiv))
+_operator("floor_divide", _OF_NUMBERS)(_zero_checked(operator.floordiv))
+_operator("remainder", _OF_NUMBERS)(_zero_checked(operator.mod))
+_operator("fmod", _OF_NUMBERS)(_zero_checked(math.fmod))
+_operator("divmod", _OF_NUMBERS)(_zero_checked(divmod))
+_operator("div", _OF_NUMBERS)(_divide)
+_operator("pow", _OF_NUMBERS)(_power)
+_operator("round", _OF_NUMBERS)(_round)
+_operator("factorial", _OF_NUMBERS)(_factorial)
+_operator("__lshift__", _OF_NUMBERS)(_shifted(True))
+_operator("__rshift__", _OF_NUMBERS)(_shifted(False))
+
+
+@_operator("sub", _OF_NUMBERS)
+def _difference(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return a - b if alpha == 1 else a - alpha * b
+
+
+@_operator("rsub", _OF_NUMBERS)
+def _difference_to(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return b - alpha * a
+
+
+@_operator("log", _OF_NUMBERS)
+def _logarithm(a: Any, *base: Any) -> Any:
+    return math.log(a, *base) if base else _real(math.log, cmath.log)(a)
+
+
+# Methods of texts; format and join are in OF_ALL, since Python's own read attributes of what they format.
+_OF_TEXTS: dict[str, Operator] = {
+    name: getattr(str, name) for name in dir(str) if not name.startswith("_") and name not in OF_ALL and _takes_text(name)
 }
+
 # Operators that take no tensor; the same names with a tensor among the arguments are ATen's.
 PLAIN: dict[str, Operator] = {
-    **_OF_BOTH,
-    "sub": lambda a, b, alpha=1: a - b if alpha == 1 else a - alpha * b,
-    "div": _divide,
-    "floordiv": _zero_checked(lambda a, b: a // b),
-    "floor_divide": _zero_checked(lambda a, b: a // b),
-    "remainder": _zero_checked(lambda a, b: a % b),
-    "fmod": _zero_checked(math.fmod),
-    "divmod": _zero_checked(divmod),
-    "pow": _power,
-    "neg": lambda a: -a,
-    "rsub": lambda a, b, alpha=1: b - alpha * a,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "__and__": lambda a, b: a & b,
-    "__or__": lambda a, b: a | b,
-    "__xor__": lambda a, b: a ^ b,
-    "__lshift__": _shifted(True),
-    "__rshift__": _shifted(False),
-    "__not__": lambda a: not a,
-    "bitwise_not": lambda a: ~a,
-    "abs": abs,
-    "floor": _real(math.floor),
-    "ceil": _real(math.ceil),
-    "trunc": _real(math.trunc),
-    "round": _round,
-    "sqrt": _real(math.sqrt, cmath.sqrt),
-    "exp": _real(math.exp, cmath.exp),
-    "expm1": _real(math.expm1),
-    "log10": _real(math.log10, cmath.log10),
-    "log2": _real(math.log2),
-    "log1p": _real(math.log1p),
-    "sin": _real(math.sin, cmath.sin),
-    "cos": _real(math.cos, cmath.cos),
-    "tan": _real(math.tan, cmath.tan),
-    "asin": _real(math.asin, cmath.asin),
-    "acos": _real(math.acos, cmath.acos),
-    "atan": _real(math.atan, cmath.atan),
-    "sinh": _real(math.sinh, cmath.sinh),
-    "cosh": _real(math.cosh, cmath.cosh),
-    "tanh": _real(math.tanh, cmath.tanh),
-    "asinh": _real(math.asinh, cmath.asinh),
-    "acosh": _real(math.acosh, cmath.acosh),
-    "atanh": _real(math.atanh, cmath.atanh),
-    "gamma": _real(math.gamma),
-    "lgamma": _real(math.lgamma),
-    "erf": _real(math.erf),
-    "erfc": _real(math.erfc),
-    "degrees": math.degrees,
-    "radians": math.radians,
-    "isnan": lambda a: a != a,
-    "isinf": lambda a: cmath.isinf(a),
-    "isfinite": lambda a: cmath.isfinite(a),
-    "log": lambda a, *base: math.log(a, *base) if base else _real(math.log, cmath.log)(a),
-    "atan2": math.atan2,
-    "copysign": math.copysign,
-    "gcd": math.gcd,
-    "factorial": _factorial,
-    "frexp": math.frexp,
-    "ldexp": math.ldexp,
-    "modf": math.modf,
-    "fabs": math.fabs,
-    "angle": lambda a: cmath.phase(a),
-    "polar": cmath.rect,
-    "remove": lambda a, b: a.remove(b),
-    "sort": _sort,
-    "sorted": lambda a, reverse=False: sorted(a, reverse=reverse),
-    "index": lambda a, b, *where: a.index(b, *where),
-    "count": lambda a, b, *where: a.count(b, *where),
-    "sum": sum,
-    "any": any,
-    "all": all,
-    "ord": ord,
-    "chr": chr,
-    "hex": hex,
-    "oct": oct,
-    "bin": bin,
-    "hash": hash,
-    "upper": lambda a: a.upper(),
-    "lower": lambda a: a.lower(),
-    "capitalize": lambda a: a.capitalize(),
-    "title": lambda a: a.title(),
-    "swapcase": lambda a: a.swapcase(),
-    "strip": lambda a, *b: a.strip(*b),
-    "lstrip": lambda a, *b: a.lstrip(*b),
-    "rstrip": lambda a, *b: a.rstrip(*b),
-    "find": lambda a, *b: a.find(*b),
-    "rfind": lambda a, *b: a.rfind(*b),
-    "rindex": lambda a, *b: a.rindex(*b),
-    "replace": lambda a, *b: a.replace(*b),
-    "startswith": lambda a, *b: a.startswith(*b),
-    "endswith": lambda a, *b: a.endswith(*b),
-    "split": _split,
-    "rsplit": lambda a, *b: a.rsplit(*b),
-    "splitlines": lambda a, *b: a.splitlines(*b),
-    "partition": lambda a, b: a.partition(b),
-    "rpartition": lambda a, b: a.rpartition(b),
-    "isdigit": lambda a: a.isdigit(),
-    "isalpha": lambda a: a.isalpha(),
-    "isalnum": lambda a: a.isalnum(),
-    "isdecimal": lambda a: a.isdecimal(),
-    "isnumeric": lambda a: a.isnumeric(),
-    "isspace": lambda a: a.isspace(),
-    "isupper": lambda a: a.isupper(),
-    "islower": lambda a: a.islower(),
-    "istitle": lambda a: a.istitle(),
-    "isidentifier": lambda a: a.isidentifier(),
-    "isprintable": lambda a: a.isprintable(),
-    "zfill": lambda a, b: a.zfill(min(b, 1 << 20)),
-    "expandtabs": lambda a, b=8: a.expandtabs(min(b, 1 << 10)),
-    "center": lambda a, b, *c: a.center(min(b, 1 << 20), *c),
-    "ljust": lambda a, b, *c: a.ljust(min(b, 1 << 20), *c),
-    "rjust": lambda a, b, *c: a.rjust(min(b, 1 << 20), *c),
-    "__range_length": lambda start, end, step: len(range(start, end, step)),
-    "__derive_index": _derived,
-    "real": lambda a: complex(a).real,
-    "imag": lambda a: complex(a).imag,
-    "mathremainder": math.remainder,
-    "Int": int,
-    "Float": float,
-    "Bool": bool,
-    "Complex": complex,
-    "item": lambda a: a,
-}
+    **_OF_NUMBERS, **_OF_TEXTS, **_OF_BOTH, **{function.__name__: function for function in (sum, any, all, ord, chr, hex, oct, bin, hash)},
+}  # fmt: skip
+_operator("angle", PLAIN)(lambda a: cmath.phase(a))
+_operator("polar", PLAIN)(cmath.rect)
+_operator("remove", PLAIN)(lambda a, b: a.remove(b))
+_operator("sort", PLAIN)(_sort)
+_operator("sorted", PLAIN)(lambda a, reverse=False: sorted(a, reverse=reverse))
+_operator("index", PLAIN)(lambda a, b, *where: a.index(b, *where))
+_operator("count", PLAIN)(lambda a, b, *where: a.count(b, *where))
+_operator("split", PLAIN)(_split)
+_operator("zfill", PLAIN)(lambda a, b: a.zfill(min(b, 1 << 20)))
+_operator("expandtabs", PLAIN)(lambda a, b=8: a.expandtabs(min(b, 1 << 10)))
+_operator("center", PLAIN)(lambda a, b, *c: a.center(min(b, 1 << 20), *c))
+_operator("ljust", PLAIN)(lambda a, b, *c: a.ljust(min(b, 1 << 20), *c))
+_operator("rjust", PLAIN)(lambda a, b, *c: a.rjust(min(b, 1 << 20), *c))
+_operator("__range_length", PLAIN)(lambda start, end, step: len(range(start, end, step)))
+_operator("__derive_index", PLAIN)(_derived)
+_operator("real", PLAIN)(lambda a: complex(a).real)
+_operator("imag", PLAIN)(lambda a: complex(a).imag)
+_operator("mathremainder", PLAIN)(math.remainder)
+_operator("Int", PLAIN)(int)
+_operator("Float", PLAIN)(float)
+_operator("Bool", PLAIN)(bool)
+_operator("Complex", PLAIN)(complex)
+_operator("item", PLAIN)(lambda a: a)
 # Operators on containers, whose elements may be tensors.
 OF_CONTAINERS: dict[str, Operator] = {
     **_OF_BOTH,
@@ -379,40 +352,31 @@ OF_CONTAINERS: dict[str, Operator] = {
     "pop": _pop,
     "__contains__": _contains,
 }
-# Operators on values of any kind.
-OF_ALL: dict[str, Operator] = {
-    "len": lambda a: a.size(0) if isinstance(a, Tensor) else len(a),
-    "format": _format,
-    "percentFormat": _percent,
-    "__is__": _is,
-    "__isnot__": lambda a, b: a is not b,
-    "str": _text,
-    "join": _join,
-    "warn": _warn,
-    "wait": lambda future: future.wait(),
-    "dim": lambda a: a.dim(),
-    "numel": lambda a: a.numel(),
-    "IntImplicit": lambda a: int(a.item()),
-    "FloatImplicit": lambda a: float(a.item()),
-    "ScalarImplicit": lambda a: a.item(),
-    "ComplexImplicit": lambda a: complex(a.item()),
-    "is_floating_point": lambda a: a.is_floating_point(),
-    "is_complex": lambda a: a.is_complex(),
-    "is_contiguous": lambda a: a.is_contiguous(),
-    "get_device": lambda a: a.get_device(),
-    "element_size": lambda a: a.element_size(),
-    "device": lambda text, index=None: device(text) if index is None else device(text, index),
-    "requires_grad_": lambda a, flag=True: a.requires_grad_(flag),
-    "is_leaf": lambda a: a.is_leaf,
-    "storage_offset": lambda a: a.storage_offset(),
-    "stride": lambda a, *dim: a.stride(*dim) if dim else list(a.stride()),
-    "size": lambda a, *dim: a.size(*dim) if dim else list(a.shape),
-    "sym_size": lambda a, dim: a.size(dim),
-    "Size": lambda a: list(a),
-    "cpu": lambda a: a.cpu(),
-    "is_scripting": lambda: True,
-    "is_autocast_enabled": lambda: False,
-    "is_autocast_cpu_enabled": lambda: False,
-}
+_operator("len", OF_ALL)(lambda a: a.size(0) if isinstance(a, Tensor) else len(a))
+_operator("__isnot__", OF_ALL)(lambda a, b: a is not b)
+_operator("wait", OF_ALL)(lambda future: future.wait())
+_operator("dim", OF_ALL)(lambda a: a.dim())
+_operator("numel", OF_ALL)(lambda a: a.numel())
+_operator("IntImplicit", OF_ALL)(lambda a: int(a.item()))
+_operator("FloatImplicit", OF_ALL)(lambda a: float(a.item()))
+_operator("ScalarImplicit", OF_ALL)(lambda a: a.item())
+_operator("ComplexImplicit", OF_ALL)(lambda a: complex(a.item()))
+_operator("is_floating_point", OF_ALL)(lambda a: a.is_floating_point())
+_operator("is_complex", OF_ALL)(lambda a: a.is_complex())
+_operator("is_contiguous", OF_ALL)(lambda a: a.is_contiguous())
+_operator("get_device", OF_ALL)(lambda a: a.get_device())
+_operator("element_size", OF_ALL)(lambda a: a.element_size())
+_operator("device", OF_ALL)(lambda text, index=None: device(text) if index is None else device(text, index))
+_operator("requires_grad_", OF_ALL)(lambda a, flag=True: a.requires_grad_(flag))
+_operator("is_leaf", OF_ALL)(lambda a: a.is_leaf)
+_operator("storage_offset", OF_ALL)(lambda a: a.storage_offset())
+_operator("stride", OF_ALL)(lambda a, *dim: a.stride(*dim) if dim else list(a.stride()))
+_operator("size", OF_ALL)(lambda a, *dim: a.size(*dim) if dim else list(a.shape))
+_operator("sym_size", OF_ALL)(lambda a, dim: a.size(dim))
+_operator("Size", OF_ALL)(lambda a: list(a))
+_operator("cpu", OF_ALL)(lambda a: a.cpu())
+_operator("is_scripting", OF_ALL)(lambda: True)
+_operator("is_autocast_enabled", OF_ALL)(lambda: False)
+_operator("is_autocast_cpu_enabled", OF_ALL)(lambda: False)
 text = _text
 least, greatest = _chosen(min), _chosen(max)

@@ -196,3 +196,18 @@ def _items_of_kind(value: list[Any] | tuple[Any, ...] | dict[Any, Any], kind: Ty
 def described(value: Any) -> str:
     """Return the name of a value's type, as torch's errors have it."""
     return "Tensor" if isinstance(value, Tensor) else class_name(value) or type(value).__name__
+
+
+def listed(of: Type) -> Type:
+    """Return the type of a list."""
+    return Type("List", (of,))
+
+
+def part_of_dict(holder: Type, method: str, with_default: bool) -> Type | None:
+    """Return the type that a dict's method gives; None for a method that gives nothing, or that dicts do not have."""
+    key, item = holder.of
+    if method in ("pop", "setdefault", "get"):
+        return Type("Optional", (item,)) if method == "get" and not with_default else item
+    pair = Type("Tuple", (key, item))
+    lists = {"keys": key, "values": item, "items": pair}
+    return listed(lists[method]) if method in lists else {"popitem": pair, "copy": holder}.get(method)

@@ -15,10 +15,6 @@ from .words import cut, element
 Frame = dict[str, Any]
 Expression = Callable[[Frame], Any]
 Statement = Callable[[Frame], "tuple[Any] | None"]
-_IN_PLACE = {
-    "floordiv": "floor_divide_", "__and__": "__iand__", "__or__": "__ior__", "__xor__": "__ixor__", "__lshift__": "__ilshift__",
-    "__rshift__": "__irshift__",
-}  # fmt: skip
 BREAK: tuple[Any] = ("break",)
 CONTINUE: tuple[Any] = ("continue",)
 """Results of statements that end a loop's turn; loops know them by identity."""
@@ -62,7 +58,8 @@ def write_at(value: Any, index: Any, item: Any) -> None:
 def grown(name: str, value: Any, other: Any) -> Any:
     """Return the result of ``value += other``, for an operator by its name: tensors and lists change in place."""
     if isinstance(value, Tensor):
-        return operator("aten", _IN_PLACE.get(name, f"{name}_"))(value, other)
+        in_place = f"__i{name[2:]}" if name.startswith("__") else "floor_divide_" if name == "floordiv" else f"{name}_"
+        return operator("aten", in_place)(value, other)
     if type(value) is list and name == "add":
         value.extend(other)
         return value

@@ -1,6 +1,7 @@
 """TorchScript's own words: functions that the text calls by a bare name, and what statements do with values."""
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from ..._tensor import Tensor
 from ...futures import Future
 from .errors import raised
 from .operators import OWN, operator
+from .scalars import OF_ALL, PLAIN
 from .scalars import text as text_of
 from .types import described
 
@@ -76,25 +78,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "enumerate": enumerate,
     "zip": zip,
 }
-# Words of the text that are operators.
+_PRIM = ("min", "max", "abs", "id")
+# Words of the text that are operators: Python's functions that are no types, and device.
 OPERATORS = {
-    "len": "aten",
-    "device": "aten",
-    "sorted": "aten",
-    "hash": "aten",
-    "chr": "aten",
-    "ord": "aten",
-    "hex": "aten",
-    "oct": "aten",
-    "bin": "aten",
-    "divmod": "aten",
-    "pow": "aten",
-    "round": "aten",
-    "all": "aten",
-    "any": "aten",
-    "sum": "aten",
-    "min": "prim",
-    "max": "prim",
-    "abs": "prim",
-    "id": "prim",
-}
+    **dict.fromkeys({*dir(builtins)}.intersection(PLAIN).difference(FUNCTIONS, OF_ALL, ("slice",)), "aten"),
+    "len": "aten", "device": "aten", **dict.fromkeys(_PRIM, "prim"),
+}  # fmt: skip

@@ -250,8 +250,8 @@ def equal(public: Function, input: Any, other: Any) -> bool:
 
 _SMALLEST, _LARGEST = object(), object()
 _NEUTRAL: dict[str, Any] = {
-    "sum": 0, "mean": 0, "prod": 1, "any": False, "all": True, "amax": _SMALLEST, "max": _SMALLEST, "argmax": _SMALLEST,
-    "amin": _LARGEST, "min": _LARGEST, "argmin": _LARGEST,
+    "sum": 0, "mean": 0, "prod": 1, "any": False, "all": True,
+    **dict.fromkeys(("amax", "max", "argmax"), _SMALLEST), **dict.fromkeys(("amin", "min", "argmin"), _LARGEST),
 }  # fmt: skip
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._src.backend.cell import is_raw
 from ..._src.core.tensor_base import TensorBase, is_tracked
 from ...autograd.function import Function, FunctionCtx
 from ._trees import changed, holds_ours
-
-if TYPE_CHECKING:
-    from .module import Module
 
 
 def take_words(cls: Any, base: type[Any]) -> None:
@@ -34,7 +31,7 @@ def _either_side(plain: Callable[..., Any], border: Callable[..., Any]) -> Calla
     """Return a ``construct`` that calls ``border`` if the arguments hold MindSpore tensors and no mstorch tensors, else ``plain``."""
 
     @functools.wraps(plain)
-    def construct(self: Module, *args: Any, **kwargs: Any) -> Any:
+    def construct(self: object, *args: Any, **kwargs: Any) -> Any:
         raw = any(map(is_raw, (*args, *kwargs.values())))
         return border(self, *args, **kwargs) if raw and not holds_ours((args, kwargs)) else plain(self, *args, **kwargs)
 
@@ -53,7 +50,7 @@ class _Bprop(Function):
     """The autograd node: each tensor argument gets the gradient that ``bprop`` returns in its position."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, plain: Callable[..., Any], module: Module, *args: Any) -> Any:
+    def forward(ctx: FunctionCtx, plain: Callable[..., Any], module: object, *args: Any) -> Any:
         output = plain(module, *args)
         outputs = output if isinstance(output, tuple) else (output,)
         ctx.module, ctx.single = module, not isinstance(output, tuple)

@@ -18,9 +18,6 @@ from . import _precision
 from ._native import adopt, as_torchs
 from ._trees import as_mstorch, as_native
 
-if TYPE_CHECKING:
-    from .module import Module
-
 
 def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(
@@ -126,7 +123,7 @@ class CellMixin:
         """Add a child module, under MindSpore's name of ``add_module``."""
         self.add_module(child_name, child_cell)
 
-    def add_flags(self, **flags: Any) -> Module:
+    def add_flags(self, **flags: Any) -> Self:
         """Set MindSpore's flags of a network; MindSpore's trainers do so before they record gradients."""
         tape.stop_recording()
         return super().add_flags(**flags)  # Cell's method, which this mixin overrides

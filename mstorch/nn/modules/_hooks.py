@@ -24,9 +24,6 @@ from ..._tensor import Tensor
 from ...autograd.function import made_by
 from ._node_hooks import hook_node
 
-if TYPE_CHECKING:
-    from .module import Module
-
 _ONE_KIND = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
 _ONE_GLOBAL_KIND = "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
 
@@ -59,6 +56,9 @@ def _add(hooks: Any, hook: Callable[..., Any], prepend: bool = False, *marks: An
 
 class HookMixin:
     """The hooks of one module."""
+
+    if TYPE_CHECKING:  # programs read the annotations of a Module
+        forward: Callable[..., Any]
 
     def _mstorch_init_hooks(self) -> None:
         members = self.__dict__
@@ -111,7 +111,7 @@ class HookMixin:
         return _add(self.__dict__["_backward_hooks"], hook, prepend)
 
 
-def forward_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def forward_with_hooks(module: HookMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a module that has hooks (or any module while global hooks exist)."""
     members = module.__dict__
     called: set[int] = set()
@@ -123,7 +123,7 @@ def forward_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def _call_always_called(
-    module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+    module: HookMixin, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> None:
     """After an error, run those forward hooks registered with ``always_call`` that have not run; errors in these hooks become warnings."""
     kinds: tuple[Any, ...] = (
@@ -146,7 +146,7 @@ def _call_always_called(
 
 
 def _hooked_call(
-    module: Module, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+    module: HookMixin, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> Any:
     # Backward hooks that are registered by forward hooks take effect in the next call.
     pre = [*global_hooks["backward_pre_hooks"].values(), *members["_backward_pre_hooks"].values()]
@@ -188,7 +188,7 @@ def _hooked_call(
 class _BackwardHooks:
     """Calls backward hooks when the gradients of a module's outputs, and later those of its inputs, have been computed."""
 
-    def __init__(self, module: Module, pre: list[Any], after: list[Any]) -> None:
+    def __init__(self, module: HookMixin, pre: list[Any], after: list[Any]) -> None:
         self.module = module
         self.pre = pre
         self.after = after

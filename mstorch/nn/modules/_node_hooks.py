@@ -4,20 +4,17 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._src.core.warned import warn
 from ..._src.tape.node import Node
 from ..._tensor import Tensor
 
-if TYPE_CHECKING:
-    from .module import Module
-
 _BE = "is deprecated and will be removed in future versions. This hook will be missing some"
 _FULL = "Please use register_full_backward_hook to get the documented behavior."
 
 
-def hook_node(module: Module, args: tuple[Tensor, ...], result: Tensor, hooks: list[Callable[..., Any]]) -> None:
+def hook_node(module: object, args: tuple[Tensor, ...], result: Tensor, hooks: list[Callable[..., Any]]) -> None:
     """Register the hooks on the node of the first tensor in a module's result."""
     first = result
     while not isinstance(first, Tensor):

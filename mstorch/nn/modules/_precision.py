@@ -4,9 +4,9 @@ MindSpore's way, casting the inputs of every primitive, would change dtypes that
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..._src.backend import tape
 from ..._src.core import dtype as dtypes
@@ -18,12 +18,13 @@ from ..._tensor import Tensor
 from ...amp.autocast_mode import autocast
 from ._trees import changed
 
-if TYPE_CHECKING:
-    from .module import Module
-
 _FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
 # Normalization layers accept 16-bit inputs with float32 parameters and statistics.
 _KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
+
+
+class _Network(Protocol):
+    def modules(self) -> Iterator[Any]: ...
 
 
 def wanted(flags: Mapping[str, Any]) -> dtype | None:
@@ -42,7 +43,7 @@ def _cast(value: Tensor, kind: dtype) -> Tensor:
 
 
 @undoing
-def _parameters_cast(undo: Undo, module: Module) -> None:
+def _parameters_cast(undo: Undo, module: _Network) -> None:
     """Cast the parameters of a module and its children to the dtype that each computes in, until undone."""
     for part in module.modules():
         kind = getattr(part, "_mstorch_float_type", None)

@@ -130,12 +130,12 @@ def _extreme(w: Writer, step: Step, self: Value, other: Value) -> str:
 @converter("eq", "ne", "lt", "le", "gt", "ge")
 def _compare(w: Writer, step: Step, self: Value, other: Any) -> str:
     dtype = common(self, other)
-    kinds = {"eq": "Equal", "ne": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
-    if dtype is bool_ and step.name not in ("eq", "ne"):
+    ordered = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+    if dtype is bool_ and step.name in ordered:
         first, second = (w.op("Cast", w.operand(one, bool_), to=NUMBERS["int32"]) for one in (self, other))
     else:
         first, second = w.operand(self, dtype), w.operand(other, dtype)
-    found = w.op(kinds[step.name], first, second)
+    found = w.op(ordered.get(step.name, "Equal"), first, second)
     return w.op("Not", found) if step.name == "ne" else found
 
 

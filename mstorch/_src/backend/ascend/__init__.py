@@ -1,5 +1,8 @@
 """Ascend's kernels, one file per family: the device primitives that implement each operation. Importing the package fills the kernel table.
 """
+import json
+from pathlib import Path
+
 from ..table import ROWS, VIA_HALF
 from . import (  # noqa: F401
     activation,
@@ -18,7 +21,6 @@ from . import (  # noqa: F401
     special,
     storage,
 )
-from .refused import REFUSED
 
 _VIA = {**VIA_HALF, "uint8": "int32", "int8": "int32", "int16": "int32"}
 
@@ -32,5 +34,6 @@ def _narrow(op: str, refused: frozenset[str]) -> None:
     row.via["Ascend"] = {**wider, **row.via["Ascend"]}
 
 
-for _op, _names in REFUSED.items():
+# The dtypes that MindSpore's checks of arguments refuse, by kernel, written by tools.kernel_dtypes
+for _op, _names in json.loads(Path(__file__).with_name("refused.json").read_text()).items():
     _narrow(_op, frozenset(_names.split()))

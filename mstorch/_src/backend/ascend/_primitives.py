@@ -1,15 +1,17 @@
 """Registers Ascend's kernels in the table: a function of raw tensors, or the name of a single primitive."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ..device_memory import loses_digits
 from ..primitives import dense, primitive, run, watchers
 from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import ALL, COMPLEX, HALVES, Function, absent_on, define_on, kernel, same_on
 from .documented import DOCUMENTED, PAGE_OF
+
+_Kernel = TypeVar("_Kernel", bound=Function)
 
 
 def rounds(x: Raw, *numbers: float) -> bool:
@@ -54,10 +56,14 @@ def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via:
     define_on("Ascend", op, one(function) if isinstance(function, str) else function, dtypes, via)
 
 
-def enter_all(rows: Mapping[str, Function | str]) -> None:
-    """Register the Ascend kernels of several operations, for all dtypes."""
-    for op, function in rows.items():
-        enter(op, function)
+def enters(op: str, dtypes: tuple[str, ...] = ALL) -> Callable[[_Kernel], _Kernel]:
+    """Return a decorator that registers a function as the Ascend kernel of an operation."""
+
+    def decorate(function: _Kernel) -> _Kernel:
+        enter(op, function, dtypes)
+        return function
+
+    return decorate
 
 
 def by_host(op: str, x: Raw, *args: Any) -> Any:
@@ -80,6 +86,6 @@ same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
 __all__ = [
-    "absent", "by_host", "dense", "enter", "enter_all", "of_vectors", "one", "primitive", "rounds", "rounds_in", "run", "same",
+    "absent", "by_host", "dense", "enter", "enters", "of_vectors", "one", "primitive", "rounds", "rounds_in", "run", "same",
     "scatter_add", "watchers",
 ]  # fmt: skip

@@ -13,11 +13,12 @@ from ..arrays import Number
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
 from ..table import FLOATS, HALVES
-from ._primitives import ORDERED, absent, enter, enter_all, rounds, run
+from ._primitives import ORDERED, absent, enter, enters, rounds, run
 
 _PATTERN = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}
 
 
+@enters("integer_divide")
 def _divide(first: Raw, second: Raw, how: str) -> Raw:
     if how in ("floor", "trunc"):
         return run("DivMod", first, second, how)
@@ -32,6 +33,7 @@ def _passing_over_nan(name: str) -> Callable[..., Any]:
     return extreme
 
 
+@enters("signbit")
 def _signbit(x: Raw) -> Raw:
     """Return the sign bit, which is also set for -0.0 and a negative NaN; not for NaN in a graph, which MindSpore has no ViewDtype for."""
     pattern = _PATTERN.get(NAME_OF[raw_dtype(x)])
@@ -42,25 +44,30 @@ def _signbit(x: Raw) -> Raw:
     return run("Less", bits, constant(0, bits))
 
 
+@enters("copysign", dtypes=ORDERED)
 def _copysign(first: Raw, second: Raw) -> Raw:
     size = run("Abs", first)
     return run("Select", _signbit(second), run("Neg", size), size)
 
 
+@enters("isnan")
 def _is_nan(x: Raw) -> Raw:
     return run("NotEqual", x, x)
 
 
+@enters("isinf")
 def is_infinite(x: Raw) -> Raw:
     """Return whether the absolute value is infinite; the 910B has no IsInf."""
     return run("Equal", run("Abs", x), constant(math.inf, x))
 
 
+@enters("square")
 def _square(x: Raw) -> Raw:
     """Return the square as a product: the 910B rejects Square (CANN 9.0)."""
     return run("Mul", x, x)
 
 
+@enters("scalar_power")
 def _scalar_power(x: Raw, exponent: Number) -> Raw:
     """Return the power with a Python number, which MindSpore rounds to single precision."""
     if NAME_OF[raw_dtype(x)] in ("float64", "complex128"):
@@ -70,6 +77,7 @@ def _scalar_power(x: Raw, exponent: Number) -> Raw:
     return run("PowTensorScalar", x, exponent)
 
 
+@enters("where")
 def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
     return run("Select", condition, first, second)
 
@@ -93,27 +101,44 @@ def clamp_to_numbers(name: str, x: Raw, low: float, high: float) -> Raw:
     return run(name, x, low, high)
 
 
-enter_all({
-    "add": lambda x, y: run("AddExt", x, y, 1),
-    "sub": lambda x, y: run("SubExt", x, y, 1),
-    "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "integer_power": "Pow", "scalar_power": _scalar_power,
-    "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
-    "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
-    "sign": "Sign", "square": _square, "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
-    "where": _where, "eq": "Equal", "ne": "NotEqual",
-    "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor", "logical_not": "LogicalNot",
-    "isnan": _is_nan, "isinf": is_infinite, "isfinite": "IsFinite", "signbit": _signbit,
-    "bitwise_and": "BitwiseAndTensor", "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor",
-    "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
-})  # fmt: skip
+enter("add", lambda x, y: run("AddExt", x, y, 1))
+enter("sub", lambda x, y: run("SubExt", x, y, 1))
+enter("mul", "Mul")
+enter("div", "Div")
+enter("neg", "Neg")
+enter("pow", "Pow")
+enter("integer_power", "Pow")
+enter("trunc_divide", lambda x, y: run("DivMod", x, y, "trunc"))
+enter("remainder", "RemainderTensorTensor")
+enter("fmod", "FmodTensor")
+enter("sign", "Sign")
+enter("sqrt", "Sqrt")
+enter("rsqrt", "Rsqrt")
+enter("reciprocal", "Reciprocal")
+enter("eq", "Equal")
+enter("ne", "NotEqual")
+enter("logical_and", "LogicalAnd")
+enter("logical_or", "LogicalOr")
+enter("logical_xor", "LogicalXor")
+enter("logical_not", "LogicalNot")
+enter("isfinite", "IsFinite")
+enter("bitwise_and", "BitwiseAndTensor")
+enter("bitwise_or", "BitwiseOrTensor")
+enter("bitwise_xor", "BitwiseXorTensor")
+enter("bitwise_not", "BitwiseNot")
+enter("bitwise_left_shift", "LeftShift")
+enter("bitwise_right_shift", "RightShift")
+enter("gcd", "Gcd")
 # Complex numbers have no order: CANN's kernels would refuse them, when they are launched and as an error of the device.
-_ordered: dict[str, Any] = {
-    "floor_divide": lambda x, y: run("DivMod", x, y, "floor"), "maximum": "Maximum", "minimum": "Minimum", "copysign": _copysign,
-    "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"),
-    "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
-}  # fmt: skip
-for _op, _kernel in _ordered.items():
-    enter(_op, _kernel, ORDERED)
+enter("floor_divide", lambda x, y: run("DivMod", x, y, "floor"), ORDERED)
+enter("maximum", "Maximum", ORDERED)
+enter("minimum", "Minimum", ORDERED)
+enter("fmax", _passing_over_nan("Maximum"), ORDERED)
+enter("fmin", _passing_over_nan("Minimum"), ORDERED)
+enter("lt", "Less", ORDERED)
+enter("le", "LessEqual", ORDERED)
+enter("gt", "Greater", ORDERED)
+enter("ge", "GreaterEqual", ORDERED)
 enter("clamp", _clamp, tuple(name for name in ORDERED if name != "bool"), {"bool": "uint8"})
 enter("heaviside", "Heaviside", FLOATS + HALVES)
 absent("MindSpore's NextAfter is wrong in float32 where it runs on the CPU (2.10)", "nextafter")

@@ -11,7 +11,7 @@ from ..kernels.padding import _positions
 from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
 from ..table import CHANGES, HALVES
 from ..tape import tracing
-from ._primitives import dense, enter_all, rounds, run, scatter_add
+from ._primitives import dense, enter, enters, rounds, run, scatter_add
 
 Sizes = tuple[int, ...]
 BOOL = MS_DTYPE["bool"]
@@ -26,6 +26,7 @@ def with_first(rank: int, dims: Sizes) -> Sizes:
     return (*dims, *(d for d in range(rank) if d not in dims))
 
 
+@enters("index")
 def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
     """Index with arrays: the indexed dimensions are moved to the front; if the indices were adjacent, the result's index dimensions are
     moved back to their place.
@@ -44,6 +45,7 @@ def _counted_from_front(index: Raw, size: int) -> Raw:
     return run("Select", run("Less", index, constant(0, index)), run("AddExt", index, constant(size, index), 1), index)
 
 
+@enters("linear_index")
 def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
     """Return the flat positions of the elements that index tensors select: the sum of index times stride over the indexed dimensions, and
     of ranges over the others."""
@@ -103,6 +105,7 @@ def _change_index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: b
         run("InplaceIndexCopy", x, dim, index, source)
 
 
+@enters("scatter")
 def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     if how in ("none", "update"):
         return run("Scatter", x, dim, index, source, "none")
@@ -114,6 +117,7 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     return run("Scatter", x, dim, index, source, how)
 
 
+@enters("put")
 def _put(x: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
     if tracing() is not None:  # a graph has no form of InplacePut
         flat, places, values = (run("Reshape", part, (-1,)) for part in (x, index, source))
@@ -125,6 +129,7 @@ def _put(x: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
     return target
 
 
+@enters("index_write")
 def _index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> Raw:
     if not x.size:
         return run("Clone", x)
@@ -135,6 +140,7 @@ def _index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) ->
     return target
 
 
+@enters("pad")
 def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
     if not rounds(x, value):
         return run("ConstantPadND", x, tuple(pads), value)
@@ -142,6 +148,7 @@ def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
     return run("Select", run("Cast", inside, MS_DTYPE["bool"]), run("ConstantPadND", x, tuple(pads), 0.0), constant(value, x))
 
 
+@enters("pad_like")
 def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:
     """Pad by the device's kernel for one to three dimensions of a batch, else by index along each dimension."""
     count = len(pads) // 2
@@ -160,10 +167,12 @@ def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:
     return x
 
 
+@enters("pick_along")
 def _pick_along(x: Raw, positions: Any, axis: int) -> Raw:
     return run("IndexSelect", x, axis, positions if isinstance(positions, Raw) else table_of(positions, "int64"))
 
 
+@enters("im2col")
 def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
     """Return the unfolded windows as a strided view of the padded memory: the 910B rejects Im2Col."""
     if x.size == 0:
@@ -178,10 +187,12 @@ def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Size
     return run("Reshape", shown, (images, channels * kernel[0] * kernel[1], out[0] * out[1]))
 
 
+@enters("col2im")
 def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> Raw:
     return run("Col2ImExt", x, sizes, kernel, dilation, padding, stride)
 
 
+@enters("along")
 def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     """Return the matrix product of ``x`` along ``axis`` with ``matrix`` (n, m): the axis's length n becomes m."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
@@ -194,10 +205,9 @@ def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     return product if computed == x.dtype else run("Cast", product, x.dtype)
 
 
-enter_all({
-    "index": _index, "linear_index": _linear_index, "gather": "GatherD", "index_select": "IndexSelect", "take": "Take",
-    "nonzero": "NonZero", "scatter": _scatter, "put": _put, "index_write": _index_write, "pad": _pad, "pad_like": _pad_like,
-    "pick_along": _pick_along, "im2col": _im2col, "col2im": _col2im, "along": _along,
-})  # fmt: skip
+enter("gather", "GatherD")
+enter("index_select", "IndexSelect")
+enter("take", "Take")
+enter("nonzero", "NonZero")
 CHANGES.update({"put": _change_put, "index_put": _change_index_put, "index_write": _change_index_write})
 

@@ -10,7 +10,7 @@ from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw, raw_size
 from ..table import FLOATS, HALVES
 from ..tape import tracing
-from ._primitives import enter, enter_all, of_vectors, rounds, run
+from ._primitives import enter, enters, of_vectors, rounds, run
 
 Sizes = tuple[int, ...]
 INT64 = MS_DTYPE["int64"]
@@ -19,10 +19,14 @@ INT64 = MS_DTYPE["int64"]
 # Convolutions
 
 
+@enters("conv")
+@enters("conv2d")
 def _conv(x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Raw:
     return run("Convolution", x, w, bias, stride, padding, dilation, False, (0,) * len(stride), groups)
 
 
+@enters("conv_transpose")
+@enters("conv_transpose2d")
 def _conv_transpose(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
@@ -37,6 +41,7 @@ def _conv_grad(
     return found[0], found[1]
 
 
+@enters("conv_grad")
 def _conv_all(g: Raw, x: Raw, w: Raw, *rest: Any) -> tuple[Raw, Raw, Raw]:
     """Return the gradients for input, weight and bias that the last argument marks with 1. The kernel needs only the shape of a bias."""
     bias = run("AsStrided", g, (g.shape[1],), (g.stride()[1],), g.storage_offset()) if rest[-1][2] else None
@@ -44,10 +49,12 @@ def _conv_all(g: Raw, x: Raw, w: Raw, *rest: Any) -> tuple[Raw, Raw, Raw]:
     return found[0], found[1], found[2]
 
 
+@enters("conv2d_input")
 def _conv_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
     return _conv_grad((1, 0), g, run("Zeros", tuple(shape), g.dtype), w, *attributes)[0]
 
 
+@enters("conv2d_weight")
 def _conv_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
     return _conv_grad((0, 1), g, x, run("Zeros", tuple(shape), g.dtype), *attributes)[1]
 
@@ -55,6 +62,7 @@ def _conv_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
 # Norms
 
 
+@enters("layer_norm")
 def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
     return run("LayerNormExt", x, tuple(x.shape[begin:]), weight, bias, eps)[0]
 
@@ -64,6 +72,7 @@ def _norm_of_nothing(x: Raw, last: float = 0.0) -> tuple[Raw, Raw, Raw]:
     return run("Clone", x), run("Zeros", (x.shape[1],), x.dtype), run("FillScalar", (x.shape[1],), last, x.dtype)
 
 
+@enters("batch_norm_train")
 def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
     """Normalize by batch statistics; the variance is the mean square of the centred values, as the 910B rejects Var over several
     dimensions.
@@ -76,6 +85,7 @@ def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, 
     return found[0], mean, run("MeanExt", run("Mul", away, away), (0, *range(2, len(x.shape))), False, mean.dtype)
 
 
+@enters("batch_norm_parts")
 def _batch_norm_parts(
     x: Raw, weight: Raw, bias: Raw, running_mean: Raw | None, running_var: Raw | None, momentum: float, eps: float
 ) -> tuple[Raw, Raw, Raw]:
@@ -94,6 +104,7 @@ def _batch_norm_parts(
     return found[0], found[1], found[2]
 
 
+@enters("batch_norm_parts_grad")
 def _batch_norm_parts_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
     if not x.size:
         return _norm_of_nothing(x)
@@ -118,10 +129,12 @@ def _batch_norm_grad_in_graph(g: Raw, x: Raw, weight: Raw, mean: Raw, inverse: R
     return run("Cast", by_input, own) if own != kind else by_input, run("Reshape", by_weight, flat), run("Reshape", by_bias, flat)
 
 
+@enters("batch_norm_eval")
 def _batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
     return run("BatchNormExt", x, weight, bias, mean, var, False, 0.1, eps)[0] if x.size else run("Clone", x)
 
 
+@enters("batch_norm_grad")
 def _batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
     inverse = run("Rsqrt", run("AddExt", var, constant(eps, var), 1))
     return _batch_norm_parts_grad(g, x, weight, mean, inverse, eps)
@@ -147,12 +160,14 @@ def _cross_entropy(x: Raw, target: Raw) -> Raw:
     return cross_entropy_parts(x, run("Cast", target, INT64), None, -100, "mean")[0]
 
 
+@enters("nll")
 def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
     n, _, length = x.shape
     picked = run("Reshape", run("GatherD", x, 1, run("Reshape", target, (n, 1, length))), (n, length))
     return run("Neg", run("Mul", picked, weights))
 
 
+@enters("binary_cross_entropy")
 def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
     """Compute the loss by its formula, with logarithms clamped to -100 as in torch; MindSpore's CPU kernel clamps the probabilities, which
     limits a loss to 27.6.
@@ -163,6 +178,7 @@ def _binary_cross_entropy(x: Raw, target: Raw) -> Raw:
     return run("Neg", run("AddExt", run("Mul", target, of_one), run("Mul", run("SubExt", one, target, 1), of_zero), 1))
 
 
+@enters("embedding")
 def _embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
     if tracing() is not None and not by_frequency:
         # MindSpore gives Embedding a side effect on its table, with which it can't be part of a graph
@@ -184,6 +200,7 @@ def _thirds(gates: Raw, count: int) -> list[Raw]:
     return [run("SliceExt", gates, 1, i * width, (i + 1) * width, 1) for i in range(count)]
 
 
+@enters("lstm_cell")
 def _lstm_cell(gates: Raw, cell: Raw) -> tuple[Raw, Raw]:
     i, f, g, o = _thirds(gates, 4)
     kept, new = run("Mul", run("Sigmoid", f), cell), run("Mul", run("Sigmoid", i), run("Tanh", g))
@@ -191,6 +208,7 @@ def _lstm_cell(gates: Raw, cell: Raw) -> tuple[Raw, Raw]:
     return run("Mul", run("Sigmoid", o), run("Tanh", cell)), cell
 
 
+@enters("gru_cell")
 def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
     xr, xz, xn = _thirds(from_input, 3)
     hr, hz, hn = _thirds(from_hidden, 3)
@@ -199,10 +217,13 @@ def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
     return run("AddExt", new, run("Mul", update, run("SubExt", hidden, new, 1)), 1)
 
 
+@enters("mm")
 def _mm(a: Raw, b: Raw) -> Raw:
     return run("Mm", a, b) if raw_size(a) and raw_size(b) else _no_terms(a, (a.shape[0], b.shape[1]))
 
 
+@enters("bmm")
+@enters("small_matmul")
 def _bmm(a: Raw, b: Raw) -> Raw:
     """Return the product; matrices that are transposed in memory are named so to the kernel, which spares a copy."""
     if not a.size or not b.size:
@@ -228,6 +249,7 @@ def _no_terms(like: Raw, shape: Sizes) -> Raw:
     return run("Zeros", shape, like.dtype)
 
 
+@enters("linear")
 def _linear(x: Raw, weight: Raw, bias: Raw | None = None) -> Raw:
     if raw_size(x) and raw_size(weight):
         return run("Dense", x, weight, bias)
@@ -235,17 +257,8 @@ def _linear(x: Raw, weight: Raw, bias: Raw | None = None) -> Raw:
     return nothing if bias is None else run("AddExt", nothing, bias, 1)
 
 
-enter_all({
-    "mm": _mm, "bmm": _bmm, "small_matmul": _bmm,
-    "linear": _linear, "linear_bias": lambda bias, x, weight: _linear(x, weight, bias),
-    "conv": _conv, "conv2d": _conv, "conv_transpose": _conv_transpose, "conv_transpose2d": _conv_transpose,
-    "conv2d_input": _conv_input, "conv2d_weight": _conv_weight, "conv_grad": _conv_all,
-    "layer_norm": _layer_norm, "batch_norm_train": _batch_norm_train, "batch_norm_eval": _batch_norm_eval,
-    "batch_norm_grad": _batch_norm_grad, "batch_norm_parts": _batch_norm_parts, "batch_norm_parts_grad": _batch_norm_parts_grad,
-    "softmax": of_vectors(lambda x, dim: run("Softmax", x, at=(dim,))),
-    "log_softmax": of_vectors(lambda x, dim: run("LogSoftmaxExt", x, dim, None)),
-    "nll": _nll, "binary_cross_entropy": _binary_cross_entropy,
-    "embedding": _embedding, "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
-})  # fmt: skip
+enter("linear_bias", lambda bias, x, weight: _linear(x, weight, bias))
+enter("softmax", of_vectors(lambda x, dim: run("Softmax", x, at=(dim,))))
+enter("log_softmax", of_vectors(lambda x, dim: run("LogSoftmaxExt", x, dim, None)))
 enter("running_average", _running_average, FLOATS + HALVES)
 enter("cross_entropy", _cross_entropy)

@@ -10,10 +10,11 @@ import numpy as np
 from ..kernels._nodes import constant
 from ..raw import NAME_OF, Raw, raw_dtype
 from ..table import COMPLEX, FLOATS, HALVES
-from ._primitives import ORDERED, enter, enter_all, run
+from ._primitives import ORDERED, enter, enters, run
 from .elementwise import clamp_to_numbers, is_infinite
 
 
+@enters("logit")
 def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
     if low is not None and high is not None:
         # For eps > 0.5, low > high: a clamp would return high everywhere; torch returns low for x < low and high for x > high.
@@ -35,6 +36,7 @@ def _broadcasting(name: str) -> Callable[..., Any]:
     return call
 
 
+@enters("hypot")
 def _hypot(x: Raw, y: Raw) -> Raw:
     """Return the hypotenuse of numbers scaled to at most 1, to avoid overflow."""
     x, y = run("Abs", x), run("Abs", y)
@@ -74,14 +76,34 @@ def _xlog1py(x: Raw, y: Raw) -> Raw:
     return run("Select", nothing, constant(0, x), found)
 
 
-enter_all({
-    "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
-    "log10": "Log10", "exp2": "Exp2", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "AsinExt", "acos": "AcosExt",
-    "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
-    "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "atan2": "Atan2Ext",
-    "hypot": _hypot, "logaddexp": "LogAddExp",
-    "logit": _logit, "polar": _broadcasting("Polar"),
-})  # fmt: skip
+enter("exp", "Exp")
+enter("log", "Log")
+enter("tanh", "Tanh")
+enter("sigmoid", "Sigmoid")
+enter("expm1", "Expm1")
+enter("log1p", "Log1p")
+enter("log2", "Log2")
+enter("log10", "Log10")
+enter("exp2", "Exp2")
+enter("sin", "Sin")
+enter("cos", "Cos")
+enter("tan", "Tan")
+enter("asin", "AsinExt")
+enter("acos", "AcosExt")
+enter("atan", "AtanExt")
+enter("sinh", "Sinh")
+enter("cosh", "Cosh")
+enter("asinh", "AsinhExt")
+enter("acosh", "AcoshExt")
+enter("atanh", "Atanh")
+enter("sinc", "Sinc")
+enter("floor", "Floor")
+enter("ceil", "Ceil")
+enter("trunc", "Trunc")
+enter("round", "Round")
+enter("atan2", "Atan2Ext")
+enter("logaddexp", "LogAddExp")
+enter("polar", _broadcasting("Polar"))
 for _op, _name in {"frac": "Frac", "logaddexp2": "LogAddExp2"}.items():  # CANN computes them for integers, too, and torch does not
     enter(_op, _name, FLOATS + HALVES)
 enter("xlogy", "Xlogy", ORDERED)

@@ -12,7 +12,7 @@ from ..host.pool import window_counts
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, raw_dtype
 from ..table import ALL, VIA_HALF
-from ._primitives import enter, enter_all, run
+from ._primitives import enter, enters, run
 
 Sizes = tuple[int, ...]
 
@@ -103,10 +103,12 @@ def _window_indices(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, 
     return from_numpy(begins.astype(np.int64).reshape(out)), from_numpy(offsets.astype(np.int64).reshape(-1))
 
 
+@enters("max_pool")
 def _max_pool(x: Raw, *numbers: tuple[int, ...]) -> Raw:
     return (_dilated(x, *numbers) if is_dilated(numbers[3]) else _max("MaxPoolWithMask", x, *numbers))[0]
 
 
+@enters("max_pool_indices")
 def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
     if is_dilated(numbers[3]):
         return _dilated(x, *numbers)
@@ -114,6 +116,7 @@ def _max_pool_indices(x: Raw, *numbers: tuple[int, ...]) -> tuple[Raw, Raw]:
     return largest, run("Cast", index, MS_DTYPE["int64"])  # MindSpore's are int32
 
 
+@enters("adaptive_max_pool")
 def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
     shape = (*x.shape[:2], *out)
     if not x.size or 0 in out:
@@ -172,15 +175,12 @@ def _of_two(numbers: Sizes, first: int) -> Sizes:
     return numbers if len(numbers) == 2 else (first, *numbers)
 
 
+@enters("adaptive_avg_pool")
 def _adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
     if x.size == 0:  # the primitive's argument check rejects an empty batch (2.10)
         return run("Zeros", (*x.shape[: -len(out)], *out), x.dtype)
     return run(("AdaptiveAvgPool1D", "AdaptiveAvgPool2DExt", "AdaptiveAvgPool3DExt")[len(out) - 1], x, out)
 
 
-enter_all({
-    "max_pool": _max_pool, "max_pool_indices": _max_pool_indices, "adaptive_max_pool": _adaptive_max_pool,
-    "adaptive_avg_pool": _adaptive_avg_pool,
-})  # fmt: skip
 # The weights of a mean are not rounded to half precision.
 enter("avg_pool", _avg_pool, tuple(name for name in ALL if name not in VIA_HALF), VIA_HALF)

@@ -10,7 +10,7 @@ from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
 from ..table import FLOATS, HALVES, INTS, VIA_BFLOAT16
 from ..tape import tracing
-from ._primitives import absent, enter, enter_all, of_vectors, run
+from ._primitives import absent, enter, enters, of_vectors, run
 
 Dims = tuple[int, ...]
 INT32, INT64, BOOL = MS_DTYPE["int32"], MS_DTYPE["int64"], MS_DTYPE["bool"]
@@ -23,18 +23,21 @@ def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = N
     return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 
 
+@enters("sum")
 def _sum(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     if x.size == 0:
         return _of_nothing(0, x, dims, keepdim)
     return run("SumExt", x, dims, keepdim, x.dtype) if x.shape else run("Clone", x)
 
 
+@enters("mean")
 def _mean(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     if x.size == 0:
         return _of_nothing(math.nan, x, dims, keepdim)
     return run("MeanExt", x, dims, keepdim, None) if x.shape else run("Clone", x)
 
 
+@enters("prod")
 def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     """Return the product along several dimensions, one after another from the last: the kernel reduces one dimension."""
     if not dims or not x.shape:
@@ -61,20 +64,24 @@ def _product_in_graph(x: Raw, dim: int, keepdim: bool) -> Raw:
     return x if keepdim else run("Reshape", x, (*shape[:dim], *shape[dim + 1 :]))
 
 
+@enters("amax")
 def _amax(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     return run("ReduceMax", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
 
 
+@enters("amin")
 def _amin(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     return run("ReduceMin", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
 
 
+@enters("all")
 def _all(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     if x.size == 0:
         return run("LogicalNot", _of_nothing(0, x, dims, keepdim, BOOL))
     return run("ReduceAll", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
 
 
+@enters("any")
 def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     if x.size == 0:
         return _of_nothing(0, x, dims, keepdim, BOOL)
@@ -92,6 +99,7 @@ def _extreme_index(name: str, x: Raw, dim: int | None, keepdim: bool) -> Raw:
     return run("Zeros", reduced_shape(tuple(x.shape), (dim,), keepdim), INT64)
 
 
+@enters("p_norm")
 def _p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
     return run("LinalgVectorNorm", x, p, dims, keepdim, None)
 
@@ -105,6 +113,7 @@ def _var_mean(x: Raw, dims: Dims, correction: int, rooted: bool) -> tuple[Raw, R
     return (run("Reshape", found[0], shape), run("Reshape", found[1], shape)) if whole else (found[0], found[1])
 
 
+@enters("running_sum")
 def _cumsum(x: Raw, dim: int) -> Raw:
     return run("CumsumExt", x, dim, x.dtype)
 
@@ -125,6 +134,7 @@ def _argsort(x: Raw, dim: int, descending: bool, stable: bool) -> Raw:
     return run("SortExt", x, dim, descending, stable)[1]
 
 
+@enters("topk_indices")
 def _topk_indices(x: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
     return run("TopkExt", x, k, dim, largest, in_order)[1]
 
@@ -137,23 +147,24 @@ def _searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:
     return run("SearchSorted", sequence, values, None, at=(INT64, right))
 
 
+@enters("segment_sum")
 def _segment_sum(values: Raw, positions: Raw, count: int) -> Raw:
     return run("ScatterAddExt", run("Zeros", (count,), values.dtype), 0, positions, values)
 
 
+@enters("count_positions")
 def _count_positions(positions: Raw, count: int) -> Raw:
     return run("BincountExt", positions, None, count)
 
 
-enter_all({
-    "sum": _sum, "mean": _mean, "prod": _prod, "amax": _amax, "amin": _amin, "argmax": partial(_extreme_index, "ArgMaxExt"),
-    "argmin": partial(_extreme_index, "ArgMinExt"),
-    "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": of_vectors(_cumsum),
-    "running_sum": _cumsum, "cumprod": of_vectors(_cumprod),
-    "cummax_indices": of_vectors(_cummax_indices), "cummin_indices": of_vectors(_cummin_indices),
-    "argsort": of_vectors(_argsort), "topk_indices": _topk_indices, "kth_index": of_vectors(_kth_index),
-    "segment_sum": _segment_sum, "count_positions": _count_positions,
-})  # fmt: skip
+enter("argmax", partial(_extreme_index, "ArgMaxExt"))
+enter("argmin", partial(_extreme_index, "ArgMinExt"))
+enter("cumsum", of_vectors(_cumsum))
+enter("cumprod", of_vectors(_cumprod))
+enter("cummax_indices", of_vectors(_cummax_indices))
+enter("cummin_indices", of_vectors(_cummin_indices))
+enter("argsort", of_vectors(_argsort))
+enter("kth_index", of_vectors(_kth_index))
 enter("searchsorted", _searchsorted, FLOATS + ("float16",) + INTS, VIA_BFLOAT16)
 enter("var_mean", _var_mean, FLOATS + HALVES)
 enter("log_sum_exp", "LogSumExp", FLOATS + HALVES)

@@ -8,7 +8,7 @@ from typing import Any
 from ..kernels._nodes import constant
 from ..raw import Raw
 from ..table import FLOATS, VIA_HALF
-from ._primitives import ORDERED, absent, enter, enter_all, run
+from ._primitives import ORDERED, absent, enter, run
 
 
 def _ndtr(x: Raw) -> Raw:
@@ -55,7 +55,9 @@ def _incomplete(name: str, at_zero: float) -> Callable[..., Any]:
     return row
 
 
-enter_all({"erf": "Erf", "erfc": "Erfc", "erfinv": "Erfinv"})
+enter("erf", "Erf")
+enter("erfc", "Erfc")
+enter("erfinv", "Erfinv")
 enter("entr", _entr, ORDERED)
 enter("ndtr", _ndtr, FLOATS, VIA_HALF)  # each of its steps would round
 _AICPU: dict[str, Any] = {

@@ -4,15 +4,17 @@ from __future__ import annotations
 from ..kernels._nodes import PARTS
 from ..raw import MS_DTYPE, NAME_OF, Raw, raw_dtype
 from ..tape import tracing
-from ._primitives import dense, enter_all, run, scatter_add
+from ._primitives import dense, enter, enters, run, scatter_add
 
 Sizes = tuple[int, ...]
 
 
+@enters("expand")
 def _expand(x: Raw, shape: Sizes) -> Raw:
     return run("BroadcastTo", x, at=(tuple(shape),))
 
 
+@enters("view_dtype")
 def _view_dtype(x: Raw, name: str) -> Raw:
     """Return the flat elements viewed as a dtype.
 
@@ -27,10 +29,12 @@ def _view_dtype(x: Raw, name: str) -> Raw:
     return run("ViewDtype", flat if x.shape and flat.is_contiguous() else run("Clone", flat), MS_DTYPE[name])
 
 
+@enters("storage_gather")
 def _storage_gather(x: Raw, index: Raw) -> Raw:
     return run("Take", x, index)
 
 
+@enters("storage_scatter")
 def _storage_scatter(x: Raw, index: Raw, new: Raw) -> Raw:
     if index.size == 0:
         return x
@@ -38,11 +42,13 @@ def _storage_scatter(x: Raw, index: Raw, new: Raw) -> Raw:
     return run("Reshape", flat, tuple(x.shape))
 
 
+@enters("window")
 def _window(x: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     rows = dense(x)
     return run("Contiguous", run("AsStrided", rows, shape, strides, offset + rows.storage_offset()))  # offset from the start of the memory
 
 
+@enters("window_placed")
 def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int, adding: bool) -> Raw:
     """Return ``size`` zeros with the elements of ``x`` written at the positions of a strided view; with ``adding``, elements at one
     position are summed."""
@@ -54,34 +60,38 @@ def _window_placed(x: Raw, size: int, shape: Sizes, strides: Sizes, offset: int,
     return scatter_add(memory, 0, run("Reshape", positions, (-1,)), run("Reshape", x, (-1,)))
 
 
+@enters("cat")
 def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:
     return run("Concat", raws, at=(dim,))
 
 
+@enters("stack")
 def _stack(raws: tuple[Raw, ...], dim: int) -> Raw:
     return run("StackExt", raws, at=(dim,))
 
 
+@enters("tile")
 def _tile(x: Raw, repeats: Sizes) -> Raw:
     return run("Repeat", x, repeats)
 
 
+@enters("flip")
 def _flip(x: Raw, dims: Sizes) -> Raw:
     return run("ReverseV2", x, at=(tuple(dims),)) if dims and x.shape and 0 not in x.shape else run("Clone", x)
 
 
+@enters("roll")
 def _roll(x: Raw, shifts: Sizes, dims: Sizes) -> Raw:
     return run("Roll", x, at=(tuple(shifts), tuple(dims))) if x.shape and 0 not in x.shape else run("Clone", x)
 
 
+@enters("triangle")
 def _triangle(x: Raw, diagonal: int, lower: bool) -> Raw:
     return run("TrilExt", x, diagonal) if lower else run("Triu", x, at=(diagonal,))
 
 
-enter_all({
-    "reshape": "Reshape", "permute": "Transpose", "expand": _expand, "view_dtype": _view_dtype, "clone": "Clone",
-    "storage_gather": _storage_gather, "storage_scatter": _storage_scatter,
-    "window": _window, "window_placed": _window_placed,
-    "slice": "SliceExt", "select": "SelectExtView", "cat": _cat, "stack": _stack, "tile": _tile, "flip": _flip, "roll": _roll,
-    "triangle": _triangle,
-})  # fmt: skip
+enter("reshape", "Reshape")
+enter("permute", "Transpose")
+enter("clone", "Clone")
+enter("slice", "SliceExt")
+enter("select", "SelectExtView")

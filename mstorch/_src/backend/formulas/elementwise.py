@@ -85,38 +85,43 @@ def _ndtr_gradient(xp: OfSlopes[T], g: T, x: T) -> T:
     return xp.mul(xp.times(g, 1 / _ROOT_TWO_PI), xp.exp(xp.times(xp.mul(x, x), -0.5)))
 
 
-SLOPES: dict[str, Slope] = {
-    "exp": Slope("ExpBackward0", True, _times(lambda xp, y: y)),
-    "exp2": Slope("Exp2Backward0", True, _exp2_gradient),
-    "expm1": Slope("Expm1Backward0", True, _times(lambda xp, y: xp.plus(y, 1))),
-    "tan": Slope("TanBackward0", True, _times(_one_plus_square)),
-    "tanh": Slope("TanhBackward0", True, _times(_one_minus_square)),
-    "sigmoid": Slope("SigmoidBackward0", True, _sigmoid_gradient),
-    "sqrt": Slope("SqrtBackward0", True, _sqrt_gradient),
-    "rsqrt": Slope("RsqrtBackward0", True, _rsqrt_gradient),
-    "reciprocal": Slope("ReciprocalBackward0", True, _reciprocal_gradient),
-    "sin": Slope("SinBackward0", False, _times(lambda xp, x: xp.cos(x))),
-    "cos": Slope("CosBackward0", False, _times(lambda xp, x: xp.neg(xp.sin(x)))),
-    "sinh": Slope("SinhBackward0", False, _times(lambda xp, x: xp.cosh(x))),
-    "cosh": Slope("CoshBackward0", False, _times(lambda xp, x: xp.sinh(x))),
-    "asin": Slope("AsinBackward0", False, _times(lambda xp, x: xp.rsqrt(_one_minus_square(xp, x)))),
-    "acos": Slope("AcosBackward0", False, _times(lambda xp, x: xp.neg(xp.rsqrt(_one_minus_square(xp, x))))),
-    "asinh": Slope("AsinhBackward0", False, _times(lambda xp, x: xp.rsqrt(_one_plus_square(xp, x)))),
-    "acosh": Slope("AcoshBackward0", False, _times(_acosh_derivative)),
-    "log": Slope("LogBackward0", False, _over(lambda xp, x: x)),
-    "log1p": Slope("Log1PBackward0", False, _over(lambda xp, x: xp.plus(x, 1))),
-    "log2": Slope("Log2Backward0", False, _over(lambda xp, x: xp.times(x, math.log(2)))),
-    "log10": Slope("Log10Backward0", False, _over(lambda xp, x: xp.times(x, math.log(10)))),
-    "atan": Slope("AtanBackward0", False, _over(_one_plus_square)),
-    "atanh": Slope("AtanhBackward0", False, _over(_one_minus_square)),
-    "sinc": Slope("SincBackward0", False, _sinc_gradient),
-    "erf": Slope("ErfBackward0", False, _times(lambda xp, x: _gauss(xp, x, _TWO_BY_ROOT_PI))),
-    "erfc": Slope("ErfcBackward0", False, _times(lambda xp, x: _gauss(xp, x, -_TWO_BY_ROOT_PI))),
-    "erfinv": Slope("ErfinvBackward0", True, _times(lambda xp, y: xp.times(xp.exp(xp.mul(y, y)), 1 / _TWO_BY_ROOT_PI))),
-    "ndtr": Slope("SpecialNdtrBackward0", False, _ndtr_gradient),
-    "ndtri": Slope("SpecialNdtriBackward0", True, _times(lambda xp, y: xp.times(xp.exp(xp.times(xp.mul(y, y), 0.5)), _ROOT_TWO_PI))),
-    "entr": Slope("SpecialEntrBackward0", False, _times(lambda xp, x: xp.plus(xp.neg(xp.log(x)), -1))),
-}
+SLOPES: dict[str, Slope] = {}
+
+
+def _slope(op: str, *parts: Any) -> None:
+    SLOPES[op] = Slope(*parts)
+
+
+_slope("exp", "ExpBackward0", True, _times(lambda xp, y: y))
+_slope("exp2", "Exp2Backward0", True, _exp2_gradient)
+_slope("expm1", "Expm1Backward0", True, _times(lambda xp, y: xp.plus(y, 1)))
+_slope("tan", "TanBackward0", True, _times(_one_plus_square))
+_slope("tanh", "TanhBackward0", True, _times(_one_minus_square))
+_slope("sigmoid", "SigmoidBackward0", True, _sigmoid_gradient)
+_slope("sqrt", "SqrtBackward0", True, _sqrt_gradient)
+_slope("rsqrt", "RsqrtBackward0", True, _rsqrt_gradient)
+_slope("reciprocal", "ReciprocalBackward0", True, _reciprocal_gradient)
+_slope("sin", "SinBackward0", False, _times(lambda xp, x: xp.cos(x)))
+_slope("cos", "CosBackward0", False, _times(lambda xp, x: xp.neg(xp.sin(x))))
+_slope("sinh", "SinhBackward0", False, _times(lambda xp, x: xp.cosh(x)))
+_slope("cosh", "CoshBackward0", False, _times(lambda xp, x: xp.sinh(x)))
+_slope("asin", "AsinBackward0", False, _times(lambda xp, x: xp.rsqrt(_one_minus_square(xp, x))))
+_slope("acos", "AcosBackward0", False, _times(lambda xp, x: xp.neg(xp.rsqrt(_one_minus_square(xp, x)))))
+_slope("asinh", "AsinhBackward0", False, _times(lambda xp, x: xp.rsqrt(_one_plus_square(xp, x))))
+_slope("acosh", "AcoshBackward0", False, _times(_acosh_derivative))
+_slope("log", "LogBackward0", False, _over(lambda xp, x: x))
+_slope("log1p", "Log1PBackward0", False, _over(lambda xp, x: xp.plus(x, 1)))
+_slope("log2", "Log2Backward0", False, _over(lambda xp, x: xp.times(x, math.log(2))))
+_slope("log10", "Log10Backward0", False, _over(lambda xp, x: xp.times(x, math.log(10))))
+_slope("atan", "AtanBackward0", False, _over(_one_plus_square))
+_slope("atanh", "AtanhBackward0", False, _over(_one_minus_square))
+_slope("sinc", "SincBackward0", False, _sinc_gradient)
+_slope("erf", "ErfBackward0", False, _times(lambda xp, x: _gauss(xp, x, _TWO_BY_ROOT_PI)))
+_slope("erfc", "ErfcBackward0", False, _times(lambda xp, x: _gauss(xp, x, -_TWO_BY_ROOT_PI)))
+_slope("erfinv", "ErfinvBackward0", True, _times(lambda xp, y: xp.times(xp.exp(xp.mul(y, y)), 1 / _TWO_BY_ROOT_PI)))
+_slope("ndtr", "SpecialNdtrBackward0", False, _ndtr_gradient)
+_slope("ndtri", "SpecialNdtriBackward0", True, _times(lambda xp, y: xp.times(xp.exp(xp.times(xp.mul(y, y), 0.5)), _ROOT_TWO_PI)))
+_slope("entr", "SpecialEntrBackward0", False, _times(lambda xp, x: xp.plus(xp.neg(xp.log(x)), -1)))
 
 
 def logit_gradient(xp: OfSlopes[T], g: T, x: T, low: float | None, high: float | None) -> T:

@@ -55,16 +55,25 @@ def _sinc(x: Array) -> Array:
     return np.where(x == 0, 1, np.sin(turned) / np.where(x == 0, 1, turned))
 
 
-_OF_COMPLEX: dict[str, Callable[..., Any]] = {
-    "pow": np.power, "scalar_power": lambda x, exponent: np.power(x, x.dtype.type(exponent)),
-    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "reciprocal": lambda x: 1 / x, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
-    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "exp2": lambda x: np.exp(x * math.log(2)),
-    "sinc": _sinc, "silu": lambda x: x / (1 + np.exp(-x)),
-}  # fmt: skip
-for _op, _function in _OF_COMPLEX.items():
-    define_host(_op, _complex(_function), COMPLEX, spare=True)
+define_host("sinc", _complex(_sinc), COMPLEX, spare=True)
+define_host("pow", _complex(np.power), COMPLEX, spare=True)
+define_host("scalar_power", _complex(lambda x, exponent: np.power(x, x.dtype.type(exponent))), COMPLEX, spare=True)
+define_host("sqrt", _complex(np.sqrt), COMPLEX, spare=True)
+define_host("rsqrt", _complex(lambda x: 1 / np.sqrt(x)), COMPLEX, spare=True)
+define_host("reciprocal", _complex(lambda x: 1 / x), COMPLEX, spare=True)
+define_host("sin", _complex(np.sin), COMPLEX, spare=True)
+define_host("cos", _complex(np.cos), COMPLEX, spare=True)
+define_host("tan", _complex(np.tan), COMPLEX, spare=True)
+define_host("asin", _complex(np.arcsin), COMPLEX, spare=True)
+define_host("acos", _complex(np.arccos), COMPLEX, spare=True)
+define_host("atan", _complex(np.arctan), COMPLEX, spare=True)
+define_host("sinh", _complex(np.sinh), COMPLEX, spare=True)
+define_host("cosh", _complex(np.cosh), COMPLEX, spare=True)
+define_host("asinh", _complex(np.arcsinh), COMPLEX, spare=True)
+define_host("acosh", _complex(np.arccosh), COMPLEX, spare=True)
+define_host("atanh", _complex(np.arctanh), COMPLEX, spare=True)
+define_host("exp2", _complex(lambda x: np.exp(x * math.log(2))), COMPLEX, spare=True)
+define_host("silu", _complex(lambda x: x / (1 + np.exp(-x))), COMPLEX, spare=True)
 define_host("storage_gather", numpy_storage_gather, spare=True)
 define_host("storage_scatter", numpy_storage_scatter, spare=True)
 define_host("linear_index", numpy_linear_index, spare=True)

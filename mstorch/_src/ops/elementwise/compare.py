@@ -14,10 +14,10 @@ from ...core.modes import grad_set_to
 from ...core.one_device import OneDevice, found_two
 from ...core.strides import preserved_strides
 from ...core.tensor_base import TensorBase, array_of, laid_out, touch
+from ...core.warned import warn_once
 from ...core.writable import check_writable
 from ...tape.apply import apply
 from ...tape.moving import beside
-from .._deprecated import warn_of
 from .._dispatch import (
     binary,
     deliver,
@@ -394,7 +394,10 @@ def where(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "
                 f"{type_word(condition._ms_dtype)}"
             )
-        warn_of("where")
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+            "PyTorch. Use a boolean condition instead."
+        )
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
     if out is not None:
@@ -482,4 +485,4 @@ NAMED_METHODS = {"where": where_method}
 logical_and_, logical_or_, logical_xor_, logical_not_ = (
     in_place_form(function, f"{function.__name__}_", recorded=False) for function in (logical_and, logical_or, logical_xor, logical_not)
 )
-OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+OPERATORS = {function.__name__: function for function in (eq, ne, lt, le, gt, ge)}

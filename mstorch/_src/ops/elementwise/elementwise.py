@@ -492,8 +492,8 @@ def unkept(input: TensorBase, number: Number, label: str, operation: Callable[..
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
 
 OPERATORS = {
-    "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
-    "div": div,
+    **{function.__name__: function for function in (add, sub, mul, div, pow)},
+    "truediv": div, "floordiv": floor_divide, "mod": remainder,
 }  # fmt: skip
 REFLECTED = {**OPERATORS, "mul": _number_times, "sub": _number_less, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS

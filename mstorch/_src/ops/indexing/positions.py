@@ -54,7 +54,7 @@ def _torch_type(value: Any) -> str:
     return "<class 'torch.Tensor'>" if isinstance(value, TensorBase) else str(type(value))
 
 
-_REDUCTIONS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "amax": -np.inf, "min": np.inf, "amin": np.inf}
+_REDUCTIONS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, **dict.fromkeys(("max", "amax"), -np.inf), **dict.fromkeys(("min", "amin"), np.inf)}
 
 
 def segment_reduce(

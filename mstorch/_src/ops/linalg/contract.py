@@ -9,8 +9,8 @@ from ...backend.errors import not_for
 from ...core.formats import contiguous_format, memory_format
 from ...core.one_device import OneDevice
 from ...core.tensor_base import TensorBase
+from ...core.warned import warn_once
 from .._autocast import FLOAT32_ON_CPU, LOWER_ON_DEVICES, WIDEST_ON_DEVICES
-from .._deprecated import warn_of
 from .._dispatch import finish, finish_recorded, finish_safely, wrap_dim
 from .._named import node_called
 from .._operation import operation
@@ -160,7 +160,10 @@ def _contiguous() -> memory_format:
 @operation(autocast=LOWER_ON_DEVICES)
 def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> TensorBase:
     """Return the product of several matrices, in the order with the fewest multiplications."""
-    warn_of("chain_matmul")
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    )
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     if not matrices:

@@ -12,10 +12,10 @@ from .... import return_types
 from ...backend.arrays import Array, within
 from ...core.one_device import OneDevice
 from ...core.tensor_base import TensorBase
+from ...core.warned import warn_once
 from ...tape.moving import beside
 from ...tape.ways import values_if_any
 from .._autocast import FLOAT32_ON_CPU
-from .._deprecated import warn_of
 from .._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, type_word
 from .._forms import Forms, accepting
 from .._named import node_called
@@ -79,7 +79,11 @@ def lu_unpack(
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(b: TensorBase, LU_data: TensorBase, LU_pivots: TensorBase, *, out: TensorBase | None = None) -> TensorBase:
     """Return the X of ``A @ X = b`` from the LU factors of A."""
-    warn_of("lu_solve")
+    warn_once(
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
+        "Note that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced "
+        "with\nX = torch.linalg.lu_solve(LU, pivots, B)"
+    )
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
@@ -218,7 +222,12 @@ def ormqr(
 @node_called("CholeskyBackward0")
 def cholesky(input: TensorBase, upper: bool = False, *, out: TensorBase | None = None) -> TensorBase:
     """Return the lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
-    warn_of("cholesky")
+    warn_once(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\nL "
+        "= torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
+        "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all "
+        "valid (symmetric positive definite) inputs."
+    )
     check_floating(input, "cholesky")
     found, info = factor.cholesky_factor(input, upper)
     factor.check_info(info, factor.NOT_POSITIVE, "cholesky")
@@ -240,7 +249,11 @@ def svd(input: TensorBase, some: bool = True, compute_uv: bool = True, *, out: t
 @operation(autocast=FLOAT32_ON_CPU)
 def qr(input: TensorBase, some: bool = True, *, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return Q and R with ``A = Q @ R``."""
-    warn_of("qr")
+    warn_once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean "
+        "parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced "
+        "with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    )
     return finish_exactly(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 
 
@@ -251,7 +264,11 @@ def triangular_solve(
     out: TensorBase | Sequence[TensorBase] | None = None
 ) -> Any:
     """Return the X of ``A @ X = b`` for triangular A, and A."""
-    warn_of("triangular_solve")
+    warn_once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+    )
     for word, tensor in (("b", b), ("A", A)):
         if len(tensor._ms_shape) < 2:
             raise RuntimeError(

@@ -8,7 +8,7 @@ from .... import return_types
 from ...core.dtype import float32
 from ...core.modes import modes
 from ...core.tensor_base import TensorBase, is_tracked
-from .._deprecated import warn_of
+from ...core.warned import warn_once
 from .._dispatch import deliver, without_grad
 from ..memory.creation import zeros
 from ..random.random import randn
@@ -24,7 +24,12 @@ from .linalg_spectral import svd as full_svd
 
 def lu(A: TensorBase, pivot: bool = True, get_infos: bool = False, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """Return L and U in one matrix, and the pivots (from 1); with ``get_infos`` also the position of the first zero pivot (0 for none)."""
-    warn_of("lu")
+    warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+        "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+        "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+        "should be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    )
     found = lu_factor_ex(A, pivot=pivot, check_errors=False)
     result = found if get_infos else tuple(found)[:2]
     if out is not None:

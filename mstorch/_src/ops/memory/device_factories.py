@@ -20,7 +20,7 @@ from .._numbers import filling
 from .._scalars import scalar_array
 
 _NUMBERS = {
-    "zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1, "empty": 0, "empty_like": 0, "new_empty": 0,
+    **{name: number for word, number in (("zeros", 0), ("ones", 1), ("empty", 0)) for name in (word, f"{word}_like", f"new_{word}")},
     "empty_strided": 0, "empty_permuted": 0, "new_empty_strided": 0,
 }  # fmt: skip
 _GIVEN = {"full", "full_like", "new_full"}

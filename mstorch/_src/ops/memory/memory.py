@@ -30,7 +30,7 @@ from ...core.writable import check_history, refuse_inference
 from ...tape.moving import beside
 from ...tape.ways import ways
 from ...tape.writes import review
-from .._deprecated import warn_of
+from .._deprecated import warn_of_storage
 from .._dispatch import cpp_word, shape_args, type_word
 from .._forms import Forms
 from .._operation import operation
@@ -51,7 +51,7 @@ def untyped_storage(self: TensorBase) -> UntypedStorage:
 
 def storage(self: TensorBase) -> TypedStorage:
     """Return the tensor's memory as a TypedStorage of its dtype that shares it."""
-    warn_of("storage")
+    warn_of_storage()
     return above.storages.typed_storage(self)
 
 

@@ -8,13 +8,12 @@ from ...backend.arrays import Number
 from ...backend.table import kernel
 from ...core.dtype import bfloat16, bool_, dtype, float16, float32
 from ...core.tensor_base import TensorBase, is_tracked
-from ...core.warned import warn
+from ...core.warned import warn, warn_once
 from ...tape.composite import record
 from ...tape.saved_values import watch
 from ...tape.ways import followed
 from ...tape.whole import has_kernel
 from .._autocast import FLOAT32_ON_DEVICES, WIDEST_ON_DEVICES
-from .._deprecated import warn_of
 from .._dispatch import (
     broadcast_shape,
     call,
@@ -206,7 +205,11 @@ def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: 
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:
-        warn_of("cross")
+        warn_once(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
+            "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
+            "release."
+        )
         dim = next((d for d, length in enumerate(a) if length == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")

@@ -22,13 +22,13 @@ from ...core.size import Size
 from ...core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from ...core.tangents import LEVELS
 from ...core.tensor_base import TensorBase, array_of, in_order, meta_tensor, tensor_of
+from ...core.warned import warn_once
 from ...tape.apply import apply
 from ...tape.movement import Move, cloned, flipped, permuted
 from ...tape.moving import beside
 from ...tape.ways import followed, is_known, ways
 from ...tape.windows import linear_node, no_view
 from .._autocast import WIDEST
-from .._deprecated import warn_of
 from .._dispatch import (
     broadcast_shape,
     call,
@@ -507,7 +507,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if indexing is None:
-        warn_of("meshgrid")
+        warn_once(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+        )
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

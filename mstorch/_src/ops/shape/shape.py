@@ -17,6 +17,7 @@ from ...core.device_tensors import as_asked
 from ...core.dtype import dtype, int32, int64
 from ...core.formats import contiguous_format, layout
 from ...core.tensor_base import TensorBase, strides_of, tensor_of
+from ...core.warned import warn_once
 from ...core.writable import check_history, refuse_inference
 from ...tape.apply import of_sizes
 from ...tape.composite import record
@@ -24,7 +25,6 @@ from ...tape.node import named
 from ...tape.ways import ways
 from ...tape.windows import set_apart
 from ...tape.writes import review
-from .._deprecated import warn_of
 from .._dispatch import (
     call,
     contiguous_copy,
@@ -439,7 +439,11 @@ def _matrix_transpose(self: TensorBase) -> TensorBase:
 def _all_reversed(self: TensorBase) -> TensorBase:
     """Return the tensor with its dimensions in reverse order."""
     if len(self._ms_shape) not in (0, 2):
-        warn_of("T")
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+            "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, "
+            "-1, -1))` to reverse the dimensions of a tensor."
+        )
     return views.permute(self, tuple(range(len(self._ms_shape) - 1, -1, -1)))
 
 

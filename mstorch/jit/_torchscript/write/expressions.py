@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
+import operator
 import types
 from typing import Any
 
@@ -259,7 +260,7 @@ class Expressions(Callables):
             return own
         if left.is_static and right.is_static and left.kind is not None and right.kind is not None:
             try:
-                return _truth(bool(_STATIC[name](left.static, right.static)))
+                return _truth(bool(getattr(operator, name)(left.static, right.static)))
             except TypeError:
                 pass
         return Piece(f"({left.text} {sign} {right.text})", self.binary_kind(name, left, right, node))
@@ -546,12 +547,6 @@ class Expressions(Callables):
         """Return the type of an operator's result."""
         self.here = node
         return of_operator(name, [one.kind for one in args], {key: one.kind for key, one in kwargs.items()})
-
-
-_STATIC = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}  # fmt: skip
 
 
 def _truth(value: bool) -> Piece:

@@ -12,7 +12,7 @@ from typing import Any
 from ...._src.aten.overloads import all_overloads
 from ...._src.core.schemas import Schema
 from ..scalars import PLAIN
-from ..types import TENSOR, Type, is_kind
+from ..types import TENSOR, Type, is_kind, part_of_dict
 from .annotations import BOOL, FLOAT, INT, NONE, STR, fits
 
 NUMBER, INTS = Type("number"), Type("List", (INT,))
@@ -27,42 +27,6 @@ PROPERTIES: dict[str, Type] = {
     "nbytes": INT, **dict.fromkeys(("T", "mT", "H", "mH", "data", "real", "imag"), TENSOR), "grad": Type("Optional", (TENSOR,)),
     **{f"is_{name}": BOOL for name in ("cuda", "cpu", "xpu", "mps", "meta", "nested", "mkldnn", "sparse", "sparse_csr", "quantized")},
 }  # fmt: skip
-_METHODS: dict[str, Type] = {
-    "item": NUMBER,
-    "dim": INT,
-    "numel": INT,
-    "get_device": INT,
-    "element_size": INT,
-    "is_floating_point": BOOL,
-    "is_contiguous": BOOL,
-    "is_complex": BOOL,
-    "storage_offset": INT,
-}
-_OF_LISTS = {
-    "append": NONE,
-    "extend": NONE,
-    "insert": NONE,
-    "clear": NONE,
-    "reverse": NONE,
-    "remove": NONE,
-    "sort": NONE,
-    "index": INT,
-    "count": INT,
-}
-_FUNCTIONS: dict[str, Type] = {
-    "len": INT,
-    "floor": INT,
-    "ceil": INT,
-    "gcd": INT,
-    "factorial": INT,
-    "isnan": BOOL,
-    "isinf": BOOL,
-    "isfinite": BOOL,
-}
-
-_OF_NUMBERS = {name for name in PLAIN if hasattr(math, name)} - {*_FUNCTIONS, "remainder", "frexp", "modf", "trunc"}
-"""Functions of ``math``, which return a float."""
-
 
 class NamedResult(Type):
     """A tuple whose elements have names, as some operators return."""
@@ -145,15 +109,25 @@ def of_operator(name: str, args: Sequence[Type | None], kwargs: dict[str, Type |
     """Return the type of an operator's result. Raise Misfit if the arguments' types are known, and no overload takes them."""
     tensors = any(kind is not None and (kind.kind == "Tensor" or kind.kind == "List" and kind.of[0].kind == "Tensor") for kind in args)
     if args and not tensors and all(kind is not None and kind.kind in ("int", "float", "bool") for kind in args):
-        if name in _FUNCTIONS:
-            return _FUNCTIONS[name]
-        if name in _OF_NUMBERS:
-            return FLOAT
+        result = _of_numbers(name)
+        if result is not None:
+            return result
     if name in ("tensor", "as_tensor", "scalar_tensor"):
         return TENSOR
     if name in ("size", "stride"):
         return INT if len(args) + len(kwargs) > 1 else INTS
     return _chosen(name, args, kwargs)
+
+
+@functools.cache
+def _of_numbers(name: str) -> Type | None:
+    """Return the type that a function of ``math``, or ``len``, gives for numbers; None for other functions."""
+    if name in ("len", "log2"):  # torch has no form of them for numbers
+        return INT if name == "len" else FLOAT
+    if name not in PLAIN or not hasattr(math, name) or name == "remainder":
+        return None
+    forms = (schema for schema in _overloads(name) if schema.arguments and {one.type for one in schema.arguments} <= {"int", "float"})
+    return next((of_schema(schema.returns) for schema in forms), None)
 
 
 def _overloads(name: str) -> list[Schema]:
@@ -182,22 +156,18 @@ def _chosen(name: str, args: Sequence[Type | None], kwargs: dict[str, Type | Non
 def of_method(holder: Type, name: str, args: Sequence[Type | None], kwargs: dict[str, Type | None]) -> Type | None:
     """Return the type of the result of a method of a tensor, list, dict, text or future."""
     if holder.kind == "Tensor":
-        return _METHODS.get(name) or of_operator(name, [holder, *args], kwargs)
+        return of_operator(name, [holder, *args], kwargs)
     if holder.kind == "str":
         own = [schema for schema in _overloads(name) if schema.arguments and schema.arguments[0].type == "str"]
         return of_schema(own[0].returns) if own else None
     if holder.kind == "List":
         if name in ("append", "insert") and args and not fits(args[-1], holder.of[0]):
             raise Misfit(f"a list of {holder.of[0]!r} takes no {args[-1]!r}")
-        return holder.of[0] if name == "pop" else holder if name == "copy" else _OF_LISTS.get(name)
+        if name in ("pop", "copy"):
+            return holder.of[0] if name == "pop" else holder
+        return INT if name in ("index", "count") else NONE if hasattr(list, name) else None
     if holder.kind == "Dict":
-        key, value = holder.of
-        pair = Type("Tuple", (key, value))
-        return {
-            "keys": Type("List", (key,)), "values": Type("List", (value,)), "items": Type("List", (pair,)), "pop": value,
-            "setdefault": value,
-            "popitem": pair, "get": value if len(args) > 1 else Type("Optional", (value,)), "copy": holder, "clear": NONE, "update": NONE,
-        }.get(name)  # fmt: skip
+        return NONE if name in ("clear", "update") else part_of_dict(holder, name, len(args) > 1)
     return holder.of[0] if holder.kind == "Future" and name == "wait" else None
 
 
@@ -292,11 +262,34 @@ def _tuples(kinds: list[Type | None]) -> Type | None:
     return None if None in kinds else Type("List", (Type("Tuple", tuple(kinds)),))  # type: ignore[arg-type]
 
 
+_OfKinds = Callable[[list[Type | None]], Type | None]
+BUILTINS: dict[str, Type | None | _OfKinds] = {
+    **dict.fromkeys(("len", "ord", "hash", "int"), INT), **dict.fromkeys(("chr", "hex", "oct", "bin", "str"), STR),
+    **dict.fromkeys(("any", "all", "bool"), BOOL),
+    "print": NONE, "float": FLOAT, "complex": Type("complex"), "range": INTS, "divmod": None,
+    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds[:1])]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
+    "sorted": lambda kinds: kinds[0] if kinds and is_kind(kinds[0], "List") else None,
+}  # fmt: skip
+"""Python's functions that a script may call: the type of their result, or the function that computes it from those of the arguments."""
+
+
+def _builtin(name: str) -> Callable[[_OfKinds], _OfKinds]:
+    """Return a decorator that declares a function as what computes the type of the result of one of Python's."""
+
+    def decorate(function: _OfKinds) -> _OfKinds:
+        BUILTINS[name] = function
+        return function
+
+    return decorate
+
+
+@_builtin("list")
 def _of_list(kinds: list[Type | None]) -> Type | None:
     item = of_turn(kinds[0]) if kinds else None
     return None if item is None else Type("List", (item,))
 
 
+@_builtin("dict")
 def _of_dict(kinds: list[Type | None]) -> Type | None:
     if not kinds:
         return Type("Dict", (STR, TENSOR))
@@ -304,10 +297,12 @@ def _of_dict(kinds: list[Type | None]) -> Type | None:
     return Type("Dict", pairs.of) if is_kind(pairs, "Tuple") and len(pairs.of) == 2 else kinds[0]
 
 
+@_builtin("round")
 def _of_round(kinds: list[Type | None]) -> Type | None:
     return TENSOR if is_kind(kinds[0], "Tensor") else None
 
 
+@_builtin("sum")
 def _of_sum(kinds: list[Type | None]) -> Type | None:
     first = kinds[0]
     if None in kinds or first is None:
@@ -315,12 +310,16 @@ def _of_sum(kinds: list[Type | None]) -> Type | None:
     return first.of[0] if first.of else TENSOR
 
 
+@_builtin("pow")
 def _of_power(kinds: list[Type | None]) -> Type | None:
     if None in kinds:
         return None
     return TENSOR if any(is_kind(kind, "Tensor") for kind in kinds) else FLOAT
 
 
+@_builtin("abs")
+@_builtin("min")
+@_builtin("max")
 def _of_same(kinds: list[Type | None]) -> Type | None:
     """Return the type of a number like the arguments, or like the items of the only one."""
     first = kinds[0]
@@ -329,17 +328,6 @@ def _of_same(kinds: list[Type | None]) -> Type | None:
     if len(kinds) == 1 and first.kind == "List":
         return _of_sum(kinds)
     return first if all(is_kind(kind, first.kind) for kind in kinds) else FLOAT
-
-
-BUILTINS: dict[str, Type | None | Callable[[list[Type | None]], Type | None]] = {
-    "len": INT, "ord": INT, "hash": INT,
-    "chr": STR, "hex": STR, "oct": STR, "bin": STR, "str": STR, "print": NONE, "any": BOOL, "all": BOOL,
-    "int": INT, "float": FLOAT, "bool": BOOL, "complex": Type("complex"), "range": INTS, "divmod": None,
-    "enumerate": lambda kinds: _tuples([INT, *map(of_turn, kinds[:1])]), "zip": lambda kinds: _tuples([*map(of_turn, kinds)]),
-    "list": _of_list, "dict": _of_dict, "sorted": lambda kinds: kinds[0] if kinds and is_kind(kinds[0], "List") else None,
-    "round": _of_round, "sum": _of_sum, "pow": _of_power, "abs": _of_same, "min": _of_same, "max": _of_same,
-}  # fmt: skip
-"""Python's functions that a script may call: the type of their result, or the function that computes it from those of the arguments."""
 
 
 def of_builtin(name: str, kinds: list[Type | None]) -> Type | None:

@@ -11,7 +11,8 @@ from ....nn.modules.module import Module
 from .archive import save
 from .pickled import Object
 from .pieces import is_identifier, plain_of
-from .scripted import Body, Program, kept_attributes, place_name
+from .program import Program, kept_attributes, place_name
+from .scripted import Body
 from .values import Unwritable, quoted
 
 _NO_FORWARD = (ModuleDict, ModuleList, ParameterDict, ParameterList)
@@ -92,7 +93,7 @@ def sources_of(module: Module | None, function: Any) -> tuple[Program, Object, d
 
     Raise Unwritable, naming the line, for what TorchScript cannot hold.
     """
-    program = Program()
+    program = Program(Body)
     classes = _Classes(program)
     if module is not None:
         _compiled(program, module, False)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..types import Type
 from .pieces import Piece
+from .program import Program
 from .values import Unwritable
-
-if TYPE_CHECKING:
-    from .scripted import Program
 
 
 class Function:

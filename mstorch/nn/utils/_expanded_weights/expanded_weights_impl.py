@@ -11,7 +11,7 @@ from ...._tensor import Tensor
 _HOME = __name__.partition(".")[0]
 RECURRENT = ("rnn_tanh", "rnn_relu", "gru", "lstm")
 # The functions for which torch has per-sample gradients.
-_LAYERS = ("linear", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm", "group_norm", "instance_norm")
+_LAYERS = ("linear", "embedding", "layer_norm", "group_norm", "instance_norm", *(f"conv{rank}d" for rank in (1, 2, 3)))
 
 RUNNERS: dict[bool, Callable[..., Any]] = {}  # by whether the layer is recurrent: the function that runs it (_per_sample.py)
 
