@@ -30,7 +30,7 @@ def reshape_dim_outof(src: int, size1: int, x: Any) -> Any:
 
 def is_batchedtensor(tensor: Any) -> bool:
     """Return whether a tensor is a BatchedTensor of a running ``vmap``."""
-    return type(tensor) is BatchedTensor
+    return isinstance(tensor, BatchedTensor)
 
 
 is_functorch_wrapped_tensor = is_batchedtensor
@@ -46,19 +46,19 @@ is_legacy_batchedtensor = is_functionaltensor = is_gradtrackingtensor
 
 def get_unwrapped(tensor: Any) -> Any:
     """Return the tensor that a BatchedTensor wraps. Raise RuntimeError for others."""
-    if type(tensor) is not BatchedTensor:
+    if not isinstance(tensor, BatchedTensor):
         raise RuntimeError("No wrappers present!")
     return tensor.value
 
 
 def maybe_get_bdim(tensor: Any) -> int:
     """Return the batch dimension of the wrapped tensor; -1 for tensors that are not batched."""
-    return tensor.bdim if type(tensor) is BatchedTensor else -1
+    return tensor.bdim if isinstance(tensor, BatchedTensor) else -1
 
 
 def maybe_get_level(tensor: Any) -> int:
     """Return the level, from 1, of the ``vmap`` that a tensor belongs to; -1 for tensors that are not batched."""
-    return tensor.map.depth if type(tensor) is BatchedTensor else -1
+    return tensor.map.depth if isinstance(tensor, BatchedTensor) else -1
 
 
 def _is_vmap_fallback_enabled() -> bool:

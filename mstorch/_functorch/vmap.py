@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from .._src.core import generator
-from .._src.core.overriding import state
+from .._src.core.overriding import PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._src.core.tensor_base import TensorBase
 from .._src.core.trees import TreeSpec, broadcast_to, tree_flatten, tree_unflatten
 from .._tensor import Tensor as Tensor
@@ -110,7 +110,16 @@ def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -
 
 def _add_batch_dim(self: Tensor, batch_dim: int, level: int) -> Tensor:
     """Return a BatchedTensor of the vmap at ``level`` whose batch dimension is ``batch_dim``."""
-    return batched(self, batch_dim % len(self._ms_shape), state.maps[level - 1])
+    return batched(_without_overriding(self), batch_dim % len(self._ms_shape), state.maps[level - 1])
+
+
+def _without_overriding(tensor: Any) -> Any:
+    """Return a plain tensor for one of a class that overrides calls: what is mapped has that class only if the function gives it."""
+    kind = type(tensor)
+    if kind in PLAIN or dispatches(kind) or not issubclass(kind, Tensor):
+        return tensor
+    with level_set_to(WITHOUT_SUBCLASSES):
+        return tensor.as_subclass(Tensor)
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Tensor:

@@ -7,6 +7,7 @@ tangents, or the gradients that flow to it, differ) may be read.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -127,6 +128,7 @@ class BatchedTensor(Tensor):
     alike: bool = TensorBase._ms_offset  # type: ignore[assignment]
 
     __torch_function__ = disabled
+    _ms_mapped = True
 
     # Queries of metadata
 
@@ -274,6 +276,12 @@ class BatchedTensor(Tensor):
     __bool__, is_nonzero = _reading(NO_BRANCH, "__bool__"), _reading(NO_BRANCH, "is_nonzero")
     numpy = data_ptr = __array__ = _refusing(RuntimeError, NO_MEMORY)
 
+    def as_subclass(self, cls: type) -> Any:
+        """Return the tensor as one of a subclass of Tensor, whose ``__torch_function__`` sees its calls; for ``Tensor`` a plain one."""
+        if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+            raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
+        return batched(self.value, self.bdim, self.map, self.alike, _class_of(cls))
+
     def retain_grad(self) -> None:
         """Raise RuntimeError: gradients are retained outside vmap."""
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
@@ -297,9 +305,29 @@ BatchedTensor.__name__ = Tensor.__name__
 _new = object.__new__
 
 
-def batched(value: Any, bdim: int, map: Map, alike: bool = False) -> Any:
+@functools.cache
+def _class_of(cls: type) -> type[BatchedTensor]:
+    """Return the class of the batched tensors that are instances of a subclass of Tensor, too.
+
+    Its own members go before those of BatchedTensor; but those by which the latter finds its values are needed."""
+    if issubclass(cls, BatchedTensor):
+        return cls
+    own = {name: member for base in reversed(cls.__mro__) if not issubclass(Tensor, base) for name, member in vars(base).items()}
+    taken = sorted(name for name in own if name in BatchedTensor.__annotations__ or name.startswith("_ms_"))
+    if taken:
+        raise NotImplementedError(f"mstorch: vmap keeps what it knows of a tensor in {taken[0]!r}, which the class {cls.__name__} uses")
+    own = {name: member for name, member in own.items() if name in vars(BatchedTensor) and name not in _OF_CLASSES}
+    own["__torch_function__"] = inspect.getattr_static(cls, "__torch_function__")
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return BatchedTensor if cls is Tensor else type(cls)(cls.__name__, (BatchedTensor, cls), own | named)
+
+
+_OF_CLASSES = frozenset(("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__"))
+
+
+def batched(value: Any, bdim: int, map: Map, alike: bool = False, cls: Any = BatchedTensor) -> Any:
     """Return a BatchedTensor over ``value`` with batch dimension ``bdim``."""
-    made = _new(BatchedTensor)
+    made = _new(cls)
     made.value, made.bdim, made.map, made.alike = value, bdim, map, alike
     return made
 
@@ -322,12 +350,12 @@ def as_batched(result: Any, bdim: int, map: Map) -> Any:
 
 def is_of(tensor: Any, map: Map) -> bool:
     """Return whether a value is a BatchedTensor of this vmap."""
-    return type(tensor) is BatchedTensor and tensor.map is map
+    return isinstance(tensor, BatchedTensor) and tensor.map is map
 
 
 def core(tensor: Any) -> Any:
     """Return the tensor underneath all vmaps."""
-    while type(tensor) is BatchedTensor:
+    while isinstance(tensor, BatchedTensor):
         tensor = tensor.value
     return tensor
 
@@ -335,7 +363,7 @@ def core(tensor: Any) -> Any:
 def dressed_like(tensor: Any, made: Any, differing: Container[Map] = ()) -> Any:
     """Return ``made``, which has the shape of ``core(tensor)``, wrapped as a BatchedTensor in each vmap of ``tensor``. ``differing``: the
     vmaps in which its slices differ even if those of ``tensor`` are alike."""
-    if type(tensor) is not BatchedTensor:
+    if not isinstance(tensor, BatchedTensor):
         return made
     map = tensor.map
     return batched(dressed_like(tensor.value, made, differing), tensor.bdim, map, tensor.alike and map not in differing)
@@ -368,7 +396,7 @@ _HOME = __name__.partition(".")[0]
 def maps_of(tensor: Tensor) -> list[Map]:
     """Return the vmaps of a tensor, the outermost first."""
     found = []
-    while type(tensor) is BatchedTensor:
+    while isinstance(tensor, BatchedTensor):
         found.append(tensor.map)
         tensor = tensor.value
     return found[::-1]
@@ -391,7 +419,7 @@ def differing_in(tensors: Iterable[Any]) -> set[Map]:
     """Return the vmaps in which the slices of one of the tensors differ."""
     found: set[Map] = set()
     for tensor in tensors:
-        while type(tensor) is BatchedTensor:
+        while isinstance(tensor, BatchedTensor):
             if not tensor.alike:
                 found.add(tensor.map)
             tensor = tensor.value
@@ -400,7 +428,7 @@ def differing_in(tensors: Iterable[Any]) -> set[Map]:
 
 def aligned(tensor: Any, like: Tensor) -> Tensor:
     """Return a tensor expanded to the logical shape of ``like``, with the same vmaps and batch dimensions."""
-    if type(like) is not BatchedTensor:
+    if not isinstance(like, BatchedTensor):
         return tensor
     map = like.map
     with outside(map.depth):
@@ -448,7 +476,7 @@ def innermost(values: Iterable[Any]) -> Map | None:
     found: Map | None = None
     for value in values:
         kind = type(value)
-        if kind is BatchedTensor:
+        if issubclass(kind, BatchedTensor):
             own = value.map
         elif isinstance(value, (tuple, list)):
             own = innermost(value)
@@ -491,7 +519,7 @@ def some_are(alike: bool, map: Map, values: Iterable[Any]) -> bool:
     """Return whether one of the values is a tensor whose slices over ``map`` are alike, or differ."""
     for value in values:
         kind = type(value)
-        if kind is BatchedTensor:
+        if issubclass(kind, BatchedTensor):
             if value.map is map and bool(value.alike) is alike:
                 return True
         elif isinstance(value, (tuple, list)):

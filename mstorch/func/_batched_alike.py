@@ -64,7 +64,7 @@ _WITH_GRADIENT = frozenset(("masked_select", "repeat_interleave", "index", "take
 def _values_of(map: Map, values: Any) -> Any:
     """Return arguments with each tensor of ``map``, all alike, replaced by one of its slices."""
     kind = type(values)
-    if kind is BatchedTensor:
+    if issubclass(kind, BatchedTensor):
         return one_of_all(values) if values.map is map else values
     if isinstance(values, (tuple, list)):
         items = [_values_of(map, item) for item in values]
@@ -77,7 +77,7 @@ def _values_of(map: Map, values: Any) -> Any:
 def _marked(result: Any, map: Map) -> Any:
     """Return a result whose slices are alike; tensors of integers, which have no derivative, are not batched."""
     kind = type(result)
-    if kind is BatchedTensor and result.map is map:
+    if issubclass(kind, BatchedTensor) and result.map is map:
         if result._ms_dtype.is_integral:
             return one_of_all(result)
         result.alike = True
@@ -100,7 +100,7 @@ def _become_batched(target: Any, op: Op) -> None:
     inner._ms_auto = target._ms_auto
     made = everywhere(inner, [one for one in state.maps if one.depth <= map.depth])
     held = made
-    while type(held.value) is BatchedTensor:
+    while isinstance(held.value, BatchedTensor):
         held = held.value
     held.value = held.value.contiguous()
     target.__class__ = BatchedTensor

@@ -175,11 +175,11 @@ class _Context:
 
     def mark_dirty(self, *args: Any) -> None:
         """Mark the inputs that were modified in place."""
-        self._kept[0].mark_dirty(*(tensor.value if type(tensor) is BatchedTensor else tensor for tensor in args))
+        self._kept[0].mark_dirty(*(tensor.value if isinstance(tensor, BatchedTensor) else tensor for tensor in args))
 
     def mark_non_differentiable(self, *args: Any) -> None:
         """Mark the outputs that have no gradient."""
-        self._kept[0].mark_non_differentiable(*(tensor.value if type(tensor) is BatchedTensor else tensor for tensor in args))
+        self._kept[0].mark_non_differentiable(*(tensor.value if isinstance(tensor, BatchedTensor) else tensor for tensor in args))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_kept"][0], name)

@@ -60,7 +60,7 @@ class Places:
         if isinstance(item, (list, tuple, np.ndarray)):
             item = as_tensor(item)
         if isinstance(item, TensorBase):
-            if item._ms_dtype in (bool_, uint8) and type(item) is BatchedTensor:
+            if item._ms_dtype in (bool_, uint8) and isinstance(item, BatchedTensor):
                 raise RuntimeError(NO_MASK)
             if item._ms_dtype is uint8:
                 return item.bool()
@@ -202,7 +202,7 @@ def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     items = index if isinstance(index, tuple) else (index,)
     if any(isinstance(item, bool) for item in items) or _has_places_in_slices(index, op):
         return by_slices(op, args, kwargs)
-    if any(type(item) is BatchedTensor and item._ms_dtype in (bool_, uint8) for item in items):
+    if any(isinstance(item, BatchedTensor) and item._ms_dtype in (bool_, uint8) for item in items):
         if len(items) == 1 and not isinstance(value, TensorBase) and items[0]._ms_shape == target._ms_shape:
             raise RuntimeError(NO_MASK)
     _put(op, target, index, value, False)

@@ -51,7 +51,7 @@ _IN_PLACE_OPERATORS = (
 
 def _slice_of(value: Tensor | float, map: Map, index: int) -> Any:
     """Return one slice of a value."""
-    if type(value) is BatchedTensor:
+    if isinstance(value, BatchedTensor):
         if value.map is not map:
             return value
         if map.size:

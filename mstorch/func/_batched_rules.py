@@ -169,7 +169,7 @@ def _same_batching(tensors: list[Any], map: Map) -> bool:
     """Return whether all values have the same shape and batch dimension."""
     first = tensors[0]
     return all(
-        type(tensor) is BatchedTensor and tensor.map is map and tensor.bdim == first.bdim
+        isinstance(tensor, BatchedTensor) and tensor.map is map and tensor.bdim == first.bdim
         and tensor.value._ms_shape == first.value._ms_shape
         for tensor in tensors
     )
@@ -204,8 +204,8 @@ rules(
 def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Cast; a tensor as further argument only determines the dtype."""
     first, *rest = args
-    rest = [value.value if type(value) is BatchedTensor else value for value in rest]
-    named = {name: value.value if type(value) is BatchedTensor else value for name, value in kwargs.items()}
+    rest = [value.value if isinstance(value, BatchedTensor) else value for value in rest]
+    named = {name: value.value if isinstance(value, BatchedTensor) else value for name, value in kwargs.items()}
     if not is_of(first, op.map):
         return op(first, *rest, **named)
     if str(kwargs.get("memory_format")) in ("torch.channels_last", "torch.channels_last_3d"):

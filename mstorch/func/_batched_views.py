@@ -7,6 +7,7 @@ from typing import Any
 from .._src.core.overriding import state
 from .._src.core.tensor_base import TensorBase
 from .._src.ops._dispatch import broadcast_shape
+from .._src.ops.memory.subclasses import make_subclass
 from .._tensor import Tensor
 from ._batched import (
     NO_BRANCH,
@@ -39,7 +40,7 @@ def _sizes(given: Arguments, *names: str) -> tuple[int, ...]:
 
 def _only_first(op: Op, given: Arguments) -> bool:
     """Return whether the first tensor is the only batched one."""
-    return is_of(given["input"], op.map) and not any(type(value) is BatchedTensor for name, value in given.items() if name != "input")
+    return is_of(given["input"], op.map) and not any(isinstance(value, BatchedTensor) for name, value in given.items() if name != "input")
 
 
 @ruled("reshape view Tensor.view view_copy")
@@ -175,7 +176,7 @@ def repeat_interleave(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """Repeat the elements."""
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
-    if not is_of(tensor, op.map) or type(given.get("repeats")) is BatchedTensor or "repeats" not in given:
+    if not is_of(tensor, op.map) or isinstance(given.get("repeats"), BatchedTensor) or "repeats" not in given:
         return by_slices(op, args, kwargs)
     value, dim, rank = front(tensor), given.pop("dim", None), len(tensor._ms_shape)
     if dim is None or not rank:
@@ -385,7 +386,7 @@ def sought(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return by_slices(op, args, kwargs)
     values, edges = (args[0], args[1]) if op.name != "searchsorted" else (args[1], args[0])
     odd = kwargs.get("sorter") is not None or kwargs.get("out") is not None or not is_of(values, op.map)
-    if odd or type(edges) is BatchedTensor or len(edges._ms_shape) != 1:
+    if odd or isinstance(edges, BatchedTensor) or len(edges._ms_shape) != 1:
         return by_slices(op, args, kwargs)
     value = front(values)
     return batched(op(value, edges, **kwargs) if op.name != "searchsorted" else op(edges, value, **kwargs), 0, op.map)
@@ -418,7 +419,7 @@ def masked_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
     """Raise RuntimeError for a batched mask."""
     given = bound(op, args, kwargs)
     mask, tensor = given["mask"], given["input"]
-    if type(mask) is BatchedTensor:
+    if isinstance(mask, BatchedTensor):
         raise RuntimeError(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
             "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
@@ -460,6 +461,7 @@ def allclose(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     )
 
 
+rules("Tensor._make_subclass", lambda op, args, kwargs: make_subclass(*args, **kwargs))
 rules("Tensor.__len__", lambda op, args, kwargs: len(args[0].value.select(args[0].bdim, 0)))
 
 

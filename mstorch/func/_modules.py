@@ -134,7 +134,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     """
     if not isinstance(tensor, TensorBase):
         raise ValueError(f"debug_unwrap(): expected a Tensor, got {type(tensor)}")
-    if type(tensor) is not BatchedTensor:
+    if not isinstance(tensor, BatchedTensor):
         return tensor
     return core(tensor) if recurse else tensor.value
 

@@ -28,7 +28,14 @@ def as_subclass(self: TensorBase, cls: type[S]) -> S:
     """Return a tensor over the same data, as an instance of a Tensor subclass."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
+    if is_mapped(self):
+        return self.as_subclass(cls)  # type: ignore[attr-defined]  # the method of its own class
     return in_class(views.alias(self), cls)
+
+
+def is_mapped(tensor: TensorBase) -> bool:
+    """Return whether a tensor is one of vmap's, which has no memory of its own."""
+    return getattr(type(tensor), "_ms_mapped", False)
 
 
 def make_subclass(
@@ -44,6 +51,10 @@ def make_subclass(
 
 
 def _leaf(cls: type, data: TensorBase, wanted: bool) -> TensorBase:
+    if is_mapped(data):
+        if wanted:
+            raise NotImplementedError("mstorch: vmap makes no leaf of a Tensor subclass that requires grad")
+        return as_subclass(data.detach(), cls)  # type: ignore[attr-defined, no-any-return]
     made = in_class(views.detach(data), cls)
     if wanted:
         if data._ms_dtype.is_integral:
