@@ -280,7 +280,8 @@ class BatchedTensor(Tensor):
         """Return the tensor as one of a subclass of Tensor, whose ``__torch_function__`` sees its calls; for ``Tensor`` a plain one."""
         if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
             raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
-        return batched(self.value, self.bdim, self.map, self.alike, _class_of(cls))
+        kind: Any = cls
+        return batched(self.value, self.bdim, self.map, self.alike, _class_of(kind))
 
     def retain_grad(self) -> None:
         """Raise RuntimeError: gradients are retained outside vmap."""

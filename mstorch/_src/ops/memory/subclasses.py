@@ -54,7 +54,7 @@ def _leaf(cls: type, data: TensorBase, wanted: bool) -> TensorBase:
     if is_mapped(data):
         if wanted:
             raise NotImplementedError("mstorch: vmap makes no leaf of a Tensor subclass that requires grad")
-        return as_subclass(data.detach(), cls)  # type: ignore[attr-defined, no-any-return]
+        return as_subclass(data.detach(), cls)
     made = in_class(views.detach(data), cls)
     if wanted:
         if data._ms_dtype.is_integral:
