@@ -70,7 +70,9 @@ def is_number(value: Any) -> bool:
 
 
 def python_number(value: Any) -> Any:
-    """Return a NumPy scalar as a Python number; other values unchanged."""
+    """Return a NumPy scalar as a Python number; other values unchanged. A bool of NumPy is a float to torch, as it is no bool of Python."""
+    if value.__class__ is np.bool_:
+        return float(value)
     return value.item() if isinstance(value, np.generic) else value
 
 

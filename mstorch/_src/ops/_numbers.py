@@ -73,6 +73,8 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
         return value
     if value.__class__ is int:
         check_size(value)
+    elif isinstance(value, TensorBase) and not value._ms_shape and modes.native is None:
+        value = value.item()  # beside an array of a narrower dtype NumPy would keep the tensor's dtype
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
     if kind.category == 0:
         return bool(value)

@@ -5,7 +5,7 @@ import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.auto import DEFAULT, Auto
 from ..core.dtype import dtype
@@ -13,14 +13,8 @@ from ..core.hooks import RemovableHandle
 from ..core.nested_parts import kept
 from ..core.overriding import TENSORS
 from ..core.promotion import WORDS
-from ..core.tensor_base import (
-    TensorBase,
-    is_tracked,
-)
+from ..core.tensor_base import TensorBase, is_tracked
 from ..core.writable import may_not_be_asked, refused_view
-
-if TYPE_CHECKING:
-    pass
 
 Edge = tuple["Node", int]
 

@@ -263,8 +263,8 @@ def threshold(input: TensorBase, threshold: float, value: float, *, out: TensorB
         bound, other = (int(fitting(number, input._ms_dtype)) for number in (threshold, value))
         return finish(in_order_of(where(input > bound, input, other), input), out)
     if isinstance(input, TensorBase):
-        fitting(value, input._ms_dtype)
-        _check_wide(input, threshold)
+        value = fitting(value, input._ms_dtype)
+        threshold = fitting(threshold, float32 if input._ms_dtype.itemsize == 2 else input._ms_dtype)
     return finish(_apply(_threshold, "threshold", input, threshold, value), out)
 
 

@@ -9,7 +9,7 @@ from .... import return_types
 from ...backend.errors import not_for
 from ...backend.table import Kernel, kernel
 from ...core.dtype import bool_, by_name, dtype, int64, uint8
-from ...core.tensor_base import TensorBase
+from ...core.tensor_base import TensorBase, is_tracked
 from ...core.writable import refuse_partial_overlap
 from ...tape.composite import record
 from .._autocast import FLOAT32_ON_DEVICES
@@ -275,6 +275,8 @@ def gradient(
     shape = input._ms_shape
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, len(shape))
+    if isinstance(spacing, TensorBase) and not spacing._ms_shape and not is_tracked(spacing):
+        spacing = spacing.item()
     if isinstance(spacing, TensorBase):
         spacings: Sequence[Any] = (spacing,)
     elif isinstance(spacing, (list, tuple)):

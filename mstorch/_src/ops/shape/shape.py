@@ -334,15 +334,15 @@ def _directed_split(name: str, input: TensorBase, sections: int | Sequence[int],
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
         )
+    if isinstance(sections, TensorBase) and math.prod(sections._ms_shape) == 1 and sections._ms_dtype.category == 1:
+        sections = int(sections)
     if isinstance(sections, int):
         if sections <= 0 or shape[dim] % sections:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
                 f"divisible by the split_size {sections}!"
             )
-    elif not isinstance(sections, TensorBase) and (
-        not isinstance(sections, (tuple, list)) or any(isinstance(place, float) for place in sections)
-    ):
+    elif not isinstance(sections, (tuple, list)) or any(isinstance(place, float) for place in sections):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (Tensor, {type(sections).__name__}): sections must be an "
             "int or a tuple of ints"
