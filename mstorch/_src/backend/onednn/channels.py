@@ -22,6 +22,7 @@ from .primitive import (
     Descriptor,
     Layout,
     Primitive,
+    attributes_of_a_kernel,
     expect,
     prepared,
     rows,
@@ -35,7 +36,7 @@ _KINDS = {"f": FLOAT32, "H": BFLOAT16}
 
 def _sum_after(layout: Layout) -> Any:
     """Return oneDNN's attributes for a kernel that adds an array to its result before rounding."""
-    attributes, steps = made("primitive_attr_create"), made("post_ops_create")
+    attributes, steps = attributes_of_a_kernel(), made("post_ops_create")
     done = LIBRARY.dnnl_post_ops_append_binary(steps, _ADD, layout.handle) or LIBRARY.dnnl_primitive_attr_set_post_ops(attributes, steps)
     LIBRARY.dnnl_post_ops_destroy(steps)
     if done:

@@ -67,6 +67,7 @@ _PROTOTYPES: dict[str, list[Any]] = {
     "binary_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, POINTER],
     "primitive_attr_create": [_OUT],
     "primitive_attr_set_post_ops": [POINTER, POINTER],
+    "primitive_attr_set_scratchpad_mode": [POINTER, INT],
     "primitive_attr_destroy": [POINTER],
     "post_ops_create": [_OUT],
     "post_ops_append_binary": [POINTER, INT, POINTER],

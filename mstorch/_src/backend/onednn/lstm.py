@@ -70,7 +70,8 @@ def _forward(sizes: Sizes, reverse: bool, kind: int) -> tuple[Descriptor, Primit
     x, state, y, bias = rows((steps, count, inputs)), rows((1, 1, count, size)), rows((steps, count, size)), rows((1, 1, 4, size))
     weights = Layout((1, 1, inputs, 4, size)), Layout((1, 1, size, 4, size))
     way = _REVERSE if reverse else _FORWARDS
-    descriptor = Descriptor("lstm_forward", ENGINE, kind, way, x, state, state, *weights, none(), none(), bias, y, state, state, 0, None)
+    arguments = (x, state, state, *weights, none(), none(), bias, y, state, state)
+    descriptor = Descriptor("lstm_forward", ENGINE, kind, way, *arguments, 0, None)
     places: list[tuple[int, Any]] = [(SOURCE, x), (SECOND, state), (_CELL, state)]
     places += [(place, descriptor.argument(place)) for place in (WEIGHTS, _RECURRENT)]
     places += [(BIAS, bias), (RESULT, y), (_LAST, state), (_LAST_CELL, state)]
@@ -86,9 +87,9 @@ def _backward(sizes: Sizes, reverse: bool) -> tuple[Primitive, _Weights, _Weight
     steps, count, inputs, size = sizes
     x, state, y, bias = rows((steps, count, inputs)), rows((1, 1, count, size)), rows((steps, count, size)), rows((1, 1, 4, size))
     weights = Layout((1, 1, inputs, 4, size)), Layout((1, 1, size, 4, size))
-    hint = prepared(_forward, sizes, reverse, TRAINING)[0]
+    hint, way = prepared(_forward, sizes, reverse, TRAINING)[0], _REVERSE if reverse else _FORWARDS
     both = (x, state, state, *weights, none(), none(), bias, y, state, state)
-    descriptor = Descriptor("lstm_backward", ENGINE, BACKWARD, _REVERSE if reverse else _FORWARDS, *both, *both, 0, hint, None)
+    descriptor = Descriptor("lstm_backward", ENGINE, BACKWARD, way, *both, *both, 0, hint, None)
     places: list[tuple[int, Any]] = []
     for more in (0, _GRADIENT):
         places += [(SOURCE + more, x), (SECOND + more, state), (_CELL + more, state)]

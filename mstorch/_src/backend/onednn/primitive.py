@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..geometry import contiguous_strides
-from .library import ENGINE, FOUND, LIBRARY, NO_MEMORY, POINTER, Argument, made, sizes, stream
+from .library import ENGINE, FOUND, LIBRARY, NO_MEMORY, POINTER, Argument, Refused, made, sizes, stream
 from .signals import HandlersStack
 
 FLOAT32, BFLOAT16 = 3, 2
@@ -24,10 +24,11 @@ ANY = 1  # the layout that the kernel prefers
 # Numbers of the queries of descriptors, and of arguments.
 QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
 _KERNELS_NAME, _BY_NUMBER = 8, 255
+_OF_THE_CALL = 1  # the mode of scratch memory
 SOURCE, SECOND, WEIGHTS, BIAS, RESULT = 1, 2, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
-WORKSPACE = 64
+WORKSPACE, _SCRATCH = 64, 80
 TRAINING, INFERENCE, BACKWARD = 64, 96, 128
 _WRITTEN_FORWARD = frozenset((RESULT, MEAN, VARIANCE))
 _WRITTEN_BACKWARD = frozenset((BY_SOURCE, BY_WEIGHTS, BY_SCALE, BY_SHIFT))
@@ -61,14 +62,29 @@ def rows(shape: Sequence[int], kind: int = FLOAT32) -> Layout:
     return Layout(shape, contiguous_strides(shape), in_rows=True, kind=kind)
 
 
+def attributes_of_a_kernel() -> Any:
+    """Return attributes of a kernel that gets its scratch memory with each call.
+
+    Otherwise each kernel has memory of its own, which programs with inputs of many sizes would have many times: 800 MB for max pooling of
+    a hundred sizes."""
+    handle = made("primitive_attr_create")
+    if LIBRARY.dnnl_primitive_attr_set_scratchpad_mode(handle, _OF_THE_CALL):
+        raise Refused("scratchpad_mode")
+    return handle
+
+
+_USUAL: Any = attributes_of_a_kernel() if FOUND else None
+
+
 class Descriptor:
-    """Handle of a primitive descriptor."""
+    """Handle of a primitive descriptor. The last argument of ``function``, the attributes, may be None."""
 
     __slots__ = ("handle",)
 
     def __init__(self, function: str, *arguments: Any) -> None:
         self.handle: Any = None  # if creation fails, there is nothing to free
-        given = [argument.handle if isinstance(argument, (Layout, Descriptor)) else argument for argument in arguments]
+        given = [argument.handle if isinstance(argument, (Layout, Descriptor)) else argument for argument in arguments[:-1]]
+        given.append(_USUAL if arguments[-1] is None else arguments[-1])
         self.handle = made(function + "_primitive_desc_create", *given)
 
     def layout(self, name: str) -> Any:
@@ -113,14 +129,21 @@ class Primitive:
     A slot whose layout has strides accepts an array with the same strides, or an address. In a row-major slot, other arrays are copied, or
     rejected if the kernel writes to them, because the kernel receives addresses without strides."""
 
-    __slots__ = ("handle", "memories", "arguments", "count", "places")
+    __slots__ = ("handle", "memories", "arguments", "count", "places", "scratch", "size")
 
     def __init__(self, descriptor: Descriptor, places: Sequence[tuple[int, Any]]) -> None:
         self.memories: list[Any] = []
         self.handle: Any = None
         self.handle = made("primitive_create", descriptor.handle)
-        self.count = len(places)
+        layout = descriptor.argument(_SCRATCH)
+        self.size = descriptor.bytes_of(layout)
+        self.scratch: Any = None
+        self.count = len(places) + bool(self.size)
         self.arguments = (Argument * self.count)()
+        if self.size:
+            self.scratch = made("memory_create", layout, ENGINE, None)
+            self.memories.append(self.scratch)
+            self.arguments[len(places)] = Argument(_SCRATCH, self.scratch.value)
         self.places: list[tuple[Any, bool, bool]] = []  # memory, whether it is row-major, whether it is written
         written = _WRITTEN_BACKWARD if any(place == BY_RESULT for place, _ in places) else _WRITTEN_FORWARD
         for number, (place, layout) in enumerate(places):
@@ -141,6 +164,9 @@ class Primitive:
                 one = np.ascontiguousarray(one)
                 copies.append(one)
             _SET(memory, _at(id(one) + _POINTER) if _IS_DIRECT else _WORD(address(one)))
+        if self.size:
+            room = _room(self.size)  # a reference, because a finalizer may call a kernel that needs more
+            _SET(self.scratch, _WORD(address(room)))
         status = _EXECUTE(self.handle, _own.stream, self.count, self.arguments)
         if status == NO_MEMORY:
             raise MemoryError
@@ -162,6 +188,7 @@ class _Own(threading.local):
         self.handlers = HandlersStack()
         self.stream = stream() if FOUND else None
         self.kept: dict[Hashable, Any] = {}
+        self.room = np.empty(0, np.uint8)
 
 
 _own = _Own()
@@ -169,6 +196,19 @@ _SET: Any = LIBRARY.dnnl_memory_set_data_handle if FOUND else None
 _EXECUTE: Any = LIBRARY.dnnl_primitive_execute if FOUND else None
 # These two have no declared arguments, whose conversion takes half a microsecond: they get ctypes' objects, and ``count``, an int of C's.
 _WORD = ctypes.c_size_t
+
+
+def _room(size: int) -> Array:
+    """Return the scratch memory of this thread's kernels, of at least ``size`` bytes."""
+    room = _own.room
+    if room.nbytes < size:
+        whole = np.empty(size + _LINE, np.uint8)
+        start = -whole.ctypes.data % _LINE
+        room = _own.room = whole[start : start + size]
+    return room
+
+
+_LINE = 64  # bytes of a line of the cache, to whose bounds kernels align their memory
 
 
 def begin() -> None:
