@@ -13,6 +13,7 @@ from ..core.dtype import by_name, dtype, finfo
 from ..core.modes import modes
 from ..core.tangents import LEVELS
 from ..core.tensor_base import TensorBase, is_tracked, recording
+from ..tape.ways import in_arrays
 from ._scalars import check_size
 
 _CPP_TYPES = {
@@ -73,7 +74,7 @@ def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
         return value
     if value.__class__ is int:
         check_size(value)
-    elif isinstance(value, TensorBase) and not value._ms_shape and modes.native is None:
+    elif isinstance(value, TensorBase) and not value._ms_shape and in_arrays(value):
         value = value.item()  # beside an array of a narrower dtype NumPy would keep the tensor's dtype
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
     if kind.category == 0:
