@@ -26,7 +26,7 @@ from .._src.tape.saved import SavedTensor, saved_tensor
 from .._src.tape.saved_values import Saved
 from .._src.tape.writes import settle
 from .._tensor import Tensor
-from ._context import FunctionCtx
+from ._context import FunctionCtx as FunctionCtx
 from ._creation import is_watched, watched
 from ._function_forward import push
 from ._nested_function import apply as apply_to_nested

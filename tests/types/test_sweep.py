@@ -36,7 +36,7 @@ NAMES = {
         "torch refuses them as it runs",
     ),
     **dict.fromkeys(
-        ("torch.set_flush_denormal", "torch.set_num_interop_threads", "torch.set_num_threads", "torch.result_type", "torch.Tensor.__ipow__",
+        ("torch.set_flush_denormal", "torch.set_num_interop_threads", "torch.set_num_threads", "torch.Tensor.__ipow__",
          "torch.set_autocast_cpu_enabled", "torch.set_autocast_cpu_dtype", "torch.set_autocast_gpu_dtype"),
         "by position alone",
     ),
