@@ -172,11 +172,12 @@ def signature_of(line: str) -> tuple[Parameter, ...]:
     return form.parameters
 
 
-def refusal_of_one(name: str, parameter: Parameter, value: Any) -> str | None:
-    """Return torch's message for one argument of a type that its parameter does not take; None if it takes it."""
+def refusal_of_one(name: str, parameter: Parameter, value: Any, position: int = 0) -> str | None:
+    """Return torch's message for one argument of a type that its parameter does not take; None if it takes it. ``position``: where it was
+    given, counted from 1; 0 if by name."""
     if (value is None and parameter.empty) or has_kind(value, parameter.kinds):
         return None
-    return _mismatch(name, parameter, value, "", 0)
+    return _mismatch(name, parameter, value, f" (position {position})" if position else "", position)
 
 
 def _given(defaults: list[ast.expr], number: int) -> ast.expr | None:

@@ -50,7 +50,7 @@ def _split(tensor: TensorBase, split_size_or_sections: Any, dim: int) -> tuple[A
     if isinstance(split_size_or_sections, bool):
         raise TypeError("split() received an invalid combination of arguments - got a bool for the size")
     if not isinstance(split_size_or_sections, int) and not is_symbol(split_size_or_sections):
-        told = refusal_of_one("split_with_sizes", _SECTIONS, split_size_or_sections)
+        told = refusal_of_one("split_with_sizes", _SECTIONS, split_size_or_sections, 2)
         if told is not None:
             raise TypeError(told)
     if isinstance(split_size_or_sections, (list, tuple)):
